@@ -10,7 +10,7 @@ import { Store, StoreProvider } from "./state/store.ts";
 import { language } from "./texts/texts.ts";
 import { Shell } from "./views/shell/Shell.tsx";
 
-/** Keeping all files takes a slow machine seconds; the first ones belong to whoever opens a chat. */
+/** Caching all files takes slow machines seconds, and opening a chat goes first. In milliseconds. */
 const KEEP_AFTER_MS = 4000;
 
 async function start(window: Window & typeof globalThis): Promise<void> {
@@ -21,7 +21,7 @@ async function start(window: Window & typeof globalThis): Promise<void> {
   store.device.open(document.documentElement);
   followKeyboard(window, document.documentElement);
   language.subscribe((name) => document.documentElement.lang = name);
-  // What the device remembers is known without asking; a language that cannot be loaded leaves English.
+  // The device's settings are known at once. A language that can't be loaded leaves English.
   await store.preferences.showLanguage().catch(() => {});
   store.preferences.open();
   store.router.open();
@@ -42,13 +42,13 @@ async function start(window: Window & typeof globalThis): Promise<void> {
   }
 }
 
-/** Keeps the page on the device, where browsers allow that: over HTTPS and on localhost. */
+/** Registers the service worker, where browsers allow it: over HTTPS and on localhost. */
 function keepShell({ navigator }: Window): void {
-  // A build for developers has none, and whoever forbids it does without.
+  // Developer builds have none, and the page works without.
   navigator.serviceWorker?.register("/service_worker.js").catch(() => {});
 }
 
-/** Another language means every text anew. */
+/** Another language renders everything again. */
 function Page() {
   return <Shell key={language.value} />;
 }
@@ -56,14 +56,17 @@ function Page() {
 void start(window);
 globalThis.addEventListener("load", () => setTimeout(() => whenIdle(() => keepShell(window)), KEEP_AFTER_MS));
 
-/** Less than any keyboard, more than what browsers round. */
+/** Less than any keyboard, more than rounding, in px. */
 const KEYBOARD_PX = 120;
 
-/** Keeps the page as high as what is seen of it, through `--visible-height`. */
+/**
+ * Keeps the page as high as its visible part, through `--visible-height`. Most browsers resize the page for an
+ * on-screen keyboard; those of iOS lay it over the page.
+ */
 function followKeyboard(window: Window, root: HTMLElement): void {
   const view = window.visualViewport;
   view?.addEventListener("resize", () => {
-    // Zooming in makes the view small as well, and there the page has to stay.
+    // Pinch zoom shrinks the visible part as well; the page must not follow that.
     const isCovered = view.scale === 1 && window.innerHeight - view.height > KEYBOARD_PX;
     if (isCovered) {
       root.style.setProperty("--visible-height", `${view.height}px`);

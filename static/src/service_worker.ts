@@ -1,8 +1,8 @@
 /**
- * Keeps the page itself on the device, so that it opens without the network and an open one never misses its files.
+ * Keeps the page on the device, so that it opens offline and an open page always finds its files.
  *
- * It holds the files of one build, all of them or none, and nothing of the API ever: what a person wrote or reads is
- * neither stored nor sent later from here. A new build waits until no page of the old one is open.
+ * It stores the files of one build, all or none, and never data of the API: nothing that a user wrote or reads is
+ * stored or sent later from here. A new build waits until no page of the old one is open.
  */
 
 /** Set by the build: the list of files, and a name that changes with any of them. */
@@ -11,14 +11,14 @@ declare const SHELL_VERSION: string;
 
 const PREFIX = "parlor-shell-";
 const CACHE = PREFIX + SHELL_VERSION;
-/** Where what was shared waits for the page that it opens; state/shared_content.ts takes it out. */
+/** Cache of shared content until the page opens; views/share/ShareScreen.tsx reads it. */
 const SHARED = "parlor-shared";
-/** A page that takes longer comes from the device. */
+/** After this time, the page comes from the device. */
 const PAGE_PATIENCE_MS = 4000;
-/** What a proxy says when the server behind it is away. */
+/** Statuses of a proxy whose server is down. */
 const AWAY = [502, 503, 504];
 
-/** The part of the worker's surroundings that is used; the compiler knows those of a page. */
+/** The part of the worker scope that is used. The compiler only knows that of a page. */
 interface WorkerScope {
   readonly location: Location;
   readonly clients: { claim(): Promise<void> };
@@ -32,7 +32,7 @@ interface LifeEvent {
 }
 
 interface InstallEvent extends LifeEvent {
-  /** Lets the browser answer some requests without asking the worker; Chromium has it. */
+  /** Lets the browser answer some requests without the worker (Chromium). */
   addRoutes?(rules: { condition: { urlPattern: string }; source: "network" }[]): Promise<void>;
 }
 
@@ -55,12 +55,12 @@ worker.addEventListener("fetch", (event) => {
   else if (request.mode === "navigate") event.respondWith(page(request));
 });
 
-/** One file after another: the page is in use meanwhile, and what it asks for goes first. */
+/** One file at a time: the page is in use, and its own requests go first. */
 async function keepShell(): Promise<void> {
   const cache = await caches.open(CACHE);
   try {
     for (const path of SHELL_FILES) {
-      // The page has one address for every build, so the browser's own copy may be an older one.
+      // The page has one URL for every build, so the browser's cached copy may be old.
       const isPage = path === "/";
       const kept = isPage ? undefined : await caches.match(path);
       if (kept) await cache.put(path, kept);
@@ -72,7 +72,7 @@ async function keepShell(): Promise<void> {
   }
 }
 
-/** What the worker would only pass on costs every request of the API a message to it and back. */
+/** Passing API requests through the worker would cost each of them a message to it and back. */
 async function passApi(event: InstallEvent): Promise<void> {
   await event.addRoutes?.([{ condition: { urlPattern: "/api/*" }, source: "network" }]);
 }
@@ -82,12 +82,12 @@ async function dropOlder(): Promise<void> {
   await Promise.all(older.map((name) => caches.delete(name)));
 }
 
-/** Under a hashed name there is only ever one content, so any build's copy is the right one. */
+/** A hashed name has one content, so a copy of any build is right. */
 async function asset(request: Request): Promise<Response> {
   return await caches.match(request.url) ?? await fetch(request);
 }
 
-/** The newest page where the server answers in time, else the kept one. */
+/** Returns the newest page if the server responds in time, else the stored one. */
 async function page(request: Request): Promise<Response> {
   const kept = async () => await (await caches.open(CACHE)).match("/");
   const late = new Promise<undefined>((resolve) => setTimeout(resolve, PAGE_PATIENCE_MS));
@@ -97,7 +97,7 @@ async function page(request: Request): Promise<Response> {
   return await kept() ?? answer ?? await asked;
 }
 
-/** Keeps what another program shared until the page has it, and opens the page. It is shown there, never sent. */
+/** Stores what another program shared until the page reads it, and opens the page. Nothing is sent. */
 async function takeShared(request: Request): Promise<Response> {
   const form = await request.formData();
   await caches.delete(SHARED);

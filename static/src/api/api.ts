@@ -1,4 +1,4 @@
-/** The API's calls by name; each is one request. */
+/** The calls of the API by name. Each call is one request. */
 import { type CharacterApi, characterApi } from "./characters.ts";
 import type { ApiClient, RequestOptions } from "./client.ts";
 import { type ConversationApi, conversationApi } from "./conversations.ts";
@@ -20,17 +20,17 @@ import type {
   TrashItem,
 } from "./types.ts";
 
-/** Calls that belong to no single screen. Every one throws `ApiError` as the client does. */
+/** Calls that belong to no single screen. They throw `ApiError` as the client does. */
 interface ActivityApi {
-  /** Finds messages and titles in all conversations; a page may be short and still have a next one. */
+  /** Searches messages and titles of all conversations. A page can be short and still have a next one. */
   search(query: string, cursor: string | undefined, signal: AbortSignal): Promise<Page<SearchHit>>;
   listTrash(): Promise<TrashItem[]>;
   emptyTrash(): Promise<void>;
-  /** Of the detail of each only what is no list and no object. */
+  /** Lists jobs. Arrays and objects are left out of each `detail`. */
   listJobs(): Promise<Job[]>;
-  /** With its whole detail. */
+  /** Returns a job with its whole `detail`. */
   readJob(id: string): Promise<Job>;
-  /** Gives the job once it has cleaned up. */
+  /** Returns the job after it has cleaned up. */
   cancelJob(id: string): Promise<Job>;
 }
 
@@ -58,24 +58,26 @@ function activityApi(client: ApiClient): ActivityApi {
   };
 }
 
-/** How many conversations the first page of the list holds: enough for any screen, and here at once. */
+/** Conversations of the list's first page: enough to fill any screen, few enough to arrive at once. */
 const FIRST_PAGE_SIZE = 60;
-/** How many each page behind it holds: the most the server gives. */
+/** Conversations of every further page: the server's maximum. */
 const NEXT_PAGE_SIZE = 500;
 
-/** All calls the page makes. Every one throws `ApiError` as the client does. */
+/** All calls that the page makes. They throw `ApiError` as the client does. */
 export interface Api extends ConversationApi, ActivityApi, ModelApi, CharacterApi {
-  /** For the calls of screens that are loaded on demand. */
+  /** For calls of screens that load on demand. */
   readonly client: ApiClient;
-  /** The newest, or those behind a cursor. */
+  /** Returns the newest conversations, or those after a cursor. */
   listConversations(cursor?: string): Promise<Page<ConversationSummary>>;
   deleteConversation(id: string, options?: RequestOptions): Promise<void>;
-  /** Gives the new draft version. `knownVersion` makes the server refuse (412) when the draft changed elsewhere. */
+  /**
+   * Returns the new draft version. With `knownVersion`, the server refuses (412) if the draft was changed elsewhere.
+   */
   saveDraft(id: string, draft: string, knownVersion?: number, options?: RequestOptions): Promise<number>;
-  /** The answer is the event stream of the reply. */
+  /** Returns the event stream of the reply. */
   startChat(request: ChatRequest, signal: AbortSignal): Promise<Response>;
   listReplies(): Promise<RunningReply[]>;
-  /** The event stream of a running or lately ended reply, from behind `lastEventId` or from its start. */
+  /** Returns the event stream of a running or recently ended reply, after `lastEventId` or from its start. */
   attachReply(messageId: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Response>;
   stopReply(messageId: string): Promise<void>;
   openEvents(signal: AbortSignal): Promise<Response>;
@@ -87,7 +89,7 @@ export interface Api extends ConversationApi, ActivityApi, ModelApi, CharacterAp
   testConnection(input: ConnectionInput): Promise<ConnectionTest>;
   discoverServers(): Promise<DetectedServer[]>;
   getSettings(): Promise<Settings>;
-  /** Gives all settings as they are then. */
+  /** Returns all settings after the change. */
   changeSettings(changes: Partial<Settings>): Promise<Settings>;
   getHealth(): Promise<Health>;
   getSetupStatus(): Promise<SetupStatus>;

@@ -1,4 +1,4 @@
-/** The calls about access: ceremonies, passkeys, tokens, invites, the command line. */
+/** The calls of authentication: passkey ceremonies, passkeys, tokens, invites, the command line. */
 import type { AuthStatus, Invite, MintedToken, Passkey, Token } from "./types.ts";
 import type {
   AuthenticationResponseJSON,
@@ -8,9 +8,9 @@ import type {
 } from "@simplewebauthn/browser";
 import type { ApiClient } from "./client.ts";
 
-/** All calls; every one throws `ApiError` as the client does. */
+/** All calls throw `ApiError` as the client does. */
 export interface AccessApi {
-  /** @param token Asks as whoever has this token, to see whether it counts. */
+  /** @param token Asks with this token, to check whether it is valid. */
   status(token?: string): Promise<AuthStatus>;
   beginRegistration(request: { name: string; code?: string }): Promise<PublicKeyCredentialCreationOptionsJSON>;
   finishRegistration(answer: RegistrationResponseJSON & { name: string }): Promise<void>;
@@ -23,7 +23,7 @@ export interface AccessApi {
   mintToken(label: string): Promise<MintedToken>;
   revokeToken(id: string): Promise<void>;
   invite(): Promise<Invite>;
-  /** Gives the one-time code. @param challenge SHA-256 of the command line's verifier, base64url. */
+  /** Returns the one-time code. @param challenge SHA-256 of the command line's verifier, base64url. */
   approveCli(challenge: string): Promise<{ code: string }>;
 }
 

@@ -1,4 +1,4 @@
-/** The calls that let a model write a character; the screens that need them bring them along. */
+/** The calls that generate a character. Loaded with the screens that use them. */
 import type { CharacterGenerationRequest, Job } from "./types.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
@@ -7,19 +7,19 @@ import { readEvents } from "./event_stream.ts";
 /** A change of one field of the card. */
 export type FieldUpdate = { field: string; append: string } | { field: string; value: string | string[] };
 
-/** Every call throws `ApiError` as the client does. */
+/** Calls throw `ApiError` as the client does. */
 export interface GenerationApi {
   /**
-   * Lets the model write; ending `signal` ends it.
+   * Streams the fields that the model writes. Aborting `signal` stops the model.
    *
-   * @returns Whether the model ran out of room before its end.
+   * @returns Whether the model reached its token limit.
    */
   write(
     request: CharacterGenerationRequest,
     onSteps: (steps: FieldUpdate[]) => void,
     signal: AbortSignal,
   ): Promise<{ isCut: boolean }>;
-  /** Starts a job that writes and stores it. */
+  /** Starts a job that generates and stores the character. */
   start(request: CharacterGenerationRequest, isPortrait: boolean): Promise<Job>;
 }
 

@@ -24,17 +24,17 @@ export interface CardSiteQuery {
   nsfw: boolean;
 }
 
-/** What a new chat begins with. */
+/** What a new chat starts with. */
 export interface NewChat {
   character_ids: string[];
   persona_id?: string;
-  /** Which of the character's greetings, from 0. */
+  /** Index of the character's greeting, from 0. */
   greeting?: number;
 }
 
-/** Calls about characters and personas. Every one throws `ApiError` as the client does. */
+/** Calls about characters and personas. They throw `ApiError` as the client does. */
 export interface CharacterApi {
-  /** A page of at most `limit` (500) characters. */
+  /** Returns a page of at most `limit` (500) characters. */
   listCharacters(
     query: CharacterQuery,
     limit: number,
@@ -42,18 +42,18 @@ export interface CharacterApi {
     signal?: AbortSignal,
   ): Promise<Page<CharacterItem>>;
   getCharacter(id: string): Promise<VersionedCharacter>;
-  /** Saves a card or makes a new character. With a version the server refuses (412) when another one stands. */
+  /** Saves a card or creates a character. With a version, the server refuses (412) if the stored version differs. */
   saveCharacter(id: string, card: Card, version?: string): Promise<VersionedCharacter>;
   deleteCharacter(id: string, options?: RequestOptions): Promise<void>;
   setCharacterAvatar(id: string, picture: Blob): Promise<VersionedCharacter>;
   importCharacter(file: File): Promise<Character>;
   importCharacterFrom(url: string): Promise<Character>;
-  /** Brings the built-in character back as it came. */
+  /** Restores the built-in character to its original card. */
   restoreBuiltin(): Promise<Character>;
   getPortrait(id: string): Promise<Portrait>;
   startPortrait(id: string): Promise<void>;
   searchCardSite(query: CardSiteQuery, page: string, signal: AbortSignal): Promise<Page<FoundCard>>;
-  /** A picture of our own server's. */
+  /** Loads an image from our own server. */
   loadImage(path: string, signal: AbortSignal): Promise<Blob>;
   beginChat(beginning: NewChat): Promise<Conversation>;
   listPersonas(): Promise<Persona[]>;
@@ -63,18 +63,18 @@ export interface CharacterApi {
     fields: { name: string; description: string },
     version?: string,
   ): Promise<{ persona: Persona; version: string }>;
-  /** Makes a persona of a card file, a persona's or a character's. */
+  /** Creates a persona from the card file of a persona or a character. */
   importPersona(file: File): Promise<Persona>;
   deletePersona(id: string, options?: RequestOptions): Promise<void>;
   setPersonaAvatar(id: string, picture: Blob): Promise<Persona>;
 }
 
-/** The address of a character. */
+/** Returns the API path of a character. */
 export function characterPath(id: string): string {
   return `/api/characters/${encodeURIComponent(id)}`;
 }
 
-/** The address of a persona. */
+/** Returns the API path of a persona. */
 export function personaPath(id: string): string {
   return `/api/personas/${encodeURIComponent(id)}`;
 }

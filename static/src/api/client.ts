@@ -1,10 +1,10 @@
-/** One place where the page talks to its server: headers, JSON, and every failure as an `ApiError`. */
+/** The HTTP client of the page: headers, JSON, and every failure as an `ApiError`. */
 import type { ErrorBody } from "./types.ts";
 import { texts } from "../texts/texts.ts";
 
-/** A request that was refused, or that got no answer (`status` 0, code `no_answer`). */
+/** A request that was refused, or got no response (`status` 0, code `no_answer`). */
 export class ApiError extends Error {
-  /** HTTP status; 0 when there was no answer at all. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number;
   readonly code: string;
   readonly requestId: string | undefined;
@@ -19,37 +19,40 @@ export class ApiError extends Error {
     this.issues = body.issues ?? [];
   }
 
-  /** True when the server could not be reached, so that trying again may help. */
+  /** True if the server could not be reached, so a retry may help. */
   get isOffline(): boolean {
     return this.status === 0;
   }
 }
 
-/** What a request carries beside method and path. */
+/** The options of a request. */
 export interface RequestOptions {
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, under its own type. */
+  /** Sent unchanged, with its own content type. */
   blob?: Blob;
   /** Sent as a form with files. */
   form?: FormData;
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** Lets the request outlive the page; browsers cap its body at 64 KiB. */
+  /** Lets the request outlive the page. Browsers limit its body to 64 KiB. */
   keepalive?: boolean;
 }
 
-/** Sends one request and gives its answer once the headers are there. */
+/** Sends one request and resolves when the response headers arrive. */
 export interface ApiClient {
-  /** @throws {ApiError} for every status outside 200–299 and when no answer comes. An abort is thrown as it is. */
+  /**
+   * @throws {ApiError} for every status outside 200–299 and if there is no response. An abort is rethrown unchanged.
+   */
   send(method: string, path: string, options?: RequestOptions): Promise<Response>;
 }
 
 /**
- * Makes the client of one page.
+ * Creates the client of the page.
  *
- * @param keptToken Sent with every request, where this device has no passkey but a token.
- * @param pageOrigin `location.origin`; the server compares it with the origin it sees to notice a proxy that hides clients.
+ * @param keptToken Sent with every request on a device that has a token instead of a passkey.
+ * @param pageOrigin `location.origin`. The server compares it with the origin it sees, to detect a proxy that hides
+ * clients.
  */
 export function createClient(
   fetchFunction: typeof fetch,
@@ -70,7 +73,7 @@ export function createClient(
         headers["content-type"] = options.blob.type;
         init.body = options.blob;
       }
-      // The browser names the type itself: only it knows the boundary.
+      // The browser sets the content type: only it knows the boundary.
       if (options.form !== undefined) init.body = options.form;
       if (options.signal) init.signal = options.signal;
       if (options.keepalive) init.keepalive = true;
@@ -93,7 +96,7 @@ async function readErrorBody(response: Response): Promise<ErrorBody> {
     const error = parseErrorBody(await response.json());
     if (error) return { request_id: requestId, ...error };
   } catch {
-    // Not JSON: something between the page and the server answered, so its status is all there is to tell.
+    // Not JSON: something between page and server responded, so only the status is known.
   }
   return {
     code: "unexpected_answer",
@@ -102,7 +105,7 @@ async function readErrorBody(response: Response): Promise<ErrorBody> {
   };
 }
 
-/** Reads the one error body; undefined when the value is something else. */
+/** Parses the one error body. Returns undefined for any other value. */
 export function parseErrorBody(value: unknown): ErrorBody | undefined {
   if (typeof value !== "object" || value === null || !("error" in value)) return undefined;
   const error = value.error;
@@ -114,14 +117,14 @@ export function parseErrorBody(value: unknown): ErrorBody | undefined {
   return body;
 }
 
-/** Gives any thrown value as an `ApiError`, so that a view has one thing to show. */
+/** Converts any thrown value to an `ApiError`, so that views show one kind of error. */
 export function asApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new ApiError(0, { code: "page_defect", message });
 }
 
-/** Returns an answer's ETag as `If-Match` takes it: a proxy that compresses may have marked it as weak. */
+/** Returns a response's ETag as `If-Match` expects it. A compressing proxy may have marked it as weak. */
 export function strongTag(etag: string | null): string {
   return (etag ?? "").replace(/^W\//, "");
 }

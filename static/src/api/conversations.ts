@@ -1,4 +1,4 @@
-/** The calls about one conversation: its head, its messages in pages, and what can be done to them. */
+/** The calls about one conversation and its messages. */
 import { type ApiClient, ApiError, type RequestOptions } from "./client.ts";
 import type {
   Branches,
@@ -15,21 +15,21 @@ import type {
   SearchHit,
 } from "./types.ts";
 
-/** What a change of messages may demand. */
+/** Conditions of a change of messages. */
 export interface ChangeOptions {
-  /** Revision the conversation has to have; refused with 412 otherwise. */
+  /** Revision that the conversation must have; otherwise the server refuses with 412. */
   revision?: number;
 }
 
-/** Calls about one conversation. Every one throws `ApiError` as the client does. */
+/** Calls about one conversation. They throw `ApiError` as the client does. */
 export interface ConversationApi {
-  /** All of it but its messages. */
+  /** Returns the conversation without its messages. */
   getHead(id: string): Promise<ConversationHead>;
-  /** All of it but the messages before the last ones. `limit` is at most 500. */
+  /** Returns the conversation with its last messages. `limit` is at most 500. */
   getRecent(id: string, limit: number): Promise<RecentConversation>;
   createConversation(id: string, fields: ConversationPatch): Promise<void>;
   changeConversation(id: string, changes: ConversationPatch): Promise<ConversationHead>;
-  /** The last messages, or those before one; oldest first. `limit` is at most 500. */
+  /** Returns the last messages, or those before another one, oldest first. `limit` is at most 500. */
   listMessages(
     id: string,
     limit: number,
@@ -37,7 +37,7 @@ export interface ConversationApi {
     signal?: AbortSignal,
   ): Promise<Page<Message> & { damaged?: DamagedPart[] }>;
   getMessage(id: string, messageId: string): Promise<Message>;
-  /** What changed since a revision; undefined if the server no longer knows. */
+  /** Returns what changed since a revision; undefined if the server no longer knows. */
   getChanges(id: string, since: number): Promise<ConversationChanges | undefined>;
   changeMessage(
     id: string,
@@ -45,15 +45,18 @@ export interface ConversationApi {
     changes: Partial<Message>,
     options?: ChangeOptions,
   ): Promise<Message>;
-  /** Gives the trash's id of what was removed. `isFollowing`: all behind it too. */
+  /** Returns the trash id of what was deleted. @param isFollowing Also deletes all messages after it. */
   deleteMessage(id: string, messageId: string, isFollowing: boolean): Promise<string | undefined>;
-  /** Stores a picture; gives its address. */
+  /** Stores an image and returns its URL. */
   putAttachment(name: string, picture: Blob): Promise<string>;
   restoreFromTrash(trashId: string): Promise<void>;
-  /** Copies the conversation up to a message; gives the copy. */
+  /** Copies the conversation up to a message and returns the copy. */
   forkConversation(id: string, messageId: string): Promise<Conversation>;
   getBranches(id: string): Promise<Branches>;
-  /** Tells what the model would be sent with these turns behind the conversation. @param userMessageId Of a turn that is stored. */
+  /**
+   * Returns the prompt for these messages after the conversation. @param userMessageId Id of a message that is already
+   * stored.
+   */
   previewChat(id: string, turns: RequestMessage[], signal: AbortSignal, userMessageId?: string): Promise<ChatPreview>;
   searchMessages(
     conversationId: string,
@@ -63,7 +66,7 @@ export interface ConversationApi {
   ): Promise<Page<SearchHit>>;
 }
 
-/** Gives the zone in which dates are told. */
+/** Returns the time zone in which dates are shown. */
 export function timeZone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
@@ -133,7 +136,7 @@ export function conversationApi(client: ApiClient): ConversationApi {
   };
 }
 
-/** Lets a character who takes part in a chat say a greeting at its end. @throws {ApiError} */
+/** Adds a greeting of a participating character at the end of a chat. @throws {ApiError} */
 export async function greet(client: ApiClient, conversationId: string, characterId: string): Promise<void> {
   const path = `/api/conversations/${encodeURIComponent(conversationId)}/greeting`;
   await (await client.send("POST", path, { body: { character_id: characterId } })).body?.cancel();

@@ -1,18 +1,18 @@
-/** The calls about the room that the data takes, backups, and what is wrong with the installation. */
+/** The calls about disk usage, backups, licenses and diagnostics. */
 import type { DataReport, Finding, LicenseNotice } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 
-/** Reads the licences of all that is inside. @throws {ApiError} */
+/** Returns the licenses of all bundled packages. @throws {ApiError} */
 export async function readLicenses(client: ApiClient): Promise<LicenseNotice[]> {
   return await (await client.send("GET", "/api/licences")).json();
 }
 
-/** Reads how the data stands. @throws {ApiError} */
+/** Returns disk usage and backups. @throws {ApiError} */
 export async function getDataReport(client: ApiClient): Promise<DataReport> {
   return await (await client.send("GET", "/api/data")).json();
 }
 
-/** Has the installation looked at. @throws {ApiError} */
+/** Runs the diagnostics. @throws {ApiError} */
 export async function readFindings(client: ApiClient): Promise<Finding[]> {
   return await (await client.send("GET", "/api/findings")).json();
 }

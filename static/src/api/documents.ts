@@ -1,27 +1,27 @@
-/** The calls about documents that are listed, kept whole with a version, and exchanged as files. */
+/** The calls about documents that are listed, versioned, and exchanged as files: lorebooks and presets. */
 import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
 
-/** A document as it stands. */
+/** A document with its version. */
 export interface VersionedDocument<Whole> {
   document: Whole;
-  /** The ETag, as `If-Match` wants it. */
+  /** The ETag, for `If-Match`. */
   version: string;
 }
 
-/** Calls about one kind of document. Every one throws `ApiError` as the client does. */
+/** Calls about one kind of document. They throw `ApiError` as the client does. */
 export interface DocumentApi<Item, Whole> {
   list(): Promise<Item[]>;
   read(id: string): Promise<VersionedDocument<Whole>>;
-  /** Saves or makes one. With a version the server refuses (412) when another one stands. */
+  /** Saves or creates a document. With a version, the server refuses (412) if the stored version differs. */
   save(id: string, fields: object, version?: string): Promise<VersionedDocument<Whole>>;
-  /** Moves it to the trash. */
+  /** Moves the document to the trash. */
   remove(id: string, options?: RequestOptions): Promise<void>;
   import(file: File): Promise<Whole>;
-  /** The address of the file to keep. */
+  /** Returns the URL of the exported file. */
   exportPath(id: string, format?: string): string;
 }
 
-/** Binds the calls to one client. @param path Of the list: `/api/lorebooks`. */
+/** Binds the calls to one client. @param path Path of the list, such as `/api/lorebooks`. */
 export function documentApi<Item, Whole extends Item>(client: ApiClient, path: string): DocumentApi<Item, Whole> {
   const one = (id: string) => `${path}/${encodeURIComponent(id)}`;
   async function read(method: string, id: string, options?: RequestOptions): Promise<VersionedDocument<Whole>> {

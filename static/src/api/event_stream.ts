@@ -1,10 +1,10 @@
-/** Reads server-sent events from a fetch answer. `EventSource` cannot send `Last-Event-ID` of our choosing nor our headers. */
+/** Parses server-sent events of a fetch response. `EventSource` can't send our headers or a chosen `Last-Event-ID`. */
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 
 /**
- * Gives the events of each network read together, in order, until the server ends the stream.
+ * Yields the events of each network read, in order, until the server ends the stream.
  *
- * Ends normally when the body ends. Comments (keep-alives) give an empty array, so that a caller sees the stream is alive.
+ * Comments (keep-alives) yield an empty array, so that the caller sees that the stream is alive.
  *
  * @throws What the body throws: a lost connection, or the abort of its fetch.
  */
@@ -12,7 +12,7 @@ export async function* readEvents(response: Response): AsyncGenerator<EventSourc
   if (!response.body) return;
   let batch: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => batch.push(event) });
-  // The parser removes the byte order mark at the start; one inside a text belongs to the text.
+  // The parser removes the byte order mark at the start. One inside a text belongs to the text.
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const reader = response.body.getReader();
   try {
@@ -24,7 +24,7 @@ export async function* readEvents(response: Response): AsyncGenerator<EventSourc
       batch = [];
     }
   } finally {
-    // Leaving early must also end the request; after a normal end this does nothing.
+    // Leaving the loop early must also end the request. After a normal end this does nothing.
     reader.cancel().catch(() => {});
   }
 }

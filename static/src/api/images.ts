@@ -1,4 +1,4 @@
-/** The calls about images; the screens that need them bring them along. */
+/** The calls about images. Loaded with the screens that use them. */
 import type {
   Checkpoint,
   DetectedBackend,
@@ -15,7 +15,7 @@ import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody, type RequestOptions } from "./client.ts";
 import { readEvents } from "./event_stream.ts";
 
-/** Every call throws `ApiError` as the client does. */
+/** Calls throw `ApiError` as the client does. */
 export interface ImageApi {
   listBackends(): Promise<ImageBackend[]>;
   saveBackend(input: ImageBackendInput): Promise<ImageBackend>;
@@ -29,22 +29,22 @@ export interface ImageApi {
   saveWorkflow(id: string, workflow: unknown): Promise<void>;
   deleteWorkflow(id: string): Promise<void>;
   /**
-   * Draws a picture. It is drawn to its end on the server, also when `signal` fires.
+   * Generates an image. The server finishes it even if `signal` fires.
    *
-   * @param onJob Gets the id by which it can be cancelled.
+   * @param on `onJob` receives the id that cancels the job.
    */
   draw(request: GenerateImage, on: ImageListener, signal: AbortSignal): Promise<GeneratedImages>;
-  /** Asks the model in use one question that belongs to no chat; gives its text. */
+  /** Asks the active model one question outside of any chat and returns its text. */
   ask(messages: RequestMessage[], signal: AbortSignal): Promise<string>;
 }
 
-/** Who is told how far a picture is. */
+/** Receives the progress of an image. */
 export interface ImageListener {
   onJob(id: string): void;
   onProgress(progress: ImageProgress): void;
 }
 
-/** Enough for a prompt and for what a model that thinks first needs before it. */
+/** Enough for a prompt and for the reasoning of a model that thinks first. */
 const MAX_PROMPT_TOKENS = 1000;
 
 /** Binds the calls to one client. */

@@ -1,11 +1,11 @@
-/** The calls that bring things in and carry them away: imports, and backups made now. */
+/** The calls about imports and backups. */
 import type { Importable, Job } from "./types.ts";
 import { findStorage } from "../state/app/device.ts";
 import { findDeviceToken } from "../state/app/device_token.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
 
-/** How the things of a kind fared. */
+/** How many things of a kind were imported. */
 export interface ThingCounts {
   added: number;
   updated: number;
@@ -13,33 +13,33 @@ export interface ThingCounts {
   refused: number;
 }
 
-/** What is asked of an import. */
+/** The parameters of an import. */
 export interface ImportRequest {
   kind: string;
   isTrial: boolean;
-  /** What the file is called. */
+  /** The file's name. */
   name?: string;
 }
 
-/** Tells how many bytes of an upload are out. */
+/** Receives the number of uploaded bytes. */
 export type OnSent = (sentBytes: number) => void;
 
-/** Reads what can be imported. @throws {ApiError} */
+/** Returns what can be imported. @throws {ApiError} */
 export async function getImportable(client: ApiClient): Promise<Importable> {
   return await (await client.send("GET", "/api/import")).json();
 }
 
-/** Imports what a trial left on the server. @throws {ApiError} `not_found` when it is no longer there */
+/** Imports the upload of a dry run. @throws {ApiError} `not_found` if the server no longer has it. */
 export async function importUpload(client: ApiClient, wish: ImportRequest, uploadId: string): Promise<Job> {
   return await (await client.send("POST", `/api/import?${buildQuery(wish, { upload_id: uploadId })}`)).json();
 }
 
 /**
- * Sends a file from disk, piece by piece, and starts its import.
+ * Uploads a file from disk and starts its import.
  *
- * By XMLHttpRequest: `fetch` does not tell how far an upload is.
+ * Uses XMLHttpRequest, since `fetch` reports no upload progress.
  *
- * @throws {ApiError} An abort is thrown as the signal's reason.
+ * @throws {ApiError} An abort throws the signal's reason.
  */
 export function uploadImport(file: File, wish: ImportRequest, onSent: OnSent, signal: AbortSignal): Promise<Job> {
   const { promise, resolve, reject } = Promise.withResolvers<Job>();
@@ -63,17 +63,17 @@ export function uploadImport(file: File, wish: ImportRequest, onSent: OnSent, si
   return promise;
 }
 
-/** Starts a backup into the owner's folder. @throws {ApiError} `not_available` without one */
+/** Starts a backup into the configured folder. @throws {ApiError} `not_available` if there is none. */
 export async function startBackup(client: ApiClient): Promise<Job> {
   return await (await client.send("POST", "/api/data/backups")).json();
 }
 
-/** Removes a backup for good. @throws {ApiError} */
+/** Deletes a backup permanently. @throws {ApiError} */
 export async function removeBackup(client: ApiClient, name: string): Promise<void> {
   await (await client.send("DELETE", backupPath(name))).body?.cancel();
 }
 
-/** Address of a backup. */
+/** Returns the URL of a backup. */
 export function backupPath(name: string): string {
   return `/api/data/backups/${encodeURIComponent(name)}`;
 }
@@ -83,7 +83,7 @@ function buildQuery({ kind, isTrial, name }: ImportRequest, more: Record<string,
   return new URLSearchParams({ kind, ...(isTrial && { dry_run: "true" }), ...(cut && { name: cut }), ...more });
 }
 
-/** Nothing where something between the page and the server answered in its place. */
+/** Returns undefined if something between page and server responded. */
 function parseJob(text: string): Job | undefined {
   try {
     return JSON.parse(text) as Job;
@@ -98,7 +98,7 @@ function toApiError(request: XMLHttpRequest): ApiError {
     const body = parseErrorBody(JSON.parse(request.responseText));
     if (body) return new ApiError(request.status, { request_id, ...body });
   } catch {
-    // Not JSON: something between the page and the server answered.
+    // Not JSON: something between page and server responded.
   }
   const message = texts.errors.status(request.status);
   return new ApiError(request.status, { code: "unexpected_answer", message, request_id });

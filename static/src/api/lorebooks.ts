@@ -1,9 +1,9 @@
-/** Lorebooks on the wire, as the page uses them, and the calls about them. */
+/** The calls about lorebooks. */
 import type { Lorebook, LorebookItem, LorebookTest, LorebookTestRequest } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 import { type DocumentApi, documentApi } from "./documents.ts";
 
-/** What a person changes in a lorebook. */
+/** The fields of a lorebook that the editor changes. */
 export type LorebookDraft = Pick<Lorebook, "name" | "enabled" | "scope" | "character_ids" | "persona_ids" | "book">;
 
 /** Calls about lorebooks. */

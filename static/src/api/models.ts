@@ -1,4 +1,4 @@
-/** The calls about models of the hub, on disk and running. */
+/** The calls about models on the hub, on disk and running. */
 import type {
   HubModel,
   HubModelFiles,
@@ -11,7 +11,7 @@ import type {
 } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 
-/** The calls about models. Every one throws `ApiError` as the client does. */
+/** The calls about models. They throw `ApiError` as the client does. */
 export interface ModelApi {
   searchModels(query: string, format: ModelFormat, cursor?: string): Promise<Page<HubModel>>;
   listModelFiles(repo: string, format: ModelFormat): Promise<HubModelFiles>;
@@ -22,7 +22,7 @@ export interface ModelApi {
   deleteLocalModel(path: string): Promise<void>;
   runModel(request: RunModel): Promise<ModelRunner>;
   stopModel(): Promise<ModelRunner>;
-  /** @param path Adds the command for this model. */
+  /** @param path Includes the command that runs this model. */
   getRunner(path?: string): Promise<ModelRunner>;
 }
 

@@ -1,9 +1,9 @@
-/** Presets on the wire, as the page uses them, and the calls about them. */
+/** The calls about presets. */
 import type { Preset, PresetItem } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 import { type DocumentApi, documentApi } from "./documents.ts";
 
-/** What a person changes in a preset. */
+/** The fields of a preset that the editor changes. */
 export type PresetDraft = Pick<
   Preset,
   "name" | "models" | "sampler" | "prompts" | "prompt_order" | "rest" | "dialect"

@@ -1,10 +1,10 @@
-/** Turns the events of a reply's stream into what they mean for its text. */
+/** Parses the events of a reply's stream. */
 import type { Usage } from "./types.ts";
 import type { EventSourceMessage } from "eventsource-parser";
 import { ApiError, parseErrorBody } from "./client.ts";
 import { texts } from "../texts/texts.ts";
 
-/** Where a reply stood after an event; lengths in UTF-16 units. */
+/** The position in a reply after an event. Lengths are in UTF-16 code units. */
 export interface ReplyPosition {
   generation: string;
   sequence: number;
@@ -27,7 +27,7 @@ export type ReplyFrame =
   | { kind: "done" }
   | { kind: "error"; error: ApiError };
 
-/** Reads `<generation>.<sequence>.<text length>.<reasoning length>`; undefined for any other id. */
+/** Parses `<generation>.<sequence>.<text length>.<reasoning length>`. Returns undefined for any other id. */
 export function parseReplyPosition(id: string | undefined): ReplyPosition | undefined {
   const match = /^([^.]+)\.(\d+)\.(\d+)\.(\d+)$/.exec(id ?? "");
   if (!match) return undefined;
@@ -39,7 +39,7 @@ export function parseReplyPosition(id: string | undefined): ReplyPosition | unde
   };
 }
 
-/** Gives what an event says; undefined for one that says nothing to us. */
+/** Parses an event. Returns undefined for events that the page ignores. */
 export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefined {
   if (event.data === "[DONE]") return { kind: "done" };
   let value: unknown;
@@ -76,12 +76,12 @@ function getText(value: unknown): string {
 }
 
 /**
- * Puts a delta at its place in the text known so far.
+ * Inserts a delta at its position in the known text.
  *
- * Placing by position instead of appending makes a repeated event harmless and a missing one visible.
+ * Positions make a repeated event harmless and a missing one visible.
  *
  * @param endLength Length of the whole text after this delta; undefined appends.
- * @returns undefined when text between the known part and the delta is missing.
+ * @returns undefined if text between the known part and the delta is missing.
  */
 export function placeDelta(known: string, delta: string, endLength: number | undefined): string | undefined {
   if (endLength === undefined) return known + delta;

@@ -2,9 +2,9 @@
 import type { SpeechConfig, SpeechConfigPatch, VoiceImport, Voices, VoiceSample } from "./types.ts";
 import type { ApiClient, RequestOptions } from "./client.ts";
 
-/** The calls about speech. Every one throws `ApiError` as the client does. */
+/** The calls about speech. They throw `ApiError` as the client does. */
 export interface SpeechApi {
-  /** The answer is the audio as it is made. */
+  /** Returns the audio while the server generates it. */
   speak(request: { text: string; voice: string | undefined }, signal: AbortSignal): Promise<Response>;
   getSpeechConfig(): Promise<SpeechConfig>;
   changeSpeechConfig(changes: SpeechConfigPatch): Promise<SpeechConfig>;
@@ -12,11 +12,11 @@ export interface SpeechApi {
   listSpeechModels(): Promise<string[]>;
   listVoiceSamples(): Promise<VoiceSample[]>;
   addVoiceSample(audio: Blob, name: string): Promise<VoiceSample>;
-  /** Answers once the import, which is a job, has ended. */
+  /** Resolves after the import job has ended. */
   importVoiceSample(request: VoiceImport): Promise<VoiceSample>;
   changeVoiceSample(id: string, changes: { name?: string; description?: string }): Promise<VoiceSample>;
   deleteVoiceSample(id: string, options?: RequestOptions): Promise<void>;
-  /** The answer is the audio. */
+  /** Returns the audio. */
   openVoiceSample(id: string, signal: AbortSignal): Promise<Response>;
 }
 

@@ -1,11 +1,11 @@
-/** The calls about the node in the owner's tailnet. */
+/** The calls about the tailnet node. */
 import type { TailnetStatus } from "./types.ts";
 import type { ApiClient } from "./client.ts";
 
-/** The calls. Every one throws `ApiError` as the client does. */
+/** Calls throw `ApiError` as the client does. */
 export interface TailnetApi {
   getTailnet(): Promise<TailnetStatus>;
-  /** Switches it on, renames it, or starts it again. */
+  /** Turns the node on, renames it, or restarts it. */
   enableTailnet(hostname?: string): Promise<TailnetStatus>;
   disableTailnet(): Promise<TailnetStatus>;
 }

@@ -1,6 +1,8 @@
 /**
- * The JSON of the API, by the names the page uses. All types come from the schemas that the server checks and documents its
- * API with, so a difference between page and server is a type error. Nothing here is loaded at run time.
+ * The JSON of the API, by the names that the page uses.
+ *
+ * All types come from the schemas with which the server checks requests and documents its API, so a difference between
+ * page and server is a type error. Nothing here is loaded at run time.
  */
 import type { ChatPreviewJson as ChatPreview, ChatRequestJson as ChatRequest } from "../../../routes/schemas/chat.ts";
 import type { ErrorJson } from "../../../routes/schemas/common.ts";
@@ -124,10 +126,13 @@ export type {
 export type { VersionJson as Version } from "../../../routes/schemas/versions.ts";
 export type { VoiceImportJson as VoiceImport, VoiceSampleJson as VoiceSample } from "../../../routes/schemas/speech.ts";
 
-/** What the one error body contains; one that the page makes itself has no request id. */
+/** The content of the error body. An error that the page creates has no request id. */
 export type ErrorBody = Pick<ErrorJson, "code" | "message"> & Partial<ErrorJson>;
 
-/** A message. One that this page added lacks what only the server sets, and an error that it saw has a request id. */
+/**
+ * A message. One that this page just added lacks fields that the server sets; an error that this page saw has a request
+ * id.
+ */
 export type Message =
   & Omit<MessageJson, "active_variant" | "error" | "updated_at" | "variant_count">
   & Partial<Pick<MessageJson, "active_variant" | "updated_at" | "variant_count">>

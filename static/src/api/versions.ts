@@ -1,4 +1,4 @@
-/** The calls about earlier versions of a resource, and the warning on an export. */
+/** The calls about earlier versions of resources and conversations, and the size warning of an export. */
 import type { ApiClient } from "./client.ts";
 import type { Revision, RevisionDiff, Version } from "./types.ts";
 
@@ -7,7 +7,7 @@ export async function listVersions(client: ApiClient, path: string): Promise<Ver
   return await (await client.send("GET", `${path}/versions`)).json();
 }
 
-/** Returns what an earlier version contains. @throws {ApiError} */
+/** Returns the content of an earlier version. @throws {ApiError} */
 export async function readVersion(client: ApiClient, path: string, n: number): Promise<Record<string, unknown>> {
   return await (await client.send("GET", `${path}/versions/${n}`)).json();
 }
@@ -17,7 +17,7 @@ export async function restoreVersion(client: ApiClient, path: string, n: number)
   await (await client.send("POST", `${path}/versions/${n}/restore`, { body: {} })).body?.cancel();
 }
 
-/** Says whether an exported file is larger than the import takes. @throws {ApiError} */
+/** Returns whether an exported file exceeds the import limit. @throws {ApiError} */
 export async function isExportTooLarge(client: ApiClient, path: string): Promise<boolean> {
   const answer = await client.send("HEAD", path);
   return answer.headers.get("x-parlor-warning") === "larger_than_import_limit";
@@ -25,17 +25,17 @@ export async function isExportTooLarge(client: ApiClient, path: string): Promise
 
 const path = (id: string, rest = "") => `/api/conversations/${encodeURIComponent(id)}/revisions${rest}`;
 
-/** Lists earlier versions, newest first. @throws {ApiError} */
+/** Lists the revisions of a conversation, newest first. @throws {ApiError} */
 export async function listRevisions(client: ApiClient, id: string): Promise<Revision[]> {
   return await (await client.send("GET", path(id))).json();
 }
 
-/** Compares one with the conversation now. @throws {ApiError} */
+/** Compares a revision with the current conversation. @throws {ApiError} */
 export async function compareRevision(client: ApiClient, id: string, n: number): Promise<RevisionDiff> {
   return await (await client.send("GET", path(id, `/${n}`))).json();
 }
 
-/** Restores one. @throws {ApiError} `conflict` while a reply is written, or if a message it holds can't go back. */
+/** Restores a revision. @throws {ApiError} `conflict` during a reply, or if one of its messages can't be restored. */
 export async function restoreRevision(client: ApiClient, id: string, n: number): Promise<void> {
   const response = await client.send("POST", path(id, `/${n}/restore`), { body: {} });
   await response.body?.cancel();

@@ -1,14 +1,15 @@
 /**
- * Buttons, with words or with an icon alone.
+ * Buttons with a label or with an icon only.
  *
- * Button: `children`; `onClick?`, `kind?` ("primary", "plain", "quiet"), `icon?`, `type?`, `isDisabled?`, `isBusy?`, `isExpanded?`, `form?`, `label?`.
+ * Button: `children`; `onClick?`, `kind?` ("primary", "plain", "quiet"), `icon?`, `type?`, `isDisabled?`, `isBusy?`,
+ * `isExpanded?`, `form?`, `label?`.
  * LinkButton: `href`, `children`; `kind?`, `icon?`.
  * IconButton: `icon`, `label`; `onClick?`, `kind?`, `isPressed?`, `isExpanded?`, `isDisabled?`, `type?`.
  */
 import type { ComponentChildren } from "preact";
 import { Icon, type IconName } from "./Icon.tsx";
 
-/** What a button with words takes. */
+/** Props of a button with a label. */
 export interface ButtonProps {
   children: ComponentChildren;
   onClick?: () => void;
@@ -16,17 +17,17 @@ export interface ButtonProps {
   icon?: IconName;
   type?: "button" | "submit";
   isDisabled?: boolean;
-  /** The action runs: the button stays in place and takes no second click. */
+  /** The action is running: the button ignores further clicks. */
   isBusy?: boolean;
-  /** Whether what it shows and hides is shown. */
+  /** Whether the element that it controls is shown. */
   isExpanded?: boolean;
-  /** Id of the form it sends, where it stands outside of it. */
+  /** Id of the form to submit, for a button outside of it. */
   form?: string;
-  /** A fuller name where the words alone do not tell which thing they are about. */
+  /** Accessible name, if the visible label is ambiguous. */
   label?: string;
 }
 
-/** A button with words. */
+/** A button with a label. */
 export function Button(props: ButtonProps) {
   const { kind = "plain", type = "button", isDisabled = false, isBusy = false } = props;
   return (
@@ -46,7 +47,7 @@ export function Button(props: ButtonProps) {
   );
 }
 
-/** A link that looks like a button: it leads to an address. */
+/** A link styled as a button. */
 export function LinkButton(
   { href, children, kind = "plain", icon }: {
     href: string;
@@ -63,7 +64,7 @@ export function LinkButton(
   );
 }
 
-/** A button that is only an icon; its label is its name and its tooltip. */
+/** A button with an icon only. Its label is its accessible name and its tooltip. */
 export function IconButton(
   { icon, label, onClick, kind = "quiet", isPressed, isExpanded, isDisabled, type = "button" }: {
     icon: IconName;

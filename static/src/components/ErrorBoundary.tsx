@@ -1,19 +1,19 @@
-/** Keeps an error of a component from taking the components around it along. */
+/** Contains the errors of a component. */
 import { Component, type ComponentChildren } from "preact";
 
-/** What a boundary takes. */
+/** Props of a boundary. */
 export interface ErrorBoundaryProps {
-  /** Shown in place of the children once one of them has thrown. */
+  /** Rendered instead of the children after one of them threw. */
   fallback: ComponentChildren;
-  /** With another value the children get another try. */
+  /** A new value renders the children again. */
   resetKey?: unknown;
   children: ComponentChildren;
 }
 
-/** Shows its children, or the fallback after one of them threw while rendering or in an effect. */
+/** Renders its children, or the fallback after one of them threw while rendering or in an effect. */
 export class ErrorBoundary extends Component<ErrorBoundaryProps, { failedKey?: { value: unknown } }> {
   override componentDidCatch(error: unknown): void {
-    // The fallback says what the reader needs to know; the console has the rest.
+    // The fallback tells the reader; the console has the details.
     console.error(error);
     this.setState({ failedKey: { value: this.props.resetKey } });
   }

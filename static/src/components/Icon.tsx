@@ -1,5 +1,5 @@
 /**
- * The icons of the page, drawn on a 20 by 20 grid.
+ * The icons of the page, on a 20 by 20 grid.
  *
  * Icon: `name`.
  */
@@ -29,7 +29,7 @@ const PATHS = {
     "M2.500 10C4 7 6.800 5.200 10 5.200S16 7 17.500 10C16 13 13.200 14.800 10 14.800S4 13 2.500 10zM10 7.800a2.200 2.200 0 1 0 0 4.400 2.200 2.200 0 0 0 0-4.400z",
   eyeOff:
     "M3 3l14 14M8 5.500A8.600 8.600 0 0 1 10 5.200c3.200 0 6 1.800 7.500 4.800a9 9 0 0 1-2.300 2.900M12 14.500a8.700 8.700 0 0 1-2 .3c-3.200 0-6-1.800-7.500-4.800a9 9 0 0 1 2.400-3",
-  /** The chat of dashes: see controls.css. */
+  /** The dashed chat bubble is styled in controls.css. */
   temporary:
     "M4 5.500A1.500 1.500 0 0 1 5.500 4h9A1.500 1.500 0 0 1 16 5.500v6a1.500 1.500 0 0 1-1.500 1.500H9l-4 3.500V13A1.500 1.500 0 0 1 4 11.500z",
   sliders: "M4 5.500h5M13 5.500h3M4 10h2M10 10h6M4 14.500h7M15 14.500h1M11 3.800v3.400M8 8.300v3.400M13 12.800v3.400",
@@ -73,13 +73,13 @@ const PATHS = {
   back: "M12 4.500 6.500 10l5.500 5.500",
 } as const;
 
-/** Names of the icons there are. */
+/** Names of all icons. */
 export type IconName = keyof typeof PATHS;
 
-/** All of them, for whoever shows them all. */
+/** All names, for the page of components. */
 export const ICON_NAMES = Object.keys(PATHS) as IconName[];
 
-/** One icon. It says nothing to a screen reader; the control around it has the name. */
+/** One icon, hidden from screen readers. The control around it has the name. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 20 20" aria-hidden="true" data-icon={name}>

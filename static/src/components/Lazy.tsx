@@ -1,10 +1,11 @@
 /**
- * Parts of the page that are loaded when they are first shown.
+ * Components that load on demand.
  *
- * `lazy(() => import("./X.tsx").then(({ X }) => X))` gives a component with X's props. Make it once, outside of components.
- * `{ as: "screen" }` has the main landmark also while it loads; `{ as: "overlay" }` shows nothing until it is there;
- * `{ as: "messages" }` holds the place of the messages, and waits neither for styles nor for texts of other screens.
- * Its `load()` begins early, for what will be wanted soon.
+ * `lazy(() => import("./X.tsx").then(({ X }) => X))` returns a component with X's props. Call it once, at the top
+ * level.
+ * `{ as: "screen" }` renders the main landmark while loading; `{ as: "overlay" }` renders nothing while loading;
+ * `{ as: "messages" }` reserves the place of the messages, and waits neither for styles nor for texts of other screens.
+ * Its `load()` starts loading early.
  */
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
@@ -17,11 +18,11 @@ import { Notice } from "./Notice.tsx";
 
 /** A component that is loaded on demand. */
 export type LazyComponent<P> = ComponentType<P> & {
-  /** Loads it unless that was done; never throws. */
+  /** Loads the component once. Never throws. */
   load(): Promise<void>;
 };
 
-/** Wraps a component whose file is loaded on demand, once for the page. */
+/** Wraps a component whose file is loaded on demand. */
 export function lazy<P extends object>(
   load: () => Promise<ComponentType<P>>,
   { as = "part" }: { as?: "part" | "screen" | "overlay" | "messages" } = {},

@@ -1,8 +1,9 @@
 /**
- * A message that stands where its cause is. For a failed request use ErrorNote.
+ * Messages in the page: notices, errors, and empty states.
  *
  * Notice: `tone` ("info", "warning", "danger"); `title?`, `children?`, `error?`, `actions?`.
  * ErrorDetails: `code`, `requestId`.
+ * ErrorNote: a notice for a failed request.
  */
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../api/client.ts";
@@ -10,7 +11,7 @@ import { Button } from "./Button.tsx";
 import { Icon } from "./Icon.tsx";
 import { texts } from "../texts/texts.ts";
 
-/** What happened, what can be done, and for a failure the details to ask about. */
+/** What happened, what to do, and for a failure the details. */
 export function Notice(
   { tone, title, children, error, actions }: {
     tone: "info" | "warning" | "danger";
@@ -35,7 +36,7 @@ export function Notice(
   );
 }
 
-/** What someone who helps will ask for. */
+/** The details that support will ask for. */
 export function ErrorDetails({ code, requestId }: { code: string; requestId: string }) {
   return (
     <details class="error-details">
@@ -45,7 +46,7 @@ export function ErrorDetails({ code, requestId }: { code: string; requestId: str
   );
 }
 
-/** What the person typed is none of its business: it stays where it is. */
+/** Keeps what the user typed. */
 export function ErrorNote(
   { title, error, onRetry, actions, children }: {
     title: string;
@@ -72,7 +73,7 @@ export function ErrorNote(
   );
 }
 
-/** A title, a sentence, and room for the step. */
+/** A title, a sentence, and a place for the next step. */
 export function EmptyState(
   { title, text, level = 2, children }: { title: string; text?: string; level?: 2 | 3; children?: ComponentChildren },
 ) {

@@ -1,14 +1,14 @@
 /**
- * The picture of a character or a persona; without one, the first letter of the name.
+ * The image of a character or a persona, or the first letter of the name.
  *
- * Props: `name`, `widthPx` (of its place), `path?` (of the picture, undefined where there is none; `?w=` is added unless
- * `isWhole`), `version?` (its last change), `class?`.
+ * Props: `name`, `widthPx` (of the layout), `path?` (of the image; `?w=` is added unless `isWhole`), `version?` (time
+ * of the last change), `class?`.
  */
 import { useEffect, useState } from "preact/hooks";
 import { chooseImageWidth } from "../state/characters/portraits.ts";
 import { useStore } from "../state/store.ts";
 
-/** Says nothing to a screen reader: the name stands beside it. */
+/** Hidden from screen readers: the name is next to it. */
 export function Portrait(
   { name, widthPx, path, version = "", isWhole = false, class: className = "" }: {
     name: string;
@@ -30,7 +30,7 @@ export function Portrait(
   );
 }
 
-/** Gives the picture once it is here; the one before it stays until then. */
+/** Returns the image once it is loaded. The previous one stays until then. */
 function useImage(address: string | undefined, version: string): string | undefined {
   const { portraits } = useStore();
   const key = `${address} ${version}`;
@@ -49,7 +49,7 @@ function useImage(address: string | undefined, version: string): string | undefi
   return here ?? (address === undefined ? undefined : shown);
 }
 
-/** A letter as people see it, which may be several characters of the machine's. */
+/** A letter as readers see it, which may be several code points. */
 function firstLetter(name: string): string {
   const [first] = new Intl.Segmenter().segment(name.trim());
   return first?.segment.toLocaleUpperCase() ?? "";

@@ -1,10 +1,10 @@
 /**
- * How far something has come.
+ * The progress of a task.
  *
- * Props: `label` (what runs), `value` (0 to 1, null while unknown); `text?` (figures: "12 of 40 MB").
+ * Props: `label` (the task), `value` (0 to 1, null while unknown); `text?` (figures: "12 of 40 MB").
  */
 
-/** A bar with its words. */
+/** A progress bar with its label. */
 export function Progress({ label, value, text }: { label: string; value: number | null; text?: string }) {
   return (
     <div class="progress">

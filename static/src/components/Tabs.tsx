@@ -1,13 +1,13 @@
 /**
- * Several views in one place, one shown at a time.
+ * Tabs.
  *
- * Props: `label`, `tabs` (`id`, `title`), `current` (an id), `onSelect(id)`, `children` (of the current one).
- * Keys: arrows, Home and End go from tab to tab and show it.
+ * Props: `label`, `tabs` (`id`, `title`), `current` (an id), `onSelect(id)`, `children` (the current panel). Keys:
+ * arrows, Home and End select a tab.
  */
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
 
-/** The row of tabs and the shown view. */
+/** The tab list and the current panel. */
 export function Tabs<T extends string>(
   { label, tabs, current, onSelect, children }: {
     label: string;

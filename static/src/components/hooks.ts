@@ -1,8 +1,8 @@
-/** Small things that several views need from the browser. */
+/** Hooks and helpers that several views share. */
 import { Component, type ComponentChildren, type ComponentType, h, type RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
-/** Tells whether a media query holds, now and later. */
+/** Returns whether a media query matches, and updates. */
 export function useMedia(query: string): boolean {
   const [holds, setHolds] = useState(() => globalThis.matchMedia(query).matches);
   useEffect(() => {
@@ -15,7 +15,7 @@ export function useMedia(query: string): boolean {
   return holds;
 }
 
-/** Gives the time, again every second while `isRunning`. */
+/** Returns the time, every second while `isRunning`. */
 export function useNow(isRunning: boolean): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
@@ -27,14 +27,14 @@ export function useNow(isRunning: boolean): number {
   return now;
 }
 
-/** Gives the page its title while the view is shown. */
+/** Sets the document title while the view is shown. */
 export function useTitle(title: string): void {
   useEffect(() => {
     document.title = title;
   }, [title]);
 }
 
-/** Does something once the next frame is drawn. @returns What calls it off. */
+/** Runs work after the next frame is painted. @returns A function that cancels it. */
 export function afterPaint(work: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const frame = requestAnimationFrame(() => timer = setTimeout(work));
@@ -44,7 +44,7 @@ export function afterPaint(work: () => void): () => void {
   };
 }
 
-/** Does something once the page has nothing better to do. Gives what takes it back. Safari has no idle callbacks. */
+/** Runs work when the page is idle. Returns a function that cancels it. Safari has no idle callbacks. */
 export function whenIdle(work: () => void): () => void {
   if (typeof requestIdleCallback === "function") {
     const handle = requestIdleCallback(work, { timeout: 1000 });
@@ -54,7 +54,7 @@ export function whenIdle(work: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Wraps a component that depends on its props alone. */
+/** Memoizes a component that depends on its props alone. */
 export function memo<P extends object>(view: (props: P) => ComponentChildren): ComponentType<P> {
   return class Memo extends Component<P> {
     override shouldComponentUpdate(next: P): boolean {
@@ -69,10 +69,10 @@ export function memo<P extends object>(view: (props: P) => ComponentChildren): C
   };
 }
 
-/** Newer browsers do it in the layout itself; measuring on every key costs a layout of the page. */
+/** Newer browsers do this in layout; measuring on every key costs a layout of the page. */
 const isNative = typeof CSS !== "undefined" && CSS.supports("field-sizing", "content");
 
-/** Sets the height after each change of the text; style sheets cap it. */
+/** Sets the height of a text area after each change. Style sheets cap it. */
 export function useAutoHeight(area: RefObject<HTMLTextAreaElement | null>, text: string): void {
   useLayoutEffect(() => {
     const { current } = area;

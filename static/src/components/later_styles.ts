@@ -1,8 +1,8 @@
-/** The styles of screens that are loaded when they are first opened: a sheet of its own, named in the page. */
+/** The style sheet of screens that load on demand. */
 
 let loading: Promise<void> | undefined;
 
-/** Loads them, once; resolves when they hold. Where they cannot be loaded the screen is shown without them. */
+/** Loads the sheet once and resolves when it is applied. If it can't be loaded, the screen is shown without it. */
 export function laterStyles(): Promise<void> {
   return loading ??= new Promise((resolve) => {
     const { document } = globalThis.window;

@@ -1,4 +1,4 @@
-/** Shows every component in all its states. For developers: no catalogue texts, and no part of a production build. */
+/** Shows every component in all its states. For developers: not translated, and not part of a production build. */
 import { render } from "preact";
 import { createApi } from "../api/api.ts";
 import { createAccessApi } from "../api/auth.ts";
@@ -14,7 +14,7 @@ import type { Theme } from "../state/app/device.ts";
 import { Store, StoreProvider, useStore } from "../state/store.ts";
 import { LANGUAGES } from "../texts/texts.ts";
 
-/** Puts the page into the window. */
+/** Renders the page of components. */
 export function showComponents(window: Window & typeof globalThis): void {
   const client = createClient(window.fetch.bind(window), window.location.origin);
   const store = new Store(createApi(client), createAccessApi(client), window);

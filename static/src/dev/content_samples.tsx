@@ -1,4 +1,4 @@
-/** Buttons, notices, and what only shows something. */
+/** Buttons, notices, and components without input. */
 import { useState } from "preact/hooks";
 import { ApiError } from "../api/client.ts";
 import { Button, IconButton, LinkButton } from "../components/Button.tsx";
@@ -11,7 +11,7 @@ import { Tabs } from "../components/Tabs.tsx";
 const NeverThere = lazy<{ name: string }>(() => new Promise(() => {}));
 const Failing = lazy<{ name: string }>(() => Promise.reject(new Error("no such file")));
 
-/** Each kind of button, each state. */
+/** Each kind of button in each state. */
 export function ButtonSamples() {
   return (
     <section>
@@ -66,7 +66,7 @@ export function NoticeSamples() {
   );
 }
 
-/** Progress, tabs, empty states, parts on demand. */
+/** Progress, tabs, empty states, lazy components. */
 export function ContentSamples() {
   const [tab, setTab] = useState<"one" | "two" | "three">("one");
   return (

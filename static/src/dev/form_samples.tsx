@@ -1,11 +1,11 @@
-/** Everything that takes something in. */
+/** Form controls. */
 import { useState } from "preact/hooks";
 import { Field, TextField } from "../components/forms/Field.tsx";
 import { Select } from "../components/forms/Select.tsx";
 import { Slider } from "../components/forms/Slider.tsx";
 import { Switch } from "../components/forms/Switch.tsx";
 
-/** Each field, each state. */
+/** Each control in each state. */
 export function FormSamples() {
   const [text, setText] = useState("Some text");
   const [choice, setChoice] = useState<"a" | "b">("a");

@@ -1,4 +1,4 @@
-/** Entry of `deno task dev`: the page as it is, and under /components every component in all its states. */
+/** Entry of `deno task dev`: the page, and at /components every component in all its states. */
 if (globalThis.location.pathname === "/components") {
   const { showComponents } = await import("./components_page.tsx");
   await (await import("../components/later_styles.ts")).laterStyles();

@@ -1,4 +1,4 @@
-/** What floats over the page, and lists. */
+/** Overlays and lists. */
 import { useState } from "preact/hooks";
 import { Button, IconButton } from "../components/Button.tsx";
 import { Icon } from "../components/Icon.tsx";

@@ -1,38 +1,38 @@
-/** Markdown that grows: blocks that are finished stay as they are, only the last one is read again. */
+/** Growing Markdown: finished blocks stay, only the last one is parsed again. */
 import type { Token } from "marked";
 import { BoundedLexer } from "./bounded_lexer.ts";
 import { GROWING_MS, MAX_TEXT_LENGTH, MAX_TRIES, MESSAGE_MS, RenderBudget, RenderLimitError } from "./limits.ts";
 import { type FormulaPlace, MarkdownRenderer, type MathToNode, randomMark } from "./render.ts";
 
-/** One block of sanitized nodes. They are a master copy: what shows them clones them. */
+/** One block of sanitized nodes. They are a master copy that views clone. */
 export interface NodesBlock {
   kind: "nodes" | "table";
   /** Blocks of one text with the same key look the same. */
   key: string;
   fragment: DocumentFragment;
-  /** Formulas that weren't rendered yet. */
+  /** Formulas that are not rendered yet. */
   places: readonly FormulaPlace[];
 }
 
-/** One block to show. Code is no HTML, so that it needs no cleaning and can have buttons. */
+/** One block to show. Code is not HTML, so it needs no sanitizing and can have buttons. */
 export type Block =
   | NodesBlock
   | { kind: "code"; language: string; text: string; isOpen: boolean }
   | { kind: "plain"; text: string };
 
-/** A paragraph that may yet turn out to be the next item of the list before it: "2", "2.". */
+/** A paragraph that may turn out to be the next item of the list before it: "2", "2.". */
 const MAYBE_LIST_ITEM = /^ {0,3}(?:\d{1,9}[.)]?|[-+*])\s*$/;
 
-/** What a caller may set; the defaults are those of the page. */
+/** Options; the defaults are those of the page. */
 export interface GrowingOptions {
   /** A clock in milliseconds. */
   now?: () => number;
 }
 
-/** The blocks of one message while its text grows. */
+/** The blocks of one growing message. */
 export class GrowingMarkdown {
   readonly #now: (() => number) | undefined;
-  /** One for all renderers of the text, so that their blocks can be compared. */
+  /** One per text for all renderers, so that their blocks can be compared. */
   readonly #mark = randomMark();
   #renderer = new MarkdownRenderer(this.#mark);
   #maths: MathToNode | undefined;
@@ -43,14 +43,14 @@ export class GrowingMarkdown {
   #shown: Block[] = [];
   #isFinal = false;
   #isPlain = false;
-  /** Text that grows isn't read again after it failed until it is this long, so that not every frame pays for it. */
+  /** After a failure, growing text isn't parsed again until it has this length, so that not every frame pays for it. */
   #retryLength = 0;
-  /** Blocks that are shown, to be shown again where a new reading finds the same. */
+  /** Rendered blocks, reused if a new parse finds the same. */
   #known = new Map<string, NodesBlock>();
-  /** Blocks of this reading that wait for their formulas. */
+  /** Blocks of this parse that wait for their formulas. */
   #fresh = new Set<NodesBlock>();
   #tries = 0;
-  /** Steps that were done when the last try ended; see `isLate`. */
+  /** Completed steps at the end of the last attempt; see `isLate`. */
   #progress = 0;
   #isLate = false;
   #isRetry = false;
@@ -60,12 +60,12 @@ export class GrowingMarkdown {
   }
 
   /**
-   * Returns the blocks of a text. Cheap when it is the text before with more behind it. Never throws: what can't be rendered
-   * within the limits becomes a block of plain text.
+   * Returns the blocks of a text. Cheap if the text only grew at its end. Never throws: what can't be rendered within
+   * the limits becomes a block of plain text.
    *
-   * @param isFinal No more will come: everything is read once more as a whole, since a definition at the end may give a
-   * meaning to a link at the start.
-   * @param maths What renders formulas, once it is loaded.
+   * @param isFinal The text is complete: it is parsed once more as a whole, since a definition at the end may define a
+   * link at the start.
+   * @param maths Renders formulas; undefined until loaded.
    */
   update(text: string, isFinal: boolean, maths?: MathToNode): readonly Block[] {
     const normal = text.replace(/\r\n?/g, "\n");
@@ -81,25 +81,25 @@ export class GrowingMarkdown {
     return this.#shown;
   }
 
-  /** True when the text holds formulas. */
+  /** True if the text contains formulas. */
   get hasMaths(): boolean {
     return this.#renderer.hasMaths;
   }
 
-  /** True when the whole text is shown as plain text, since it is over a limit of rendering. */
+  /** True if the whole text is shown as plain text, since it exceeds a limit. */
   get isPlain(): boolean {
     return this.#isPlain;
   }
 
   /**
-   * True when the text ran out of time, and `retry` may lead further: blocks that are rendered stay so, and the machine may
-   * have been busy.
+   * True if rendering ran out of time and `retry` may succeed: rendered blocks stay, and the machine may have been
+   * busy.
    */
   get isLate(): boolean {
     return this.#isLate;
   }
 
-  /** Reads the text once more. Call it when nothing else is waiting; `update` then returns what came of it. */
+  /** Parses the text once more. Call it when idle; `update` then returns the result. */
   retry(): void {
     this.#reset(this.#maths);
     this.#isRetry = true;
@@ -113,7 +113,7 @@ export class GrowingMarkdown {
     this.#retryLength = 0;
     this.#isPlain = false;
     this.#links = Object.create(null);
-    // Formulas look different once they can be rendered, so those blocks are made anew.
+    // Formulas look different once they can be rendered, so these blocks are rendered again.
     if (maths !== this.#maths) this.#known.clear();
     this.#maths = maths;
     this.#renderer = new MarkdownRenderer(this.#mark, maths);
@@ -129,7 +129,7 @@ export class GrowingMarkdown {
       isInTime = this.#placeFormulas();
       this.#known = new Map(this.#shown.flatMap((block) => "key" in block ? [[block.key, block]] : []));
     } catch (error) {
-      // A parser that recurses too deeply throws a RangeError; anything else is a fault of ours or of a package.
+      // A parser that recurses too deeply throws a RangeError. Anything else is a bug in this page or in a package.
       if (!(error instanceof RenderLimitError || error instanceof RangeError)) console.error(error);
       isInTime = !(error instanceof RenderLimitError && error.reason === "time");
       if (this.#isFinal) {
@@ -142,10 +142,10 @@ export class GrowingMarkdown {
     this.#noteTry(isInTime);
   }
 
-  /** Decides whether another try may lead further. */
+  /** Decides whether another attempt may succeed. */
   #noteTry(isInTime: boolean): void {
     const waiting = [...this.#fresh].reduce((sum, block) => sum + block.places.length, 0);
-    // Formulas come after all blocks, so any number of them that wait is further than a text that is still plain.
+    // Formulas are rendered after all blocks, so waiting formulas mean more progress than a text that is still plain.
     const progress = this.#shown.at(-1)?.kind === "plain" ? this.#known.size - MAX_TEXT_LENGTH : -waiting;
     this.#tries++;
     const isWorthIt = this.#tries === 1 || progress > this.#progress;
@@ -194,11 +194,11 @@ export class GrowingMarkdown {
     return [block];
   }
 
-  /** Shows a known block again. Formulas that were late get another try when there is time, or no more text will come. */
+  /** Reuses a known block. Late formulas get another attempt if there is time or the text is complete. */
   #again(known: NodesBlock): NodesBlock {
     const isWanted = this.#isFinal || this.#isRetry;
     if (known.places.length === 0 || !isWanted || this.#fresh.has(known)) return known;
-    // Another fragment, so that what shows the block takes notice. The elements move there, so their places stay right.
+    // A new fragment, so that the view sees the change. The elements move into it, so their placeholders stay valid.
     const fragment = known.fragment.ownerDocument.createDocumentFragment();
     while (known.fragment.firstChild) fragment.append(known.fragment.firstChild);
     const block = { ...known, fragment };
@@ -208,7 +208,7 @@ export class GrowingMarkdown {
   }
 
   /**
-   * Formulas come last: they get the time that is left, and where none is, their source is shown.
+   * Renders formulas in the remaining time. The others are shown as source.
    *
    * @returns Whether there was time for all of them.
    */
@@ -220,7 +220,7 @@ export class GrowingMarkdown {
   }
 }
 
-/** Gives how many of the first tokens cannot change any more, whatever follows. */
+/** Returns how many of the first tokens no longer change, no matter what follows. */
 function countSettled(tokens: readonly Token[], source: string): number {
   let count = tokens.length - 1;
   while (count > 0 && tokens[count]!.type === "space") count--;
@@ -230,7 +230,7 @@ function countSettled(tokens: readonly Token[], source: string): number {
     while (count > 0 && tokens[count]!.type === "space") count--;
   }
   if (count <= 0) return 0;
-  // The lexer changes some sources (tabs); then lengths are no measure, and reading all again is the safe way.
+  // The lexer changes some sources (tabs). Lengths are then unreliable, so the whole text is parsed again.
   const raw = tokens.slice(0, count).map((token) => token.raw).join("");
   return source.startsWith(raw) ? count : 0;
 }

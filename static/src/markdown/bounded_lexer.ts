@@ -1,4 +1,4 @@
-/** marked's lexer with limits: levels of nesting, length of a paragraph, and the clock between tokens. */
+/** marked's lexer with limits: nesting, length of a paragraph, and time between tokens. */
 import { Lexer, type MarkedExtension, type Token, type TokensList } from "marked";
 import {
   MAX_COLUMNS,
@@ -9,11 +9,11 @@ import {
   RenderLimitError,
 } from "./limits.ts";
 
-/** Reads Markdown into tokens. Its nesting is checked before each level, so it never recurses further than the limit. */
+/** Parses Markdown into tokens. It checks nesting before each level, so it never recurses deeper than the limit. */
 export class BoundedLexer extends Lexer {
   #depth = 0;
 
-  /** @throws {RenderLimitError} when the text is over a limit. */
+  /** @throws {RenderLimitError} if the text exceeds a limit. */
   override lex(source: string) {
     if (source.length > MAX_TEXT_LENGTH) throw new RenderLimitError("length");
     return super.lex(source);
@@ -41,15 +41,15 @@ export class BoundedLexer extends Lexer {
   }
 
   #enter(): void {
-    // The outermost call is no level of nesting yet.
+    // The outermost call is not a level of nesting.
     if (this.#depth > MAX_DEPTH) throw new RenderLimitError("depth");
     this.#depth++;
   }
 }
 
 /**
- * Calls `check` before every token. marked tries tokenizers of extensions first, so this one, which matches nothing, runs
- * between any two tokens; it must be the last extension that is registered, since marked tries the latest first.
+ * Calls `check` before every token. marked tries the tokenizers of extensions first, so this one, which never matches,
+ * runs between any two tokens. It must be registered last, since marked tries the latest first.
  */
 export function clockExtension(check: () => void): MarkedExtension {
   const tokenizer = () => {
@@ -64,12 +64,12 @@ export function clockExtension(check: () => void): MarkedExtension {
   };
 }
 
-/** Tokens that nest; paragraphs, items and cells only belong to them. */
+/** Tokens that nest. Paragraphs, items and cells only occur inside them. */
 const CONTAINERS = new Set(["blockquote", "list", "table", "strong", "em", "del", "link", "image"]);
 
 /**
- * Checks a finished block before anything else recurses through it. Inline tokens are read apart from their blocks, so only
- * here do both nestings add up.
+ * Checks a finished block before anything else recurses through it. Inline tokens are parsed separately from their
+ * blocks, so only here do both nestings add up.
  *
  * @throws {RenderLimitError} `depth`, `columns` or `length`.
  */
@@ -89,7 +89,7 @@ export function checkToken(token: Token): void {
   }
 }
 
-/** Where tokens have other tokens: everything, lists, tables. */
+/** Where tokens have child tokens: in general, in lists, in tables. */
 interface Nested {
   tokens: Token[];
   items: Token[];

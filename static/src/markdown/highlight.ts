@@ -1,21 +1,21 @@
-/** Colours of code: the highlighter and the one language that is asked for, both loaded when first needed. */
+/** Syntax highlighting. The highlighter and each language load when first needed. */
 import type { Emitter, HLJSApi, LanguageFn } from "highlight.js";
 
-/** A stretch of code; `scope` is what the highlighter takes it for: `keyword`, `string`, `title`, … */
+/** A span of code. `scope` is a scope of the highlighter: `keyword`, `string`, `title`, … */
 export type CodePiece = string | { scope: string; pieces: CodePiece[] };
 
-/** Longer code stays plain: reading it would hold the page for longer than a frame. In UTF-16 units. */
+/** Longer code stays plain, since parsing it takes longer than a frame. In UTF-16 code units. */
 const MAX_LENGTH = 40_000;
 
-/** Scopes nested deeper than this get no colours of their own: a view recurses through the pieces. */
+/** Deeper scopes get no color of their own, since the view recurses through the spans. */
 const MAX_DEPTH = 50;
 
-/** Code of more pieces stays plain: an element each would make the page slow. */
+/** Code with more spans stays plain, since one element each makes the page slow. */
 const MAX_PIECES = 10_000;
 
 type Loader = () => Promise<{ default: LanguageFn }>;
 
-/** Where each language is; the bundler makes a file of its own of every one. */
+/** The module of each language. The bundler creates one file for each. */
 const LANGUAGES: Record<string, Loader> = {
   bash: () => import("highlight.js/lib/languages/bash"),
   c: () => import("highlight.js/lib/languages/c"),
@@ -57,7 +57,7 @@ const LANGUAGES: Record<string, Loader> = {
   yaml: () => import("highlight.js/lib/languages/yaml"),
 };
 
-/** Other names that models write behind the fence. */
+/** Aliases that models write after the fence. */
 const OTHER_NAMES: Record<string, string> = {
   "c#": "csharp",
   "c++": "cpp",
@@ -103,15 +103,15 @@ const OTHER_NAMES: Record<string, string> = {
 let core: Promise<HLJSApi> | undefined;
 const known = new Map<string, Promise<void>>();
 
-/** True for a language whose code can be coloured, by any of its names. */
+/** True if code in this language can be highlighted. */
 export function canHighlight(language: string, length: number): boolean {
   return length > 0 && length <= MAX_LENGTH && getLanguageName(language) !== undefined;
 }
 
 /**
- * Gives the pieces of a code. They hold text, never HTML: a view makes elements of them, so nothing needs cleaning.
+ * Returns the spans of a code. They hold text, never HTML, so nothing needs sanitizing.
  *
- * @throws {Error} when a part of the highlighter cannot be loaded; the next call tries again.
+ * @throws {Error} if a part of the highlighter can't be loaded; the next call tries again.
  */
 export async function highlight(language: string, code: string): Promise<CodePiece[]> {
   const name = getLanguageName(language);
@@ -144,10 +144,10 @@ function loadLanguage(hljs: HLJSApi, name: string): Promise<void> {
   return loading;
 }
 
-/** Takes what the highlighter finds as a tree instead of HTML. */
+/** Collects the result of the highlighter as a tree instead of HTML. */
 class PieceEmitter implements Emitter {
   readonly pieces: CodePiece[] = [];
-  /** How many scopes there are. */
+  /** Number of scopes. */
   count = 0;
   #open: CodePiece[][] = [this.pieces];
 
@@ -163,7 +163,7 @@ class PieceEmitter implements Emitter {
     if (this.#open.length > 1) this.#open.pop();
   }
 
-  /** The highlighter calls both by two names; its types tell of one. */
+  /** The highlighter calls both methods by two names; its types declare one. */
   openNode(name: string): void {
     this.startScope(name);
   }
@@ -176,7 +176,7 @@ class PieceEmitter implements Emitter {
     if (text !== "") this.#open.at(-1)!.push(text);
   }
 
-  /** Code inside of code, such as a script in a page; this highlighter knows only the languages that were asked for. */
+  /** Code inside code, such as a script in HTML. Only languages that were requested are loaded. */
   __addSublanguage(emitter: Emitter): void {
     if (!(emitter instanceof PieceEmitter)) return;
     this.count += emitter.count;

@@ -1,9 +1,9 @@
-/** Formulas as MathML. Loaded with the first formula there is, since most chats have none. */
+/** Formulas as MathML. Loaded with the first formula, since most chats have none. */
 import DOMPurify from "dompurify";
 import temml from "temml";
 import { RenderBudget } from "./limits.ts";
 
-/** Elements of MathML that the converter makes and that can do nothing but be read; no `maction`, no links. */
+/** MathML elements that the converter creates and that are inert: no `maction`, no links. */
 const ALLOWED_TAGS = (
   "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot mstyle merror mpadded mphantom menclose msub msup msubsup " +
   "munder mover munderover mmultiscripts mprescripts none mtable mtr mtd"
@@ -15,49 +15,49 @@ const ALLOWED_ATTRIBUTES = (
   "columnalign rowspan columnspan dir"
 ).split(" ");
 
-/** Classes that prose.css knows; any other would be a way to dress up as a part of the page. */
+/** Classes that prose.css styles. Any other class could imitate a part of the page. */
 const ALLOWED_CLASS = /^(?:tml-(?:left|right|jot|cancel|overline|underline|vec|[a-z]+-pad)|upstrike|downstrike)$/;
 
 /** Time for one formula, in milliseconds; then its source is shown. */
 const FORMULA_MS = 100;
 
-/** A try with less time than this says nothing about a formula, in milliseconds. */
+/** An attempt with less time, in milliseconds, says nothing about a formula. */
 const FAIR_MS = 20;
 
-/** Longest formula, in UTF-16 units, and longest MathML of one. */
+/** Longest formula and longest MathML of one, in UTF-16 code units. */
 const MAX_TEX_LENGTH = 4000;
 const MAX_MATHML_LENGTH = 400_000;
 
-/** Deepest nesting of braces and environments, and of elements: the layout of nested formulas takes long in browsers. */
+/** Deepest nesting of braces and environments, and of elements. Browsers lay out nested formulas slowly. */
 const MAX_DEPTH = 64;
 
-/** Most macros that one formula may expand, its own and those that TeX has. */
+/** Most macros that one formula may expand, its own and TeX's. */
 const MAX_EXPANSIONS = 200;
 
-/** Longest formula that may define macros: each use of one can be as long as the formula. */
+/** Longest formula that may define macros: each use of a macro can be as long as the formula. */
 const MAX_DEFINING_LENGTH = 1000;
 const DEFINITION = /\\(?:[egx]?def|(?:re|provide)?newcommand|providecommand|let|futurelet)(?![A-Za-z])/;
 
-/** Largest size, in em, and thickness that a formula may ask for, so that none covers other messages. */
+/** Largest size in em and largest thickness, so that no formula covers other messages. */
 const MAX_SIZE_EM = 20;
 
-/** Formulas are often the same ones again: while a reply streams, in every frame. */
+/** Cache. While a reply streams, the same formulas recur in every frame. */
 const MAX_KEPT = 300;
 
 const kept = new Map<string, DocumentFragment | "source">();
 /** Formulas that took too long once. */
 const late = new Set<string>();
 let purifier: ReturnType<typeof DOMPurify> | undefined;
-/** What the sanitizing that is going on may take. */
+/** The budget of the current sanitizing. */
 let running: RenderBudget | undefined;
 
 /**
- * Returns the sanitized MathML of a formula. `source`: it isn't TeX, isn't all of it yet or is over a limit, so its source says
- * more than an error would; `late`: it took too long, which may be different the next time.
+ * Returns the sanitized MathML of a formula. `source` means: it isn't TeX, is incomplete or exceeds a limit, so its
+ * source says more than an error; `late` means: it took too long, and may succeed next time.
  *
- * The policy of the page forbids `style` attributes, so colours become `mathcolor` and the rest of them goes.
+ * The page's content security policy forbids `style` attributes, so colors become `mathcolor` and the rest is removed.
  *
- * @param budget What the whole message may still take; a formula gets 100 ms of it at most.
+ * @param budget The message's remaining time. A formula gets at most 100 ms of it.
  */
 export function mathToNode(tex: string, isDisplay: boolean, budget: RenderBudget): Node | "source" | "late" {
   const key = `${isDisplay ? "d" : "i"}${tex}`;
@@ -78,7 +78,7 @@ export function mathToNode(tex: string, isDisplay: boolean, budget: RenderBudget
   return typeof found === "string" ? "source" : found.cloneNode(true);
 }
 
-/** Returns the MathML of a formula as text, not sanitized. @throws whatever the converter throws, or the limits. */
+/** Returns the MathML of a formula as unsanitized text. @throws What the converter throws, or a limit. */
 export function mathToText(tex: string, isDisplay: boolean, budget = new RenderBudget(FORMULA_MS)): string {
   if (tex.length > MAX_TEX_LENGTH) throw new Error("Can't render the formula: it is too long");
   if (tex.length > MAX_DEFINING_LENGTH && DEFINITION.test(tex)) {
@@ -121,7 +121,7 @@ function convert(tex: string, isDisplay: boolean, ms: number): DocumentFragment 
   }
 }
 
-/** How deep braces and environments nest: a linear look at the source, before a parser recurses through it. */
+/** Returns the nesting depth of braces and environments: a linear scan before a parser recurses. */
 function measureDepth(tex: string): number {
   let depth = 0;
   let deepest = 0;
@@ -132,7 +132,9 @@ function measureDepth(tex: string): number {
   return deepest;
 }
 
-/** True if elements nest deeper than a browser lays out in time. Arguments without braces nest too: `\sqrt\sqrt\sqrt x`. */
+/**
+ * True if elements nest deeper than browsers lay out in time. Arguments without braces nest too: `\sqrt\sqrt\sqrt x`.
+ */
 function isDeep(fragment: DocumentFragment): boolean {
   const walker = fragment.ownerDocument.createTreeWalker(fragment, NodeFilter.SHOW_ELEMENT);
   let depth = 0;
@@ -149,8 +151,8 @@ function isDeep(fragment: DocumentFragment): boolean {
 }
 
 /**
- * A place for the macros of one formula that looks at the clock. The converter asks it for every token it expands and has no
- * other hook between two of them.
+ * The macro table of one formula, which checks the time. The converter reads it for every token it expands and has no
+ * other hook between tokens.
  */
 function clockedMacros(budget: RenderBudget): Record<string, string> {
   return new Proxy<Record<string, string>>({}, {
@@ -161,7 +163,7 @@ function clockedMacros(budget: RenderBudget): Record<string, string> {
   });
 }
 
-/** One of its own: its hook is no business of the HTML of replies. */
+/** A separate instance: its hook must not affect the HTML of replies. */
 function createPurifier() {
   const own = DOMPurify(globalThis.window);
   own.setConfig({
@@ -179,7 +181,7 @@ function createPurifier() {
   return own;
 }
 
-/** The page's policy would refuse them even where they are only read, and say so each time. */
+/** The content security policy would refuse these even when only read, and log each. */
 function withoutStyles(mathml: string): string {
   return mathml.replace(/ style="([^"]*)"/g, (_, style: string) => {
     const color = /(?:^|;)\s*color:\s*(#[0-9a-f]{3,8})/i.exec(style)?.[1];
@@ -187,7 +189,7 @@ function withoutStyles(mathml: string): string {
   });
 }
 
-/** Renders one formula without a limit, so that the first one of a message isn't late for being the first. */
+/** Renders one formula without a limit, so that the first formula of a message isn't late. */
 export function warmUp(): void {
   const tex = String.raw`\begin{aligned} \frac{a_1^2}{\sqrt{b}} &= \left( \sum_{i=0}^n \text{x} \right) \end{aligned}`;
   convert(tex, true, Infinity);

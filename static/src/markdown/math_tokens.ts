@@ -1,35 +1,37 @@
 /** Finds formulas in Markdown: `$…$`, `$$…$$`, `\(…\)`, `\[…\]`. math.ts renders them. */
 import type { MarkedExtension, Token, TokenizerExtension, Tokens } from "marked";
 
-/** A formula as the lexer found it. */
+/** A formula token. */
 export interface MathToken extends Tokens.Generic {
   type: "maths";
-  /** What stands between the marks. */
+  /** The text between the delimiters. */
   text: string;
   isDisplay: boolean;
 }
 
-/** No formula is longer; marks further apart are not a pair. In UTF-16 units. */
+/** Longest formula, in UTF-16 code units. Delimiters further apart are not a pair. */
 const MAX = 4000;
 
-/** A line's worth of anything that does not begin a blank line, so that a lone mark reaches no further than its paragraph. */
+/**
+ * The rest of a line that does not start a blank line, so that a lone delimiter reaches no further than its paragraph.
+ */
 const INSIDE = String.raw`(?:(?!\n[ \t]*\n)[^])`;
 const BLOCK = new RegExp(
   String.raw`^ {0,3}(?:\$\$(${INSIDE}{1,${MAX}}?)\$\$|\\\[(${INSIDE}{1,${MAX}}?)\\\])[ \t]*(?:\n+|$)`,
 );
-/** A formula whose end has not come: until then it is neither a list nor a heading, whatever its lines look like. */
+/** A formula without its end delimiter. Until that arrives, it is neither a list nor a heading. */
 const OPEN_BLOCK = new RegExp(String.raw`^ {0,3}(?:\$\$|\\\[)[ \t]*(?:\n${INSIDE}{0,${MAX}})?$`);
-/** Looks no further than the end of the paragraph, else a text of many paragraphs takes quadratic time. */
+/** Searches only to the end of the paragraph; otherwise a text of many paragraphs takes quadratic time. */
 const BLOCK_START = /\n(?: {0,3}(?:\$\$|\\\[)|[ \t]*\n)/;
 
 const INLINE: readonly [mark: RegExp, isDisplay: boolean][] = [
   [new RegExp(String.raw`^\$\$(${INSIDE}{1,${MAX}}?)\$\$`), true],
-  // As pandoc has it, so that prices are none: no space inside the marks, no digit behind them.
+  // As in pandoc, so that prices don't match: no space inside the delimiters, no digit after them.
   [new RegExp(String.raw`^\$(?![\s$])((?:\\.|[^\\$\n]){1,${MAX}}?)(?<!\s)\$(?![\d$])`), false],
   [new RegExp(String.raw`^\\\((${INSIDE}{1,${MAX}}?)\\\)`), false],
   [new RegExp(String.raw`^\\\[(${INSIDE}{1,${MAX}}?)\\\]`), true],
 ];
-/** Looks no further than the next character at which marked ends a text by itself, for the same reason. */
+/** Searches only to the next character at which marked ends a text token, for the same reason. */
 const INLINE_START = /\$|\\[([]|[\\<!`*[]/;
 
 const block: TokenizerExtension = {

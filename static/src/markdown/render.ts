@@ -1,4 +1,4 @@
-/** Markdown to DOM nodes that do nothing but be read: marked, then remote media become links, then DOMPurify, then formulas. */
+/** Markdown to inert DOM nodes: marked, then remote media become links, then DOMPurify, then formulas. */
 import DOMPurify from "dompurify";
 import { Marked, type MarkedOptions, Parser, type RendererObject, type Token, type Tokens } from "marked";
 import { checkToken, clockExtension } from "./bounded_lexer.ts";
@@ -14,37 +14,37 @@ import {
 import { mathExtension, type MathToken } from "./math_tokens.ts";
 
 /**
- * Returns a formula as sanitized MathML. `source`: its source should be shown, `late`: so it should, but another try may have
- * more time. `budget` is what the message has left.
+ * Returns a formula as sanitized MathML. `source` means: show its source; `late`: likewise, but another attempt may
+ * have more time. `budget` is the message's remaining time.
  */
 export type MathToNode = (tex: string, isDisplay: boolean, budget: RenderBudget) => Node | "source" | "late";
 
-/** Elements a reply may consist of. Everything else loses its tags, or its content too where that is no text. */
+/** Elements that a reply may contain. Others lose their tags, or their content if it isn't text. */
 const ALLOWED_TAGS = (
   "p br hr h3 h4 h5 h6 ul ol li blockquote pre code em strong b i u s del ins sub sup kbd mark small q cite abbr " +
   "a table thead tbody tfoot tr th td caption dl dt dd details summary span div ruby rt rp wbr"
 ).split(" ");
 
-/** No `class`, `style` or `id`: text of a model must not be able to look like a part of the page. */
+/** No `class`, `style` or `id`: a model's text must not imitate parts of the page. */
 const ALLOWED_ATTRIBUTES = ["href", "title", "lang", "dir", "start", "align", "colspan", "rowspan", "open"];
 
-/** Links may lead to these only; a relative one would lead into our own page. */
+/** Allowed link targets. A relative link would lead into our own page. */
 const ALLOWED_LINKS = /^(?:https?:\/\/|mailto:)/i;
 
 /** Elements that load something by themselves. */
 const MEDIA = "img, picture, video, audio, source, track, embed, object, iframe, image, input[type=image i]";
 
-/** One block as HTML that isn't sanitized yet. */
+/** One block as unsanitized HTML. */
 export interface RawBlock {
-  /** Says whether two blocks of one renderer would look the same. */
+  /** Identifies blocks of one renderer that look the same. */
   readonly key: string;
   readonly html: string;
-  /** How many tags of it are foreign HTML. */
+  /** Number of its tags that come from HTML in the text. */
   readonly foreignCount: number;
   readonly formulas: readonly MathToken[];
 }
 
-/** A formula with the element in whose place it goes. */
+/** A formula and its placeholder element. */
 export interface FormulaPlace {
   readonly element: Element;
   readonly token: MathToken;
@@ -56,23 +56,23 @@ export interface RenderedBlock {
   readonly places: readonly FormulaPlace[];
 }
 
-/** Renders the blocks of one text, with headings that fit under those of the page. */
+/** Renders the blocks of one text, with heading levels below those of the page. */
 export class MarkdownRenderer {
-  /** Depths of the headings that the next one stands under. */
+  /** Depths of the headings that contain the next one. */
   #headings: number[] = [];
   readonly #marked: Marked;
   readonly #mark: string;
   readonly #maths: MathToNode | undefined;
   #budget = UNLIMITED;
   #tagCount = 0;
-  /** Formulas and foreign tags of the block that is being rendered. */
+  /** Formulas and HTML tags of the current block. */
   #formulas: MathToken[] = [];
   #foreignCount = 0;
   #hasMaths = false;
 
   /**
-   * @param mark Marks the places of formulas; see `randomMark`.
-   * @param maths Undefined until it is loaded: formulas are shown as their source.
+   * @param mark Marks the placeholders of formulas; see `randomMark`.
+   * @param maths Undefined until loaded: formulas are shown as source.
    */
   constructor(mark: string, maths?: MathToNode) {
     this.#mark = mark;
@@ -89,21 +89,21 @@ export class MarkdownRenderer {
     return this.#marked.defaults;
   }
 
-  /** True once there was a formula. */
+  /** True after the first formula. */
   get hasMaths(): boolean {
     return this.#hasMaths;
   }
 
-  /** Sets what the next blocks may take together. */
+  /** Sets the budget of the next blocks. */
   start(budget: RenderBudget): void {
     this.#budget = budget;
     this.#tagCount = 0;
   }
 
   /**
-   * Renders a token to HTML, for `render` to make safe.
+   * Renders a token to HTML, for `render` to sanitize.
    *
-   * @throws {RenderLimitError} when the block is over a limit.
+   * @throws {RenderLimitError} if the block exceeds a limit.
    */
   html(token: Token): RawBlock {
     checkToken(token);
@@ -118,10 +118,10 @@ export class MarkdownRenderer {
   }
 
   /**
-   * Makes the nodes of a block, with empty places for its formulas. Sanitizing is the last step for the HTML: formulas are
-   * sanitized by themselves and placed as nodes, so nothing is ever pasted into HTML text.
+   * Creates the nodes of a block, with empty placeholders for its formulas. Sanitizing is the last step of the HTML;
+   * formulas are sanitized separately and inserted as nodes, so nothing is ever concatenated into HTML text.
    *
-   * @throws {RenderLimitError} when the block is over a limit.
+   * @throws {RenderLimitError} if the block exceeds a limit.
    */
   render({ html, formulas, foreignCount }: RawBlock): RenderedBlock {
     this.#tagCount += checkTags(html, foreignCount);
@@ -138,7 +138,7 @@ export class MarkdownRenderer {
     return { fragment, places };
   }
 
-  /** Puts a formula in its place, or its source. @returns Where another try puts it, if there was no time for it. */
+  /** Inserts a formula or its source. @returns Where to insert it in another attempt, if there was no time. */
   placeFormula({ element, token }: FormulaPlace): FormulaPlace | undefined {
     const node = this.#maths?.(token.text, token.isDisplay, this.#budget) ?? "source";
     if (typeof node === "string") {
@@ -167,18 +167,18 @@ export class MarkdownRenderer {
     this.#headings = [...headings];
   }
 
-  /** An element that sanitizing leaves as it is. Foreign text can't imitate it, since the mark is random. */
+  /** An element that sanitizing keeps. Other text can't imitate it, since the mark is random. */
   #placeOf(token: MathToken): string {
     return `<span title="${this.#mark}${this.#formulas.push(token) - 1}"></span>`;
   }
 
-  /** Foreign HTML stays as it is until it is sanitized. */
+  /** HTML in the text stays unchanged until it is sanitized. */
   #foreign({ text }: Tokens.HTML | Tokens.Tag): string {
     this.#foreignCount += countMatches(text, /</g);
     return text;
   }
 
-  /** Gives the level of a heading of this depth, and remembers it for the next. */
+  /** Returns the level of a heading of this depth and records it. */
   #levelOf(depth: number): number {
     while (this.#headings.length > 0 && this.#headings.at(-1)! >= depth) this.#headings.pop();
     this.#headings.push(depth);
@@ -186,13 +186,13 @@ export class MarkdownRenderer {
   }
 }
 
-/** Returns what marks the places of formulas in one text: 128 random bits, so that the text can't contain it. */
+/** Returns the mark of formula placeholders: 128 random bits, so that a text can't contain it. */
 export function randomMark(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}-`;
 }
 
-/** Level of the first heading of a message: under the one that names its speaker. */
+/** Level of a message's first heading: below the one that names its speaker. */
 const TOP_LEVEL = 3;
 
 function createRenderer(levelOf: (depth: number) => number): RendererObject {
@@ -201,7 +201,7 @@ function createRenderer(levelOf: (depth: number) => number): RendererObject {
       const level = levelOf(depth);
       return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>\n`;
     },
-    // The label is what the Markdown says, so a link is made of it like of any other element that loads something.
+    // Markdown labels become links like any other element that loads something.
     image({ href, text }: Tokens.Image) {
       return `<img src="${escape(href)}" alt="${escape(text)}">`;
     },
@@ -211,7 +211,7 @@ function createRenderer(levelOf: (depth: number) => number): RendererObject {
   };
 }
 
-/** Counts the tags of a block before an HTML parser makes elements of them. @throws {RenderLimitError} `tags` */
+/** Counts the tags of a block before an HTML parser creates elements. @throws {RenderLimitError} `tags` */
 function checkTags(html: string, foreignCount: number): number {
   const count = countMatches(html, /</g);
   if (count > MAX_TAGS || (count * foreignCount > MAX_TAG_PRODUCT && !isWellFormed(html))) {
@@ -220,7 +220,7 @@ function checkTags(html: string, foreignCount: number): number {
   return count;
 }
 
-/** A tag whose end no parser sees elsewhere, or a `<` that is something else. */
+/** A tag whose end all parsers agree on, or a `<` that is something else. */
 const TAG =
   /<(?:(\/?)([a-z][a-z0-9]*)(?:\s+[a-z_][\w:.-]*(?:\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'=<>`]+))?)*\s*\/?>)?/gi;
 /** Elements without content. */

@@ -1,15 +1,15 @@
-/** Whole sentences out of a text that grows, for those who listen instead of look. */
+/** Splits growing text into whole sentences, for screen readers and speech. */
 
-/** Gives each sentence of a growing text once, as soon as it is whole. */
+/** Returns each sentence of a growing text once, as soon as it is complete. */
 export class Sentences {
   #spoken = 0;
 
-  /** @param known What is there already; its whole sentences count as read. */
+  /** @param known Text that was there before; its whole sentences are skipped. */
   constructor(known = "") {
     this.#spoken = lastEnd(known);
   }
 
-  /** @param isFinal The text is whole, so the rest counts as a sentence. */
+  /** @param isFinal The text is complete, so the rest counts as a sentence. */
   next(text: string, isFinal: boolean): string {
     if (text.length <= this.#spoken) return "";
     const fresh = text.slice(this.#spoken);
@@ -19,20 +19,20 @@ export class Sentences {
   }
 }
 
-/** Ends of sentences: a mark with white space behind it, a wide mark, or a line's end. */
+/** Ends of sentences: a mark before white space, a full-width mark, or a line break. */
 export const SENTENCE_END = /[.!?…]["'”’)\]*_]*(?=\s)|[。！？]|\n/g;
 
-/** Where the last whole sentence ends. */
+/** Returns the end of the last whole sentence. */
 function lastEnd(text: string): number {
   let end = 0;
   for (const match of text.matchAll(SENTENCE_END)) end = match.index + match[0].length;
   return end;
 }
 
-/** A link or an image. No part of it runs past another opening bracket, so that 100,000 of them take linear time. */
+/** A link or an image. It never crosses another opening bracket, so that 100,000 of them take linear time. */
 const LINK = /!?\[([^[\]]*)\]\((?:[^()\n]|\([^()\n]*\))*\)/g;
 
-/** Leaves out the marks that only mean looks. */
+/** Removes formatting marks. */
 export function plain(text: string): string {
   return text
     .replace(LINK, "$1")

@@ -1,4 +1,4 @@
-/** The audio of a message, sentence by sentence, also while the message is still being written. */
+/** The audio of a message, sentence by sentence, also during its reply. */
 import type { Message } from "../api/types.ts";
 import { effect } from "@preact/signals";
 import { speechApi } from "../api/speech.ts";
@@ -10,16 +10,16 @@ import { playSource } from "./play_source.ts";
 import { type SpeechSegment, SpeechSegments } from "./speech_segments.ts";
 import type { AudioSource } from "./playback_queue.ts";
 
-/** Who says what; undefined is the voice that is set for all. */
+/** The voices of a message; undefined is the default voice. */
 interface Voices {
   narration: string | undefined;
   quoted: string | undefined;
 }
 
 /**
- * Reads a message of the open chat.
+ * Reads a message of the open chat aloud.
  *
- * @param known Text that is not to be read: what stood there before a reply was continued.
+ * @param known Text to skip: what the message had before it was continued.
  */
 export function readMessageAloud(store: Store, chat: OpenChat, messageId: string, known: string): void {
   playSource(store, messageId, messageSource(store, chat, messageId, known));
@@ -33,9 +33,9 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
   let isWhole = false;
   let news = Promise.withResolvers<void>();
   const close = effect(() => {
-    // What becomes of a message that was whole is another text.
+    // Later changes of a complete message are a different text.
     if (isWhole) return;
-    const run = chat.run.value?.messageId === messageId ? chat.run.value : undefined;
+    const run = chat.replies.run.value?.messageId === messageId ? chat.replies.run.value : undefined;
     const message = chat.pages.items.value.find(({ id }) => id === messageId);
     const text = run ? run.text.value : message ? textOf(message.content) : "";
     waiting.push(...pieces.next(splitReasoning(text).said, run === undefined));

@@ -1,4 +1,4 @@
-/** Lets something be heard on the page, in place of what was. */
+/** Plays audio on the page, in place of what was playing. */
 import { ApiError } from "../api/client.ts";
 import type { Store } from "../state/store.ts";
 import { texts } from "../texts/texts.ts";
@@ -6,7 +6,7 @@ import type { StreamedAudio } from "./streamed_audio.ts";
 import { Playback } from "./playback.ts";
 import { type AudioSource, PlaybackQueue, singleSource } from "./playback_queue.ts";
 
-/** Begins; its failure is told in passing. @param key What it is: the id of a message, of a sample. */
+/** Starts playing; a failure shows a toast. @param key Id of the message or the sample. */
 export function playSource(store: Store, key: string, source: AudioSource): void {
   const { speaking } = store;
   const reading = new PlaybackQueue(key, source, speaking.playback ??= new Playback());
@@ -16,7 +16,7 @@ export function playSource(store: Store, key: string, source: AudioSource): void
   });
 }
 
-/** Begins with one audio, or ends it where it is what is heard now. */
+/** Plays one audio, or stops it if it is playing. */
 export function toggleListening(store: Store, key: string, open: () => StreamedAudio): void {
   if (store.speaking.now.peek()?.key === key) store.speaking.stop();
   else playSource(store, key, singleSource(open));

@@ -1,17 +1,17 @@
-/** The page's one player. Audio that the browser can take piece by piece is heard while it comes, other audio once it is whole. */
+/** The one player of the page. Audio that the browser can stream plays while it arrives, other audio when complete. */
 import { signal } from "@preact/signals";
 import type { StreamedAudio } from "./streamed_audio.ts";
 
-/** Plays one audio at a time. One element for all: browsers let it play again once a press has let it play. */
+/** Plays one audio at a time, with a single element: after one click, browsers let it play again. */
 export class Playback {
-  /** Held by the person, or by a browser that wants a press first. */
+  /** Paused by the user, or by a browser that requires a click first. */
   readonly isPaused = signal(false);
-  /** Something sounds, or would if it were not held. */
+  /** True if audio is playing, or would be if it weren't paused. */
   readonly isSounding = signal(false);
   readonly #element = new Audio();
 
   constructor() {
-    // The keys of a keyboard or a headset, and what a phone shows on its lock screen.
+    // Media keys of keyboards and headsets, and the lock screen of phones.
     const media = globalThis.navigator.mediaSession;
     media?.setActionHandler("pause", () => this.pause());
     media?.setActionHandler("play", () => this.resume());
@@ -20,8 +20,9 @@ export class Playback {
   /**
    * Plays to the end.
    *
-   * @throws what the audio failed with, once what came of it has been heard; the signal's reason; `Error` for what the
-   *   browser cannot play.
+   * @throws The failure of the audio, after what arrived has been played; the signal's reason; `Error` if the browser
+   * can't
+   *   play it.
    */
   async play(audio: StreamedAudio, signal: AbortSignal): Promise<void> {
     const type = await audio.contentType;
@@ -41,19 +42,19 @@ export class Playback {
     }
   }
 
-  /** Holds it where it is. */
+  /** Pauses. */
   pause(): void {
     this.isPaused.value = true;
     this.#element.pause();
   }
 
-  /** Goes on. */
+  /** Resumes. */
   resume(): void {
     this.isPaused.value = false;
     this.#go();
   }
 
-  /** Is silent, and free for something else. */
+  /** Stops. */
   stop(): void {
     this.isPaused.value = false;
     this.#element.pause();
@@ -61,7 +62,7 @@ export class Playback {
     this.#element.load();
   }
 
-  /** Starts what lies at an address and tells when it is over. */
+  /** Plays a URL and resolves at its end. */
   #begin(url: string, signal: AbortSignal): Promise<void> {
     const element = this.#element;
     const over = Promise.withResolvers<void>();
@@ -77,7 +78,7 @@ export class Playback {
   #go(): void {
     if (this.isPaused.peek() || !this.#element.hasAttribute("src")) return;
     this.#element.play().catch((thrown) => {
-      // Other reasons arrive as the element's error, or come of what this page did itself.
+      // Other reasons arrive as the element's error, or come from this page.
       if (thrown instanceof DOMException && thrown.name === "NotAllowedError") this.isPaused.value = true;
     });
   }
@@ -87,7 +88,7 @@ function canStream(type: string): boolean {
   return type !== "" && globalThis.MediaSource !== undefined && MediaSource.isTypeSupported(type);
 }
 
-/** Hands audio on as it comes. Gives its failure, `isBare` where nothing had come before it. */
+/** Feeds audio to the player as it arrives. Returns its failure, with `isBare` if nothing had arrived before. */
 async function feed(
   source: MediaSource,
   type: string,

@@ -1,21 +1,21 @@
-/** One audio after another, the next one fetched while one is heard. */
+/** A queue of audio: the next one is fetched while one plays. */
 import { computed } from "@preact/signals";
 import type { AudioOwner } from "../state/speech/read_aloud.ts";
 import type { StreamedAudio } from "./streamed_audio.ts";
 import type { Playback } from "./playback.ts";
 
-/** Where a reading gets its audio from. */
+/** The source of a queue. */
 export interface AudioSource {
-  /** Waits for the next audio, which it asks for at once; undefined at the end. */
+  /** Requests the next audio at once and resolves with it; undefined at the end. */
   next(): Promise<StreamedAudio | undefined>;
-  /** Nothing more is wanted. */
+  /** Stops requesting audio. */
   close(): void;
 }
 
-/** What a listener is told of a reading. */
+/** The state that listeners see. */
 export type PlaybackPhase = "preparing" | "speaking" | "paused";
 
-/** Plays a source from its beginning to its end. */
+/** Plays a source from start to end. */
 export class PlaybackQueue implements AudioOwner {
   readonly key: string;
   readonly phase = computed<PlaybackPhase>(() => {
@@ -25,23 +25,23 @@ export class PlaybackQueue implements AudioOwner {
   readonly #playback: Playback;
   readonly #source: AudioSource;
   readonly #abort = new AbortController();
-  /** Asked for and not yet heard. */
+  /** Requested and not yet played. */
   readonly #open = new Set<StreamedAudio>();
 
-  /** @param key What is read: the id of a message, of a sample. */
+  /** @param key Id of the message or the sample. */
   constructor(key: string, source: AudioSource, playback: Playback) {
     this.key = key;
     this.#source = source;
     this.#playback = playback;
   }
 
-  /** Reads to the end, or until it is stopped. @throws what a piece failed with. */
+  /** Plays to the end or until stopped. @throws The failure of an audio. */
   async run(): Promise<void> {
     try {
       let next = this.#fetch();
       for (let audio = await next; audio; audio = await next) {
         next = this.#fetch();
-        // What comes next may fail or be cancelled while this one is heard.
+        // The next audio may fail or be canceled while this one plays.
         next.catch(() => {});
         await this.#playback.play(audio, this.#abort.signal);
         this.#open.delete(audio);
@@ -53,17 +53,17 @@ export class PlaybackQueue implements AudioOwner {
     }
   }
 
-  /** Holds the voice. */
+  /** Pauses. */
   pause(): void {
     this.#playback.pause();
   }
 
-  /** Goes on where it was held. */
+  /** Resumes. */
   resume(): void {
     this.#playback.resume();
   }
 
-  /** Ends it at once; what the server is making for it is cancelled. */
+  /** Stops at once; the server's pending speech is canceled. */
   stop(): void {
     if (this.#abort.signal.aborted) return;
     this.#abort.abort();

@@ -1,17 +1,19 @@
-/** What of a message is read aloud, in pieces: a sentence each, and apart by voice where quotations have one of their own. */
+/** Splits a message into segments to read aloud: sentences, and quotations if they have their own voice. */
 import { plain, SENTENCE_END } from "../markdown/sentences.ts";
 
-/** One thing to say. */
+/** One segment of speech. */
 export interface SpeechSegment {
   text: string;
-  /** It stands in quotation marks; always false where nobody asked to tell them apart. */
+  /** True inside quotation marks; always false if quotations aren't split. */
   isQuoted: boolean;
 }
 
-/** Longer sentences are said in parts: servers take 4,096 characters, and many make all of a text before its first sound. */
+/**
+ * Longer sentences are split. Servers accept 4,096 characters, and many generate all of a text before its first sound.
+ */
 const MAX_LENGTH = 400;
 
-/** Closing marks by the opening one; a straight mark is its own. */
+/** Closing quotation marks by their opening one. A straight mark is its own. */
 const QUOTES: Readonly<Record<string, string>> = {
   '"': '"',
   "“": "”",
@@ -22,26 +24,26 @@ const QUOTES: Readonly<Record<string, string>> = {
   "『": "』",
 };
 
-/** A full stop behind one of these ends no sentence. */
+/** Abbreviations: a period after one of these ends no sentence. */
 const ABBREVIATED = /(?:^|[\s("“„«])(?:Mrs?|Ms|Dr|Prof|St|vs|bzw|ca|Nr|No|z\.\s?B|e\.g|i\.e|\p{Lu}|\d{1,2})\.$/u;
 
-/** Takes a growing text apart. */
+/** Splits a growing text. */
 export class SpeechSegments {
   readonly #isSplit: boolean;
   #read = 0;
   #isInCode = false;
   #isAtLineStart = true;
-  /** What closes the quotation that is open. */
+  /** The closing mark of the open quotation. */
   #closing: string | undefined;
 
-  /** @param options.isSplit Quotations become pieces of their own. @param options.known Text that is not said any more. */
+  /** @param options.isSplit Quotations become segments. @param options.known Text to skip. */
   constructor({ isSplit = false, known = "" }: { isSplit?: boolean; known?: string } = {}) {
     this.#isSplit = isSplit;
-    // A full stop at its end is one, whatever comes behind it.
+    // A period at the end counts, whatever follows.
     this.next(`${known} `, false);
   }
 
-  /** Gives the pieces that became whole. @param isFinal The text is whole, so its rest is one more. */
+  /** Returns the segments that became complete. @param isFinal The text is complete, so its rest is a segment. */
   next(text: string, isFinal: boolean): SpeechSegment[] {
     const sentences = splitSentences(text.slice(this.#read), isFinal);
     return sentences.flatMap((sentence) => {
@@ -89,13 +91,13 @@ export class SpeechSegments {
 /** More than the longest of `ABBREVIATED`. */
 const ABBREVIATION_LENGTH = 12;
 
-/** Cuts a text behind each whole sentence; what is left without an end is one only where the text is whole. */
+/** Splits a text after each whole sentence. The rest counts only if the text is complete. */
 function splitSentences(text: string, isFinal: boolean): string[] {
   const sentences: string[] = [];
   let from = 0;
   for (const match of text.matchAll(SENTENCE_END)) {
     const end = match.index + match[0].length;
-    // Only the end of the sentence counts; with all of it, a text of abbreviations would take quadratic time.
+    // Only the end of the sentence counts; otherwise a text of abbreviations takes quadratic time.
     if (ABBREVIATED.test(text.slice(Math.max(from, end - ABBREVIATION_LENGTH), end))) continue;
     sentences.push(text.slice(from, end));
     from = end;
@@ -104,7 +106,7 @@ function splitSentences(text: string, isFinal: boolean): string[] {
   return sentences;
 }
 
-/** Gives a text as it is said: without marks of looks, addresses by their host alone, nothing where no word is. */
+/** Returns a text as it is spoken: without formatting, URLs as their host, nothing without words. */
 function listSpokenParts(text: string): string[] {
   const said = plain(text)
     .replace(/\bhttps?:\/\/(?:www\.)?([^\s/?#]+)\S*/g, "$1")

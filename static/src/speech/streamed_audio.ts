@@ -1,37 +1,37 @@
-/** Audio as it comes in, kept from its first byte on: it can be fetched before its turn, and played before its end. */
+/** Audio that is buffered from its first byte, so that it can be fetched early and played before its end. */
 import { setWaveLengths, toWaveFile } from "./wave_file.ts";
 
-/** Rate of headerless samples whose type does not say. */
+/** Rate of headerless samples whose type names none, in Hz. */
 const USUAL_RATE_HZ = 24_000;
 
-/** One answer with audio; it is asked for at once. */
+/** One audio response, requested at once. */
 export class StreamedAudio {
-  /** Its type, once the answer has begun. Rejects with what the request failed with. */
+  /** Resolves with its type when the response begins. Rejects with the request's failure. */
   readonly contentType: Promise<string>;
   readonly #abort = new AbortController();
   readonly #chunks: Uint8Array<ArrayBuffer>[] = [];
   #end: { failure?: unknown } | undefined;
   #news = Promise.withResolvers<void>();
 
-  /** @param ask Sends the request; its signal fires when nobody wants the audio any more. */
+  /** @param ask Sends the request; its signal fires if the audio is no longer needed. */
   constructor(ask: (signal: AbortSignal) => Promise<Response>) {
     const answer = ask(this.#abort.signal);
     this.contentType = answer.then((response) => response.headers.get("content-type") ?? "");
-    // Whoever plays it is told; until then a failure is nobody's.
+    // The player handles a failure; until then it is ignored.
     this.contentType.catch(() => {});
     void this.#receive(answer);
   }
 
-  /** Ends the request; what is being made is not wanted. */
+  /** Cancels the request. */
   cancel(): void {
     this.#abort.abort();
   }
 
   /**
-   * Gives what there is in one piece, then what came meanwhile: encoders send a frame at a time, and handing on each one
-   * by itself takes a player longer than playing it.
+   * Yields what has arrived as one chunk, then each later arrival: encoders send single frames, and feeding each by
+   * itself takes longer than playing it.
    *
-   * @throws what the request failed with, behind the last byte that came.
+   * @throws The request's failure, after the last byte.
    */
   async *chunks(): AsyncGenerator<Blob> {
     for (let at = 0;;) {
@@ -47,7 +47,7 @@ export class StreamedAudio {
     }
   }
 
-  /** Waits for the end and gives all of it as a file that can be played. @throws what the request failed with. */
+  /** Resolves with the whole audio as a playable file. @throws The request's failure. */
   async whole(): Promise<Blob> {
     const type = await this.contentType;
     const parts: Blob[] = [];

@@ -1,9 +1,9 @@
-/** WAV files that a player understands, out of what speech servers send while they do not know the length yet. */
+/** Repairs WAV data of speech servers that do not know its length yet. */
 
 const HEADER_BYTES = 44;
 const HEADER = { riffSize: 4, format: 16, rate: 24, byteRate: 28, dataName: 36, dataSize: 40 };
 
-/** Puts the real lengths into a WAV file of the plain layout; another one is left as it is. */
+/** Writes the real lengths into a WAV file of the plain layout. Leaves any other file unchanged. */
 export function setWaveLengths(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   if (file.length < HEADER_BYTES || asciiAt(file, HEADER.dataName) !== "data") return file;
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
@@ -12,7 +12,7 @@ export function setWaveLengths(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayB
   return file;
 }
 
-/** Gives headerless samples (16 bit, mono) their header. */
+/** Adds a header to headerless samples (16 bit, mono). */
 export function toWaveFile(samples: Uint8Array<ArrayBuffer>, sampleRateHz: number): Uint8Array<ArrayBuffer> {
   const file = new Uint8Array(HEADER_BYTES + samples.length);
   const view = new DataView(file.buffer);

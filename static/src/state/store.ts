@@ -1,4 +1,4 @@
-/** Everything the page knows, opened once and handed to the views. */
+/** The state of the page, opened once and passed to the views. */
 import type { AuthStatus, ChangeEvent, ConversationPatch, SetupStatus } from "../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
@@ -24,18 +24,18 @@ import { Toasts } from "./app/toasts.ts";
 import { Trash } from "./app/trash.ts";
 import { texts } from "../texts/texts.ts";
 
-/** What stands at the right edge of the page. */
+/** The content of the right panel. */
 export interface PanelContent {
-  /** Asking for the same again closes it. */
+  /** Opening the same id again closes it. */
   id: string;
   title: string;
   view: () => ComponentChildren;
 }
 
-/** What holds where the server does not tell. */
+/** Used if the server does not respond. */
 const UNKNOWN_SETUP: SetupStatus = { completed: true, in_container: false, discover_hosts: [] };
 
-/** The page's state and what changes it. */
+/** The state of the page and the actions that change it. */
 export class Store {
   readonly device: Device;
   readonly router: Router;
@@ -51,24 +51,24 @@ export class Store {
   readonly speaking = new ReadAloud(this);
   readonly toasts = new Toasts();
   readonly chat = signal<OpenChat | undefined>(undefined);
-  /** Calls about access, for the screens that need them. */
+  /** Calls about authentication. */
   readonly access: AccessApi;
   readonly auth = signal<AuthStatus | undefined>(undefined);
-  /** Moves when passkeys or tokens changed, here or elsewhere. */
+  /** Increases when passkeys or tokens change, here or elsewhere. */
   readonly accessVersion = signal(0);
-  /** Undefined until it is known. */
+  /** Undefined until known. */
   readonly setup = signal<SetupStatus | undefined>(undefined);
-  /** Unknown counts as completed: a hint too few beats one too many. */
+  /** Unknown counts as completed: better no hint than a wrong one. */
   readonly isSetupCompleted = computed(() => this.setup.value?.completed ?? true);
-  /** Set when the server refuses this page altogether. */
+  /** Set if the server refuses this page altogether. */
   readonly refusal = signal<ApiError | undefined>(undefined);
-  /** The sidebar as a drawer, on narrow screens. */
+  /** Whether the sidebar is open as a drawer, on narrow screens. */
   readonly isDrawerOpen = signal(false);
-  /** What stands over everything, on every screen. */
+  /** The overlay that is shown over every screen. */
   readonly overlay = signal<"palette" | "shortcuts" | undefined>(undefined);
-  /** The right panel; it goes when another screen comes. */
+  /** The right panel; another screen closes it. */
   readonly panel = signal<PanelContent | undefined>(undefined);
-  /** For screens with a state of their own. */
+  /** For screens with their own state. */
   readonly api: Api;
   readonly #document: Document;
   #listeners = new Set<(event: ChangeEvent | undefined) => void>();
@@ -97,19 +97,21 @@ export class Store {
     });
   }
 
-  /** Reads what is shown first, then listens for changes. Gives what ends that. */
+  /** Loads what is shown and listens for changes. Returns a function that stops. */
   open(): () => void {
     this.#readAll();
     return this.feed.open();
   }
 
-  /** Tells of every change on the server; of `undefined` when some may have been missed. Gives what ends that. */
+  /**
+   * Calls the listener for every event; with `undefined` if some may have been missed. Returns a function that stops.
+   */
   listen(listener: (event: ChangeEvent | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Shows something at the right edge in place of what is there; closes it when it is that already. */
+  /** Opens the right panel, or closes it if it shows this content already. */
   openPanel(content: PanelContent): void {
     this.panel.value = this.panel.peek()?.id === content.id ? undefined : content;
   }
@@ -119,7 +121,7 @@ export class Store {
     this.panel.value = undefined;
   }
 
-  /** Shows a conversation; the one before is left. */
+  /** Opens a conversation and leaves the previous one. */
   showChat(id: string): OpenChat {
     const current = this.chat.peek();
     if (current?.id === id) return current;
@@ -130,10 +132,10 @@ export class Store {
     return chat;
   }
 
-  /** Shows an empty chat that exists nowhere else yet, and as a temporary one never will. */
+  /** Opens an empty chat that is not stored yet, or never is if temporary. */
   showNewChat(isTemporary = false): OpenChat {
     const current = this.chat.peek();
-    const isFitting = current?.isNew && !current.isRunning.peek() && current.isTemporary === isTemporary;
+    const isFitting = current?.isNew && !current.replies.isRunning.peek() && current.isTemporary === isTemporary;
     if (current && isFitting && (isTemporary || current.isEmpty.peek())) return current;
     current?.close();
     const chat = new OpenChat(newId(), isTemporary ? "temporary" : "new", this.#surroundings());
@@ -141,7 +143,7 @@ export class Store {
     return chat;
   }
 
-  /** Hides a conversation at once and deletes it when the offer to undo has passed. */
+  /** Hides a conversation at once and deletes it when the offer to undo ends. */
   deleteChat(id: string, texts: { done: string; undo: string }): void {
     this.chats.hide(id, true);
     const screen = this.router.screen.value;
@@ -151,12 +153,12 @@ export class Store {
     });
   }
 
-  /** Renames, pins or files a chat; a failure is told in passing, since the list shows what holds. */
+  /** Renames, pins or files a chat. A failure shows a toast; the list shows the real state. */
   changeChat(id: string, changes: ConversationPatch): void {
     this.chats.change(id, changes).catch((thrown) => this.report(thrown));
   }
 
-  /** Removes a message, or it and all behind it, and offers to bring them back. */
+  /** Deletes a message, or it and all after it, and offers Undo. */
   async deleteMessage(
     chat: OpenChat,
     messageId: string,
@@ -166,12 +168,12 @@ export class Store {
     this.offerUndo(texts, await chat.actions.remove(messageId, isFollowing));
   }
 
-  /** Offers to bring back what was removed; nothing where nothing was. */
+  /** Offers Undo, if there is something to restore. */
   offerUndo(texts: { done: string; undo: string }, restore: (() => Promise<void>) | undefined): void {
     if (restore) this.toasts.show(texts.done, { action: { label: texts.undo, run: () => void restore() } });
   }
 
-  /** Hides a connection at once and deletes it when the offer to undo has passed. */
+  /** Hides a connection at once and deletes it when the offer to undo ends. */
   deleteConnection(id: string, texts: { done: string; undo: string }): void {
     this.connections.hide(id, true);
     this.toasts.offerUndo(texts.done, texts.undo, () => this.connections.hide(id, false), (isLeaving) => {
@@ -179,7 +181,7 @@ export class Store {
     });
   }
 
-  /** Ends the first-run wizard and its hints for good. */
+  /** Completes the first-run setup and ends its hints. */
   async completeSetup(): Promise<void> {
     this.setup.value = { ...this.setup.peek() ?? UNKNOWN_SETUP, completed: true };
     try {
@@ -189,12 +191,12 @@ export class Store {
     }
   }
 
-  /** Reads how this browser stands with the server. */
+  /** Loads the authentication status of this browser. */
   async refreshAuth(): Promise<void> {
     try {
       this.auth.value = await this.access.status();
     } catch {
-      // What refuses even this, or does not answer, shows by the other requests.
+      // If even this is refused, other requests show why.
     }
   }
 
@@ -203,13 +205,13 @@ export class Store {
     this.toasts.show(asApiError(thrown).message, { isError: true });
   }
 
-  /** Saves what only this page has: it is going away. */
+  /** Saves what only this page has, since it is closing. */
   flush(): void {
     this.chat.value?.close({ isLeavingPage: true });
     this.toasts.flush();
   }
 
-  /** Reads everything shown; tells a page that may not be here. */
+  /** Reloads everything that is shown, and detects whether this page is refused. */
   #readAll(): void {
     void this.refreshAuth();
     void this.chats.refresh(true).then(() => {
@@ -223,10 +225,10 @@ export class Store {
     this.trash.refreshIfOpen();
     void this.#readSetup();
     const chat = this.chat.peek();
-    if (chat && !chat.isRunning.value) void chat.reload();
+    if (chat && !chat.replies.isRunning.value) void chat.reload();
   }
 
-  /** Reads what may have changed while nobody listened; after an outage that is everything. */
+  /** Reloads what may have changed while disconnected; after an outage that is everything. */
   #catchUp(wasLive: boolean): void {
     for (const listener of this.#listeners) listener(undefined);
     if (!wasLive) return this.#readAll();
@@ -245,7 +247,7 @@ export class Store {
     const chat = this.chat.peek();
     const isOpen = chat?.id === event.id;
     if (event.kind === "conversation") {
-      // A change without a revision is the end of it.
+      // A change without a revision means that it was deleted.
       if (event.revision === undefined) this.chats.forget(event.id);
       this.chats.refreshSoon();
       if (isOpen) chat.onChanged(event.revision);
@@ -300,10 +302,10 @@ export class Store {
 
 const StoreContext = createContext<Store | undefined>(undefined);
 
-/** Hands the store to everything inside. */
+/** Provides the store to its children. */
 export const StoreProvider = StoreContext.Provider;
 
-/** Gives the page's store. */
+/** Returns the store of the page. */
 export function useStore(): Store {
   const store = useContext(StoreContext);
   if (!store) throw new Error("Cannot find the store: the view stands outside of StoreProvider");

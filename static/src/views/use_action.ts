@@ -1,16 +1,16 @@
-/** One thing a button does: it runs once at a time, and its failure stands beside it. */
+/** An action of a button: it runs once at a time, and its failure is shown next to it. */
 import { useState } from "preact/hooks";
 import { describePasskeyError } from "../state/app/passkeys.ts";
 
-/** The state of the action, and what starts it. */
+/** The state of the action and how to start it. */
 export interface Action {
   isBusy: boolean;
-  /** Why it failed last time, in words. */
+  /** Why it last failed. */
   failure: string | undefined;
   run(): Promise<void>;
 }
 
-/** Makes an action of a function. */
+/** Creates an action from a function. */
 export function useAction(act: () => Promise<void>): Action {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string>();

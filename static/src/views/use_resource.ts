@@ -1,8 +1,8 @@
-/** Something that is read when a page opens, and again when asked. */
+/** Data that is loaded when a page opens, and reloaded on request. */
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client.ts";
 
-/** What was read, or why it could not be. */
+/** The data, or why it could not be loaded. */
 export interface Resource<T> {
   value: T | undefined;
   error: ApiError | undefined;
@@ -10,7 +10,7 @@ export interface Resource<T> {
   again(): void;
 }
 
-/** Reads; what was read before stays when a later reading fails. */
+/** Loads data; a later failure keeps it. */
 export function useResource<T>(read: () => Promise<T>): Resource<T> {
   const [value, setValue] = useState<T>();
   const [error, setError] = useState<ApiError>();

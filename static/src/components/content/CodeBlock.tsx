@@ -1,4 +1,4 @@
-/** Code as text: language, colours, copying, wrapping. */
+/** A block of code: language, highlighting, copy, wrap. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../Button.tsx";
@@ -7,17 +7,17 @@ import { memo, whenIdle } from "../hooks.ts";
 import { canHighlight, type CodePiece, highlight } from "../../markdown/highlight.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** How far from its end a reader of growing code may be and still want to follow. */
+/** How far from its end, in px, a reader of growing code may be and still follow. */
 const NEAR_END_PX = 40;
 
-/** What a block of code takes. `isOpen`: it may still grow, so colours wait. */
+/** Props of a code block. `isOpen`: it may still grow, so highlighting waits. */
 export interface CodeBlockProps {
   language: string;
   text: string;
   isOpen: boolean;
 }
 
-/** One block of code; a long line or many of them scroll in themselves. */
+/** One block of code, which scrolls by itself. */
 export const CodeBlock = memo(({ language, text, isOpen }: CodeBlockProps) => {
   const [isWrapped, setWrapped] = useState(false);
   const pre = useRef<HTMLPreElement>(null);
@@ -51,19 +51,19 @@ export const CodeBlock = memo(({ language, text, isOpen }: CodeBlockProps) => {
   );
 });
 
-/** The coloured pieces of exactly this code, once they are there. */
+/** The highlighted spans of exactly this code, once available. */
 function useHighlight(language: string, text: string, isOpen: boolean): CodePiece[] | undefined {
   const [found, setFound] = useState<{ text: string; pieces: CodePiece[] }>();
   useEffect(() => {
     if (isOpen || !canHighlight(language, text.length)) return;
     let isWanted = true;
-    // Colours are never worth a late frame.
+    // Highlighting must not delay a frame.
     const cancel = whenIdle(async () => {
       try {
         const pieces = await highlight(language, text);
         if (isWanted) setFound({ text, pieces });
       } catch {
-        // Colours that cannot be loaded are not missed.
+        // Without the highlighter, code stays plain.
       }
     });
     return () => {

@@ -1,13 +1,13 @@
-/** Copies a text and says so. */
+/** A button that copies a text. */
 import { useEffect, useState } from "preact/hooks";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { IconButton } from "../Button.tsx";
 
-/** How long the button shows that it worked. */
+/** How long the button confirms, in milliseconds. */
 const SHOW_MS = 1500;
 
-/** A button that puts a text on the clipboard. */
+/** A button that copies a text to the clipboard. */
 export function CopyButton({ text }: { text: string }) {
   const store = useStore();
   const [isDone, setDone] = useState(false);
@@ -33,7 +33,9 @@ export function CopyButton({ text }: { text: string }) {
   );
 }
 
-/** Puts a text on the clipboard. The interface for that is missing on plain HTTP; there the old command still works. @throws {Error} */
+/**
+ * Copies a text to the clipboard. On plain HTTP there is no clipboard API, so it uses the old command. @throws {Error}
+ */
 export async function copyText(text: string): Promise<void> {
   if (globalThis.navigator.clipboard) return await globalThis.navigator.clipboard.writeText(text);
   const focused = document.activeElement;

@@ -1,7 +1,7 @@
 /**
- * A message's text as it is read.
+ * The formatted text of a message.
  *
- * Markdown: `text`, `isFinal` (no more of it will come). PlainText: `text`.
+ * Markdown: `text`, `isFinal` (the text is complete). PlainText: `text`.
  */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -12,10 +12,13 @@ import { GrowingMarkdown, type NodesBlock } from "../../markdown/blocks.ts";
 import type { MathToNode } from "../../markdown/render.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** What renders formulas, once it was needed. */
+/** Renders formulas, once loaded. */
 const maths = signal<MathToNode | undefined>(undefined);
 
-/** Shows Markdown; while it grows only its last block is made again. What can't be rendered is shown as plain text. */
+/**
+ * Renders Markdown. While it grows, only its last block is rendered again. What can't be rendered is shown as plain
+ * text.
+ */
 export function Markdown({ text, isFinal }: { text: string; isFinal: boolean }) {
   return (
     <ErrorBoundary resetKey={isFinal} fallback={<PlainText text={text} />}>
@@ -24,7 +27,7 @@ export function Markdown({ text, isFinal }: { text: string; isFinal: boolean }) 
   );
 }
 
-/** Shows a text as it was written, with a note that it isn't formatted. */
+/** Shows unformatted text with a note that says so. */
 export function PlainText({ text }: { text: string }) {
   return (
     <div class="prose">
@@ -71,11 +74,11 @@ async function loadMath(): Promise<void> {
     warmUp();
     maths.value = mathToNode;
   } catch {
-    // Not reached: formulas stay as their source, and the next one tries again.
+    // Offline: formulas are shown as source, and the next one tries again.
   }
 }
 
-/** One block of sanitized nodes. `display: contents` keeps the margins of the blocks next to each other. */
+/** One block of sanitized nodes. `display: contents` keeps the margins of adjacent blocks. */
 const Nodes = memo(({ kind, fragment }: Pick<NodesBlock, "kind" | "fragment">) => {
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => box.current!.replaceChildren(document.importNode(fragment, true)), [fragment]);

@@ -1,17 +1,17 @@
 /**
- * Two versions of a text in one: what only the earlier one has is struck out, what only the later one has is underlined.
+ * The difference of two texts: deletions struck through, insertions underlined.
  *
  * Props: `before`, `after`. Texts that differ too much are shown one after the other.
  */
 import { diffWordsWithSpace } from "diff";
 import { useMemo } from "preact/hooks";
 
-/** Words changed before the texts count as different as a whole. */
+/** Most changed words before the texts count as entirely different. */
 const MOST_EDITS = 2000;
-/** Time for one comparison. */
+/** Time for one comparison, in milliseconds. */
 const TIMEOUT_MS = 100;
 
-/** The difference; a screen reader reads `del` and `ins` as deletion and insertion. */
+/** The difference. Screen readers announce `del` and `ins` as deletion and insertion. */
 export function TextDiff({ before, after }: { before: string; after: string }) {
   const parts = useMemo(
     () => diffWordsWithSpace(before, after, { maxEditLength: MOST_EDITS, timeout: TIMEOUT_MS }),

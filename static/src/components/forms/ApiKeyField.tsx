@@ -1,4 +1,4 @@
-/** The key of a server: it goes in and never comes back. */
+/** The field of a server's API key, which is never read back. */
 import { useState } from "preact/hooks";
 import { Button, IconButton } from "../Button.tsx";
 import { Field } from "./Field.tsx";
@@ -6,15 +6,15 @@ import { Notice } from "../Notice.tsx";
 import { texts } from "../../texts/texts.ts";
 import { type ApiKeyState, isKeyExposed, isKeyLeftBehind } from "./api_key_state.ts";
 
-/** The field with what there is to know: a stored key, one that stays behind, one that others on the way could read. */
+/** The field with notes: a stored key, a key that won't be sent, a key that others could read. */
 export function ApiKeyField(
   { id = "key", standing, hint, onInput, onClear }: {
     id?: string;
     standing: ApiKeyState;
-    /** Said while no key is stored. */
+    /** Hint while no key is stored. */
     hint: string;
     onInput: (key: string) => void;
-    /** Removes the stored key; without it there is no button for that. */
+    /** Removes the stored key; without it there is no such button. */
     onClear?: () => void;
   },
 ) {
@@ -30,7 +30,7 @@ export function ApiKeyField(
           <div class="with-button">
             <input
               id={id}
-              // The types know one set of attributes per kind; both of ours share these.
+              // The types have one set of attributes per element; both of ours share these.
               type={(isShown ? "text" : "password") as "password"}
               class="mono"
               autocomplete="new-password"

@@ -1,24 +1,24 @@
 /**
- * A labelled control with its hint and its error.
+ * A labeled control with its hint and its error.
  *
- * Field: `label`, `children(describedBy, id)`; `id?`, `hint?`, `error?`. For any control of one's own.
- * TextField: `label`, `value`, `onInput(text)`; `id?`, `hint?`, `error?`, `type?`, `rows?` (more than one makes it a text
- * area), `placeholder?`, `list?` (suggestions), `inputMode?`, `autocomplete?`, `maxLength?`, `isRequired?`, `isDisabled?`,
- * `isMono?`, `hasFocus?` (takes the focus in a dialog).
+ * Field: `label`, `children(describedBy, id)`; `id?`, `hint?`, `error?`. For custom controls.
+ * TextField: `label`, `value`, `onInput(text)`; `id?`, `hint?`, `error?`, `type?`, `rows?` (more than one: a text
+ * area), `placeholder?`, `list?` (suggestions), `inputMode?`, `autocomplete?`, `maxLength?`, `isRequired?`,
+ * `isDisabled?`, `isMono?`, `hasFocus?` (initial focus of a dialog).
  */
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
-/** What every control with a label takes. */
+/** Props of every labeled control. */
 export interface FieldProps {
-  /** Made when missing. */
+  /** Generated if missing. */
   id?: string;
   label: string;
   hint?: ComponentChildren;
   error?: string;
 }
 
-/** Frames one control; the control gets the ids that tie hint and error to it. */
+/** Frames one control, which gets the ids of its hint and error. */
 export function Field(
   { id: given, label, hint, error, children }: FieldProps & {
     children: (describedBy: string | undefined, id: string) => ComponentChildren;
@@ -37,7 +37,7 @@ export function Field(
   );
 }
 
-/** What a field of text takes. */
+/** Props of a text field. */
 export interface TextFieldProps extends FieldProps {
   value: string;
   onInput: (text: string) => void;
@@ -79,7 +79,7 @@ export function TextField(props: TextFieldProps) {
         return (
           <>
             <input
-              // The types know one set of attributes per kind; all of ours share these.
+              // The types have one set of attributes per element; all of ours share these.
               type={type as "text"}
               inputMode={props.inputMode}
               autocomplete={props.autocomplete ?? "off"}

@@ -1,10 +1,10 @@
-/** A number that is typed. What cannot be one is kept in the field and told, and changes nothing. */
+/** A number input. Invalid text stays in the field with an error and changes nothing. */
 import { useState } from "preact/hooks";
 import { TextField } from "./Field.tsx";
 import { parseNumber } from "../../state/documents/sampling.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** The field; an empty one is undefined unless a number is required. */
+/** The field. An empty one is undefined unless a number is required. */
 export function NumberInput(
   { label, hint, value, min, max, isWhole = true, isRequired = false, placeholder, onChange }: {
     label: string;
@@ -25,7 +25,7 @@ export function NumberInput(
     const number = parseNumber(field, text);
     return number === undefined && isRequired ? "bad" : number;
   };
-  // A value that came from elsewhere, such as Undo, takes the place of what was typed.
+  // A value from elsewhere, such as Undo, replaces the typed text.
   const isFromElsewhere = value !== last && read(typed) !== value;
   const shown = isFromElsewhere ? value === undefined ? "" : String(value) : typed;
   return (

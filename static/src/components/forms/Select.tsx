@@ -1,19 +1,20 @@
 /**
- * A choice among a few, by the native element.
+ * A choice among a few options, as a native select.
  *
- * Props: `label`, `value`, `options` (`value`, `name`, `lang?`), `onChange(value)`; `id?`, `hint?`, `error?`, `isDisabled?`.
+ * Props: `label`, `value`, `options` (`value`, `name`, `lang?`), `onChange(value)`; `id?`, `hint?`, `error?`,
+ * `isDisabled?`.
  */
 import { Field, type FieldProps } from "./Field.tsx";
 
-/** One choice. */
+/** One option. */
 export interface Option<T extends string> {
   value: T;
   name: string;
-  /** Where the name is in another language than the page. */
+  /** Language of the name, if it differs from the page's. */
   lang?: string;
 }
 
-/** A labelled list to choose from. */
+/** A labeled select. */
 export function Select<T extends string>(
   props: FieldProps & {
     value: T;

@@ -1,12 +1,12 @@
 /**
- * A number by its place on a line.
+ * A slider.
  *
- * Props: `label`, `value`, `min`, `max`, `onChange(value)` (once let go); `step?`, `onInput?(value)` (while it moves),
- * `format?(value)` (the words for a value), `id?`, `hint?`, `isDisabled?`, `class?`.
+ * Props: `label`, `value`, `min`, `max`, `onChange(value)` (on release); `step?`, `onInput?(value)` (while moving),
+ * `format?(value)` (text of a value), `id?`, `hint?`, `isDisabled?`, `class?`.
  */
 import { Field, type FieldProps } from "./Field.tsx";
 
-/** A slider with its value in words. */
+/** A slider with its value as text. */
 export function Slider(
   props: FieldProps & {
     value: number;

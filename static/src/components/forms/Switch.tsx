@@ -1,12 +1,12 @@
 /**
- * On or off, with effect at once.
+ * A switch that takes effect at once.
  *
  * Props: `label`, `isOn`, `onChange(isOn)`; `id?`, `hint?`, `isDisabled?`.
  */
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 
-/** A switch behind its words; the whole row can be pressed. */
+/** A switch after its label; the whole row is clickable. */
 export function Switch(
   { id: given, label, hint, isOn, onChange, isDisabled = false }: {
     id?: string;

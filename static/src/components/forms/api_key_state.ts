@@ -1,8 +1,8 @@
-/** What becomes of the key of a server as its form stands: whether it goes along, and whether others could read it. */
+/** The state of an API key in a form: whether the stored key is sent, and whether others could read it. */
 
 /** A key in a form. */
 export interface ApiKeyState {
-  /** The server as it is saved; undefined for a new one. */
+  /** The saved server; undefined for a new one. */
   stored: { base_url: string; has_key: boolean } | undefined;
   /** The address as typed. */
   address: string;
@@ -10,13 +10,13 @@ export interface ApiKeyState {
   typed: string;
 }
 
-/** Tells whether the stored key stays behind: it belongs to the exact origin it was entered for. */
+/** Returns whether the stored key is not sent: it is bound to the exact origin it was entered for. */
 export function isKeyLeftBehind({ stored, address, typed }: ApiKeyState): boolean {
   if (!stored?.has_key || typed !== "") return false;
   return parseOrigin(address) !== parseOrigin(stored.base_url);
 }
 
-/** Tells whether a key would travel readable for others: plain HTTP to a host that is not this machine. */
+/** Returns whether others could read the key: plain HTTP to a host other than this machine. */
 export function isKeyExposed(standing: ApiKeyState): boolean {
   const hasKey = standing.typed !== "" || (standing.stored?.has_key === true && !isKeyLeftBehind(standing));
   const origin = parseOrigin(standing.address);
@@ -27,7 +27,7 @@ export function isKeyExposed(standing: ApiKeyState): boolean {
   return protocol === "http:" && !isLoopback;
 }
 
-/** Gives the origin of an HTTP address; undefined for anything else. */
+/** Returns the origin of an HTTP address; undefined for anything else. */
 export function parseOrigin(address: string): string | undefined {
   try {
     const url = new URL(address.trim());

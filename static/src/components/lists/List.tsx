@@ -1,18 +1,18 @@
 /**
- * Rows of things, each with a title and what belongs to it.
+ * A list of rows.
  *
  * List: `children` (rows); `label?`.
- * ListRow: `title`; `text?` (below it), `start?` (before it: icon, portrait), `end?` (behind it: buttons, a badge), and at most
- * one of `href` and `onClick`, which make the text pressable; `isCurrent?`.
+ * ListRow: `title`; `text?` (below it), `start?` (before it: icon, portrait), `end?` (after it: buttons, a badge), and
+ * at most one of `href` and `onClick`, which make the text clickable; `isCurrent?`.
  */
 import type { ComponentChildren } from "preact";
 
-/** The frame of the rows. */
+/** The container of the rows. */
 export function List({ label, children }: { label?: string; children: ComponentChildren }) {
   return <ul class="list" aria-label={label}>{children}</ul>;
 }
 
-/** One thing. */
+/** One row. */
 export function ListRow(
   { title, text, start, end, href, onClick, isCurrent }: {
     title: ComponentChildren;

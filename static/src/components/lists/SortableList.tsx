@@ -1,22 +1,22 @@
 /**
- * Rows that are put in order: dragged by a grip, or moved by the buttons of each row.
+ * A sortable list: rows are dragged by a handle, or moved with buttons.
  *
  * Props: `items`, `keyOf(item)`, `nameOf(item)`, `onMove(from, to)`, `label`, `words` (`up(name)`, `down(name)`,
- * `place(name, n, of)`), `children(item)`; `isDisabled?`.
- * The row that is moved keeps the focus; its new place is announced.
+ * `place(name, n, of)`), `children(item)`; `isDisabled?`. The moved row keeps the focus, and its new position is
+ * announced.
  */
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { IconButton } from "../Button.tsx";
 
-/** What the list says. */
+/** The texts of the list. */
 export interface SortLabels {
   up: (name: string) => string;
   down: (name: string) => string;
   place: (name: string, n: number, of: number) => string;
 }
 
-/** A row under way: where it came from and where it would be put. */
+/** A dragged row: its old and its new index. */
 interface Drag {
   from: number;
   to: number;
@@ -105,7 +105,7 @@ function rowClass(drag: Drag | undefined, index: number): string {
   ].filter(Boolean).join(" ");
 }
 
-/** Which row lies under a height of the view; the first or last beyond the list. */
+/** Returns the row at a vertical position; the first or last beyond the list. */
 function placeUnder(list: HTMLElement, y: number): number {
   const rows = [...list.children];
   const at = rows.findIndex((row) => y < row.getBoundingClientRect().bottom);

@@ -1,18 +1,18 @@
 /**
- * A scrolling grid of thousands of equal cards of which only those in view are in the page.
+ * A virtual grid of equal cards.
  *
  * Props: `items`, `keyOf(item)`, `children(item, tabIndex)` (one link or button, which gets the tab index), `label`,
- * `minWidthPx` (of a card), `heightOf(widthPx)`; `gapPx?`, `class?`, `memory?` (keeps the place while the grid is away),
- * `onEnd?()` (the last rows came near), `before?`, `after?` (scroll along).
- * Keys: the grid is one stop of the Tab key; arrows, Home, End and the page keys go from card to card.
+ * `minWidthPx` (of a card), `heightOf(widthPx)`; `gapPx?`, `class?`, `memory?` (keeps the scroll position while
+ * unmounted), `onEnd?()` (the last rows are near), `before?`, `after?` (scroll along). Keys: the grid is one tab stop;
+ * arrows, Home, End and the page keys move between cards.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** How far beyond the view cards are rendered. */
+/** How far beyond the viewport cards are rendered, in px. */
 const AHEAD_PX = 600;
 
-/** What a virtual grid takes. */
+/** Props of a virtual grid. */
 export interface VirtualGridProps<T> {
   items: readonly T[];
   keyOf: (item: T) => string;
@@ -28,17 +28,17 @@ export interface VirtualGridProps<T> {
   after?: ComponentChildren;
 }
 
-/** So many rows before the end more is asked for, so that a reader seldom meets that end. */
+/** Rows before the end at which more is loaded, so that readers seldom reach the end. */
 const EARLY_ROWS = 24;
 
-/** Where the cards lie. */
+/** The positions of the cards. */
 interface Layout {
   columns: number;
   widthPx: number;
   rowPx: number;
 }
 
-/** The grid and its scrolling box. */
+/** The grid and its scroll container. */
 export function VirtualGrid<T>(props: VirtualGridProps<T>) {
   const { items, keyOf, gapPx = 16, memory } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -66,7 +66,7 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
     const observer = new ResizeObserver(look);
     observer.observe(element);
     observer.observe(list.current!);
-    // The height of all cards is known one rendering later.
+    // The height of all cards is known one render later.
     if (wanted > 0) requestAnimationFrame(() => element.scrollTop = wanted);
     return () => observer.disconnect();
   }, []);
@@ -80,7 +80,7 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
   if (view.width > 0) {
     const end = Math.min(items.length, (lastRow + 1) * layout.columns);
     for (let index = firstRow * layout.columns; index < end; index++) shown.add(index);
-    // The card with the focus stays in the page however far it is scrolled away.
+    // The focused card stays mounted however far it is scrolled away.
     if (stop >= 0) shown.add(stop);
   }
   const isNearEnd = view.width > 0 && lastRow >= rows - EARLY_ROWS;

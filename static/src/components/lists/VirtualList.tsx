@@ -1,19 +1,19 @@
 /**
- * A scrolling list of thousands of which only what is in view is in the page.
+ * A virtual list.
  *
- * Props: `items`, `keyOf(item)`, `heightOf(item)` (in px; exact, or a guess with `isMeasured`), `children(item, index)`;
- * `label`, `class?`, `isMeasured?` (rows tell their own height once shown), `showKey?` (scrolled into view when it changes),
- * `onEnd?()` (the last rows came near: load more), `before?`/`after?` (scroll along with the rows).
- * The row with the focus stays in the page however far it is scrolled away.
+ * Props: `items`, `keyOf(item)`, `heightOf(item)` (in px; exact, or an estimate with `isMeasured`), `children(item,
+ * index)`; `label`, `class?`, `isMeasured?` (rows are measured once shown), `showKey?` (scrolled into view when it
+ * changes), `onEnd?()` (the last rows are near: load more), `before?`/`after?` (scroll along with the rows). The
+ * focused row stays mounted however far it is scrolled away.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { computeOffsets, findRowAt } from "./virtual_offsets.ts";
 
-/** How far beyond the view rows are rendered, so that fast scrolling shows no gaps. */
+/** How far beyond the viewport rows are rendered, in px, so that fast scrolling shows no gaps. */
 const AHEAD_PX = 400;
 
-/** What a virtual list takes. */
+/** Props of a virtual list. */
 export interface VirtualListProps<T> {
   items: readonly T[];
   keyOf: (item: T) => string;
@@ -28,7 +28,7 @@ export interface VirtualListProps<T> {
   after?: ComponentChildren;
 }
 
-/** The list and its scrolling box. */
+/** The list and its scroll container. */
 export function VirtualList<T>(props: VirtualListProps<T>) {
   const { items, keyOf, heightOf, isMeasured = false } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -44,7 +44,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   const look = () => {
     const element = box.current;
     if (!element) return;
-    // What stands before the rows moves them down.
+    // Content before the rows moves them down.
     const top = element.scrollTop - (rows.current?.offsetTop ?? 0);
     setView((before) =>
       before.top === top && before.height === element.clientHeight ? before : { top, height: element.clientHeight }
@@ -115,7 +115,7 @@ function keyUnder(target: EventTarget | null): string | undefined {
   return target instanceof Element ? target.closest<HTMLElement>("[data-key]")?.dataset.key : undefined;
 }
 
-/** Scrolls as little as brings the wanted row into view. */
+/** Scrolls by the least amount that shows the row. */
 function useShownKey<T>(
   { items, keyOf, showKey }: VirtualListProps<T>,
   offsets: Float64Array,

@@ -1,14 +1,14 @@
 /**
- * A dialog for one question or one short form.
+ * Modal dialogs: Dialog for one question or short form, Sheet for choices and details within reach of the thumb.
  *
- * Props: `title`, `onClose()`, `children`; `actions?` (buttons at its foot). Rendered means open.
+ * Props: `title`, `onClose()`, `children`; `actions?` (buttons in the footer). Rendered means open.
  */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { IconButton } from "../Button.tsx";
 import { texts } from "../../texts/texts.ts";
 
-/** Shows its children over the page, which is inert meanwhile. */
+/** Shows its children over the page, which is inert while it is open. */
 export function Modal(
   { label, class: className, onClose, children }: {
     label: string;
@@ -34,13 +34,13 @@ export function Modal(
   const close = () => {
     if (!isGone.current) onClose();
   };
-  // At once: the event that follows the closing comes later, when the reader may have asked for the dialog again.
+  // At once: the close event comes later, when the reader may have reopened the dialog.
   const onCancel = (event: Event) => {
-    if (event.target !== element.current) return; // of a file field inside
+    if (event.target !== element.current) return; // of a file input inside
     event.preventDefault();
     close();
   };
-  // Only the backdrop is the dialog itself; everything inside is a child.
+  // Only a click on the backdrop targets the dialog itself.
   const onClick = (event: MouseEvent) => {
     if (event.target === element.current) close();
   };
@@ -58,7 +58,7 @@ export function Modal(
   );
 }
 
-/** What a dialog and a sheet take. */
+/** Props of a dialog and a sheet. */
 export interface DialogProps {
   title: string;
   onClose: () => void;
@@ -66,7 +66,7 @@ export interface DialogProps {
   actions?: ComponentChildren;
 }
 
-/** In the middle of the page. A field inside that should have the focus says `autofocus`. */
+/** A centered dialog. A field inside can take the initial focus with `autofocus`. */
 export function Dialog(props: DialogProps) {
   return (
     <Modal class="dialog" label={props.title} onClose={props.onClose}>
@@ -75,7 +75,7 @@ export function Dialog(props: DialogProps) {
   );
 }
 
-/** Head, scrolling body, foot. */
+/** Header, scrolling body, footer. */
 export function ModalContent({ title, onClose, children, actions }: DialogProps) {
   return (
     <div class="modal-content">
@@ -89,7 +89,7 @@ export function ModalContent({ title, onClose, children, actions }: DialogProps)
   );
 }
 
-/** For choices and details that a phone shows in reach of the thumb. */
+/** A bottom sheet on phones, for choices and details. */
 export function Sheet(props: DialogProps) {
   return (
     <Modal class="sheet" label={props.title} onClose={props.onClose}>

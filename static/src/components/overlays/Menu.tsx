@@ -1,10 +1,10 @@
 /**
- * A button with a menu: a popover where there is room, a sheet on a phone.
+ * A button with a menu: a popover, or a sheet on phones.
  *
  * Props: `label` (name of the button and the menu), `items` (each with `label`, `onSelect` or `href`; `icon?`, `hint?`,
- * `isDanger?`, `isChecked?`, `isDisabled?`; "line" between groups); `icon?` or `children?` (what the button shows),
- * `class?` (of the button).
- * Keys: arrows, Home, End, a letter jumps; Escape and Tab close. Focus goes back to the button before `onSelect` runs.
+ * `isDanger?`, `isChecked?`, `isDisabled?`; "line" between groups); `icon?` or `children?` (content of the button),
+ * `class?` (of the button). Keys: arrows, Home, End, a letter jumps; Escape and Tab close. Focus returns to the button
+ * before `onSelect` runs.
  */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -12,20 +12,20 @@ import { Icon, type IconName } from "../Icon.tsx";
 import { useMedia } from "../hooks.ts";
 import { Sheet } from "./Dialog.tsx";
 
-/** The width below which menus come from the lower edge. */
+/** The width below which menus are bottom sheets. */
 export const PHONE_QUERY = "(max-width: 719px)";
 
-/** One thing that can be chosen. */
+/** One menu item. */
 export interface MenuItem {
   label: string;
   icon?: IconName;
-  /** Said at the end of the row: a shortcut, a state. */
+  /** Shown at the end of the row: a shortcut, a state. */
   hint?: string;
   onSelect?: () => void;
-  /** Leads to an address instead. */
+  /** Makes the item a link. */
   href?: string;
   isDanger?: boolean;
-  /** Makes it one of several choices. */
+  /** Makes the item one of several choices. */
   isChecked?: boolean;
   isDisabled?: boolean;
 }
@@ -42,7 +42,7 @@ export function Menu(
 ) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
-  // A press on the button closes the open popover before the click arrives, which must not open it again.
+  // Pressing the button closes the popover before the click arrives, which must not open it again.
   const wasOpen = useRef(false);
   const isPhone = useMedia(PHONE_QUERY);
   const close = () => setOpen(false);
@@ -151,7 +151,7 @@ function MenuRows(
   );
 }
 
-/** Which row a key leads to; undefined for keys that are no business of a menu. */
+/** Returns the row that a key moves to; undefined for other keys. */
 function getStep(key: string, at: number, rows: HTMLElement[]): number | undefined {
   if (key === "ArrowDown") return (at + 1) % rows.length;
   if (key === "ArrowUp") return (at <= 0 ? rows.length : at) - 1;
@@ -173,7 +173,7 @@ function MenuRow(
     "aria-checked": isChecked,
     "aria-disabled": isDisabled,
     tabIndex: -1,
-    // Popovers and dialogs both give the focus to what asks for it.
+    // Popovers and dialogs both focus the element with `autofocus`.
     autofocus: isFirst,
     onClick: () => !isDisabled && onChoose(item),
   };
@@ -190,11 +190,14 @@ function MenuRow(
   return <button type="button" {...shared}>{inside}</button>;
 }
 
-/** Distance to the control and to the edges of the window. */
+/** Distance to the control and to the window's edges, in px. */
 const GAP_PX = 4;
 const EDGE_PX = 8;
 
-/** Puts `floating` (fixed) below `anchor`, above where there is no room, its end under the anchor's end where that fits. */
+/**
+ * Places `floating` (fixed) below `anchor`, or above if there is more space, with its end at the anchor's end if it
+ * fits.
+ */
 function positionPopover(floating: HTMLElement, anchor: HTMLElement): void {
   const at = anchor.getBoundingClientRect();
   const { offsetWidth: width, offsetHeight: height } = floating;

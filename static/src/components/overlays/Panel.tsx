@@ -1,7 +1,8 @@
 /**
- * A panel at the right edge for what belongs to the screen: beside it where there is room, over it elsewhere.
+ * The right panel: beside the content if it fits, over it otherwise.
  *
- * Props: `title`, `onClose()`, `children`. A screen opens one by `store.openPanel({ id, title, view })`; the frame places it.
+ * Props: `title`, `onClose()`, `children`. A screen opens one with `store.openPanel({ id, title, view })`; the frame
+ * places it.
  */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -10,10 +11,10 @@ import { IconButton } from "../Button.tsx";
 import { useMedia } from "../hooks.ts";
 import { Modal } from "./Dialog.tsx";
 
-/** The width from which sidebar, column and panel stand side by side. */
+/** The width from which sidebar, column and panel fit side by side. */
 const WIDE_QUERY = "(min-width: 1180px)";
 
-/** The panel; Escape closes it when the focus is inside. */
+/** The panel. Escape closes it if it has the focus. */
 export function Panel(
   { title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren },
 ) {

@@ -1,16 +1,16 @@
 /**
- * The short messages at the foot of the page, some with Undo.
+ * The toasts at the bottom of the page, some with Undo.
  *
  * Toasts: none; shows those of the store. `store.toasts.show(text, { isError?, action? })` shows one, and
  * `store.toasts.offerUndo(text, label, undo, commit)` one with Undo.
- * ToastView: `toast`, `onDismiss()`; `onHold?(isHeld)` while pointer or focus rest on it.
+ * ToastView: `toast`, `onDismiss()`; `onHold?(isHeld)` while hovered or focused.
  */
 import type { Toast } from "../../state/app/toasts.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { IconButton } from "../Button.tsx";
 
-/** Shows the messages there are; a screen reader hears them when it has time. */
+/** Shows the toasts, as a polite live region. */
 export function Toasts() {
   const { toasts } = useStore();
   return (
@@ -27,7 +27,7 @@ export function Toasts() {
   );
 }
 
-/** One message. */
+/** One toast. */
 export function ToastView(
   { toast, onDismiss, onHold }: { toast: Toast; onDismiss: () => void; onHold?: (isHeld: boolean) => void },
 ) {

@@ -1,17 +1,17 @@
-/** Everything that runs on the server: jobs and replies, as they come and go. */
+/** Running jobs and replies on the server. */
 import type { Job } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 import type { Chats } from "../chat/chats.ts";
 
-/** Progress comes often; one request answers all of a burst. */
+/** Progress events are frequent; one request answers a burst. */
 const REFRESH_AFTER_MS = 400;
 
-/** States of a job that is not over. */
+/** States of a job that has not ended. */
 const RUNNING: readonly Job["state"][] = ["queued", "running", "verifying"];
 
-/** The jobs there are, and with the replies how many things run. */
+/** The list of jobs, and the number of running jobs and replies. */
 export class Activity {
   readonly jobs = signal<Job[]>([]);
   readonly state = signal<"loading" | "ready" | "failed">("loading");
@@ -29,7 +29,7 @@ export class Activity {
     this.#chats = chats;
   }
 
-  /** Reads all jobs; what is shown stays when that fails. */
+  /** Loads all jobs. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -43,7 +43,7 @@ export class Activity {
     }
   }
 
-  /** Takes word that a job changed. */
+  /** Handles a job event. */
   onChanged(): void {
     this.#timer ??= setTimeout(() => this.refresh(), REFRESH_AFTER_MS);
   }

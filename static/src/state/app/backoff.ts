@@ -1,15 +1,18 @@
-/** Waiting between attempts to reach a server that does not answer. */
+/** Delays between attempts to reach a server. */
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 
-/** Gives the pause before attempt `attempt` (from 0): doubling, with up to a quarter less so that tabs do not come together. */
+/**
+ * Returns the delay before attempt `attempt` (from 0): doubling, minus up to a quarter so that tabs don't retry
+ * together.
+ */
 export function getRetryDelayMs(attempt: number, random: () => number = Math.random): number {
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt, 10));
   return Math.round(pauseMs * (1 - random() / 4));
 }
 
-/** Resolves after the pause, or sooner when the browser says the network is back or the signal fires. */
+/** Resolves after the delay, or earlier if the network returns or the signal fires. */
 export function pause(pauseMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

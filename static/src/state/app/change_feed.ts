@@ -1,6 +1,8 @@
 /**
- * Word of what changed on the server. One stream serves all tabs of a browser: the tab that holds the lock reads it and tells
- * the others. Where locks are missing (plain HTTP off loopback) each tab reads its own.
+ * The stream of change events.
+ *
+ * One stream serves all tabs of a browser: the tab that holds the lock reads it and notifies the others. Without locks
+ * (plain HTTP off loopback) each tab reads its own.
  */
 import type { ChangeEvent } from "../../api/types.ts";
 import { signal } from "@preact/signals";
@@ -11,23 +13,23 @@ import { getRetryDelayMs, pause } from "./backoff.ts";
 
 const NAME = "parlor.events";
 
-/** The stream is silent for at most this long before its server counts as lost; keep-alives come oftener. */
+/** Longest silence before the server counts as lost; keep-alives are more frequent. */
 const SILENCE_MS = 60_000;
 
 type Told = { event: ChangeEvent } | { isLive: boolean } | { isRefused: true };
 
-/** Who is told what. */
+/** The callbacks of a feed. */
 export interface FeedListener {
   onEvent(event: ChangeEvent): void;
-  /** The stream begins: what changed before it did may have been missed. */
+  /** The stream begins; earlier changes may have been missed. */
   onConnected(wasLive: boolean): void;
-  /** The server will not talk to this browser any more. */
+  /** The server refuses this browser. */
   onRefused(): void;
 }
 
-/** The browser's share of the stream of changes. */
+/** The feed of one tab. */
 export class ChangeFeed {
-  /** False while the server cannot be reached. */
+  /** False while the server can't be reached. */
   readonly isLive = signal(true);
   #api: Api;
   #listener: FeedListener;
@@ -37,7 +39,7 @@ export class ChangeFeed {
     this.#listener = listener;
   }
 
-  /** Starts to listen. Gives what ends that. */
+  /** Starts listening. Returns a function that stops. */
   open(): () => void {
     const abort = new AbortController();
     const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel(NAME) : undefined;
@@ -49,7 +51,7 @@ export class ChangeFeed {
     const read = () => this.#read(abort.signal, tell);
     const locks: LockManager | undefined = globalThis.navigator?.locks;
     if (locks && channel) {
-      // The request fails when the page closes its feed while another tab holds the lock.
+      // The lock request fails if the page closes its feed while another tab holds the lock.
       locks.request(NAME, { signal: abort.signal }, read).catch(() => {});
     } else void read();
     return () => {
@@ -85,14 +87,14 @@ export class ChangeFeed {
           }
         }
       } catch (thrown) {
-        // The server has said no (401, 403): asking every few seconds would change nothing. The page shows why.
+        // The server refused (401, 403). Retrying every few seconds changes nothing, and the page shows why.
         if (thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500) return tell({ isRefused: true });
       } finally {
         clearTimeout(silence);
         signal.removeEventListener("abort", end);
       }
       if (signal.aborted) return;
-      // One lost connection that is back at once is nothing to speak of.
+      // One lost connection that returns at once is not worth a banner.
       if (attempt > 0) tell({ isLive: false });
       await pause(getRetryDelayMs(attempt), signal);
     }

@@ -1,17 +1,17 @@
 /**
- * What this device remembers for itself: the folded sidebar, the last chat; and a copy of the looks the person chose, so that
- * a page shows them before the server has answered.
+ * What this device remembers: the folded sidebar, the last chat, and a copy of the appearance settings, so that the
+ * page looks right before the server has responded.
  */
 import type { Settings } from "../../api/types.ts";
 import { batch, effect, signal } from "@preact/signals";
 
-/** How the page looks. */
+/** The color theme. */
 export type Theme = Settings["theme"];
 
-/** Reading sizes there are, in percent of the normal one. */
+/** Text sizes, in percent. */
 export const TEXT_SIZE = { min: 85, max: 140, step: 5 } as const;
 
-/** Hue of the accent colour where nothing else is chosen, in degrees of OKLCH. */
+/** Default hue of the accent color, in degrees of OKLCH. */
 const DEFAULT_HUE = 225;
 
 const KEY = "parlor.device";
@@ -29,7 +29,7 @@ interface StoredDevice {
   lastConversationId: string | undefined;
 }
 
-/** Opens the browser's storage; undefined where it is switched off. */
+/** Returns the browser's storage; undefined if it is disabled. */
 export function findStorage(window: Window): Storage | undefined {
   try {
     return window.localStorage;
@@ -38,20 +38,20 @@ export function findStorage(window: Window): Storage | undefined {
   }
 }
 
-/** The device's settings; each change is kept and shown at once. */
+/** The settings of the device. Each change is stored and applied at once. */
 export class Device {
   readonly theme = signal<Theme>("system");
   readonly textSize = signal(100);
   readonly isSerif = signal(false);
   readonly hue = signal(DEFAULT_HUE);
-  /** The language that was chosen; null follows the browser. */
+  /** The chosen language; null follows the browser. */
   readonly language = signal<string | null>(null);
   readonly isSidebarFolded = signal(false);
-  /** The person would rather not make a passkey here now. */
+  /** The user declined to create a passkey on this device. */
   readonly isPairingDeclined = signal(false);
-  /** Folders of the list whose chats are not shown. */
+  /** Folders whose chats are hidden in the list. */
   readonly foldedFolders = signal<readonly string[]>([]);
-  /** Tell when a reply ends while the page is out of sight. Each browser allows it for itself. */
+  /** Notify when a reply ends while the page is hidden. Each browser grants this separately. */
   readonly isNotifying = signal(false);
   readonly lastConversationId = signal<string | undefined>(undefined);
   #storage: Storage | undefined;
@@ -73,7 +73,7 @@ export class Device {
     if (typeof stored.lastConversationId === "string") this.lastConversationId.value = stored.lastConversationId;
   }
 
-  /** Takes over the looks among the settings of the person. */
+  /** Applies the appearance settings of the user. */
   apply(settings: Partial<Settings>): void {
     batch(() => {
       if (settings.theme !== undefined) this.theme.value = settings.theme;
@@ -84,7 +84,7 @@ export class Device {
     });
   }
 
-  /** Shows the settings on the page's root and keeps every change. Gives what ends that. */
+  /** Applies the settings to the root element and stores every change. Returns a function that stops. */
   open(root: HTMLElement): () => void {
     return effect(() => {
       const stored: StoredDevice = {
@@ -106,7 +106,7 @@ export class Device {
       try {
         this.#storage?.setItem(KEY, JSON.stringify(stored));
       } catch {
-        // A full or refusing storage costs the memory of these settings, nothing else.
+        // If storage is full or refuses, only these settings are lost.
       }
     });
   }

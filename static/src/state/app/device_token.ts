@@ -1,13 +1,13 @@
-/** The token a device signs in with where it can have no passkey. Elsewhere there is none: the session's cookie does it. */
+/** The token of a device that can't have a passkey. Other devices use the session cookie. */
 
 const KEY = "parlor.token";
 
-/** Gives the token this device keeps. */
+/** Returns the token of this device. */
 export function findDeviceToken(storage: Storage | undefined): string | undefined {
   return storage?.getItem(KEY) ?? undefined;
 }
 
-/** Keeps a token, or forgets it. */
+/** Saves the token, or deletes it. */
 export function saveDeviceToken(storage: Storage | undefined, token: string | undefined): void {
   if (token === undefined) storage?.removeItem(KEY);
   else storage?.setItem(KEY, token);

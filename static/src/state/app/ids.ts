@@ -1,9 +1,9 @@
-/** Ids that the page chooses itself. */
+/** Ids that the page generates. */
 
 /**
- * Makes a version 4 UUID.
+ * Generates a version 4 UUID.
  *
- * `crypto.randomUUID` exists only in secure contexts; a phone on plain HTTP in the home network is none.
+ * `crypto.randomUUID` only exists in secure contexts, which plain HTTP in the home network is not.
  */
 export function newId(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();

@@ -1,32 +1,32 @@
-/** Telling that a reply ended while nobody looks at the page. */
+/** Notifications of replies that end while the page is hidden. */
 
-/** What a notification says, and where a click on it leads. */
+/** The content of a notification and what a click does. */
 export interface Notice {
   title: string;
   text: string;
-  /** A second one of the same tag takes the place of the first: several tabs of one browser hear of the same reply. */
+  /** Replaces one with the same tag: several tabs receive the same event. */
   tag: string;
   onClick: () => void;
 }
 
-/** Tells whether this browser can notify at all; on plain HTTP off this machine none can. */
+/** Returns whether this browser can show notifications. On plain HTTP off this machine none can. */
 export function canNotify(): boolean {
   return typeof globalThis.Notification === "function" && globalThis.isSecureContext;
 }
 
-/** Tells whether the person has refused it in the browser; only there it can be undone. */
+/** Returns whether the user denied it in the browser, where alone it can be changed. */
 export function isNotificationDenied(): boolean {
   return canNotify() && Notification.permission === "denied";
 }
 
-/** Asks the browser's question where it was not answered yet. */
+/** Requests permission unless it was answered before. */
 export async function requestNotifications(): Promise<boolean> {
   if (!canNotify()) return false;
   if (Notification.permission === "default") return await Notification.requestPermission() === "granted";
   return Notification.permission === "granted";
 }
 
-/** Shows one, when nobody looks and the browser lets us. */
+/** Shows a notification if the page is hidden and permission is granted. */
 export function notifyWhenHidden(notice: Notice, document: Document): void {
   if (document.visibilityState !== "hidden" || !canNotify() || Notification.permission !== "granted") return;
   try {
@@ -37,6 +37,6 @@ export function notifyWhenHidden(notice: Notice, document: Document): void {
       notification.close();
     };
   } catch {
-    // Chrome on Android knows notifications of service workers only; there the list's dot has to do.
+    // Chrome on Android only supports notifications of service workers; there the dot in the list has to do.
   }
 }

@@ -1,23 +1,25 @@
-/** The browser's part of the passkey ceremonies. The library comes with the first one. */
+/** Passkey ceremonies in the browser. The library loads with the first one. */
 import type { AccessApi } from "../../api/auth.ts";
 import { asApiError } from "../../api/client.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Makes a passkey here and enrols it; a session comes with it. @throws What `wordsFor` can put into words. */
+/**
+ * Creates a passkey on this device and enrolls it, which also signs in. @throws An error for `describePasskeyError`.
+ */
 export async function enroll(api: AccessApi, { name, code }: { name: string; code?: string }): Promise<void> {
   const optionsJSON = await api.beginRegistration(code === undefined ? { name } : { name, code });
   const { startRegistration } = await import("@simplewebauthn/browser");
   await api.finishRegistration({ ...await startRegistration({ optionsJSON }), name });
 }
 
-/** Signs in with a passkey of this device, or of one nearby. @throws What `wordsFor` can put into words. */
+/** Signs in with a passkey. @throws An error for `describePasskeyError`. */
 export async function signIn(api: AccessApi): Promise<void> {
   const optionsJSON = await api.beginLogin();
   const { startAuthentication } = await import("@simplewebauthn/browser");
   await api.finishLogin(await startAuthentication({ optionsJSON }));
 }
 
-/** Puts a failed ceremony into words: the browser's own are for developers. */
+/** Describes a failed ceremony: the browser's own messages are for developers. */
 export function describePasskeyError(thrown: unknown): string {
   const name = thrown instanceof Error ? thrown.name : "";
   if (name === "NotAllowedError" || name === "AbortError") return texts.access.cancelled;
@@ -43,7 +45,7 @@ const SYSTEMS: [RegExp, string][] = [
   [/Linux/, "Linux"],
 ];
 
-/** Suggests a name for this device: `Firefox on Linux`. */
+/** Suggests a name for this device, such as `Firefox on Linux`. */
 export function deviceName(userAgent: string): string {
   const find = (table: [RegExp, string][]) => table.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [find(BROWSERS), find(SYSTEMS)];

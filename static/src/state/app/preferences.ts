@@ -1,51 +1,51 @@
-/** The settings that follow the person from device to device, and the language of the page among them. */
+/** The settings that follow the user from device to device, including the language. */
 import type { Settings } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import { languageOf, showLanguage } from "../../texts/texts.ts";
 import type { Device } from "./device.ts";
 
-/** The settings as the server has them; looks are shown from the device's copy, which is here at once. */
+/** The server's settings. Appearance comes from the device's copy, which is available at once. */
 export class Preferences {
-  /** Undefined until the server has answered. */
+  /** Undefined until the server has responded. */
   readonly settings = signal<Settings | undefined>(undefined);
   readonly #api: Api;
   readonly #device: Device;
   readonly #browserLanguages: readonly string[];
-  /** Changes that are on their way: an answer from before them must not undo what is shown. */
+  /** Changes in flight: an older response must not undo them. */
   #pending = 0;
 
-  /** @param browserLanguages What the browser would like, best first. */
+  /** @param browserLanguages The browser's preferred languages, best first. */
   constructor(api: Api, device: Device, browserLanguages: readonly string[]) {
     this.#api = api;
     this.#device = device;
     this.#browserLanguages = browserLanguages;
   }
 
-  /** Puts the chosen language to use. @throws {Error} when it cannot be loaded. */
+  /** Applies the chosen language. @throws {Error} if it can't be loaded. */
   showLanguage(): Promise<void> {
     return showLanguage(languageOf([this.#device.language.peek(), ...this.#browserLanguages]));
   }
 
-  /** Changes the language whenever another one is chosen. Gives what ends that. */
+  /** Follows changes of the language. Returns a function that stops. */
   open(): () => void {
     return this.#device.language.subscribe(() => {
-      // A language that cannot be loaded now is loaded with the next visit.
+      // A language that can't be loaded now is loaded on the next visit.
       this.showLanguage().catch(() => {});
     });
   }
 
-  /** Reads the settings; what is shown stays when that fails. */
+  /** Loads the settings. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     try {
       const settings = await this.#api.getSettings();
       if (this.#pending === 0) this.#take(settings);
     } catch {
-      // The device's copy goes on; the next change or reconnection asks again.
+      // The device's copy stays; the next change or reconnection asks again.
     }
   }
 
-  /** Changes some settings: shown at once, put back when the server refuses. @throws {ApiError} */
+  /** Changes settings: applied at once, reverted if the server refuses. @throws {ApiError} */
   async change(changes: Partial<Settings>): Promise<void> {
     const before = this.settings.peek();
     if (before) this.settings.value = { ...before, ...changes };

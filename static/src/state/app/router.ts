@@ -1,13 +1,13 @@
-/** Which screen is shown: every one has an address. */
+/** The router: every screen has a URL. */
 import { batch, computed, signal } from "@preact/signals";
 
-/** What the first visit goes through, in this order. */
+/** The steps of the first-run setup, in order. */
 export const SETUP_STEPS = ["model", "name", "passkey"] as const;
 
-/** One of the steps. */
+/** One step. */
 export type SetupStep = (typeof SETUP_STEPS)[number];
 
-/** A screen and what it shows. */
+/** A screen and its parameters. */
 export type Screen =
   | { name: "home" }
   | { name: "welcome"; step: SetupStep }
@@ -24,7 +24,7 @@ export type Screen =
   | { name: "character"; characterId: string; isEdited: boolean }
   | { name: "unknown" };
 
-/** Finds the screen of a path. */
+/** Parses the path of a screen. */
 export function parsePath(path: string): Screen {
   const [first = "", second, third, ...more] = path.split("/").filter((part) => part !== "").map(decodePart);
   if (more.length > 0) return { name: "unknown" };
@@ -59,12 +59,12 @@ function decodePart(part: string): string {
   }
 }
 
-/** The page's address, kept in step with the browser's history. */
+/** The current URL, in sync with the browser's history. */
 export class Router {
   readonly path = signal("/");
-  /** What stands behind `?`. */
+  /** The query string. */
   readonly query = signal("");
-  /** What stands behind `#`: the message of a chat to bring into view. */
+  /** The fragment: the message of a chat to scroll to. */
   readonly hash = signal("");
   readonly screen = computed(() => parsePath(this.path.value));
   #window: Window;
@@ -74,9 +74,9 @@ export class Router {
     this.#readAddress();
   }
 
-  /** Listens to the back button and to clicks on our own links. Gives what ends that. */
+  /** Listens to the back button and to clicks on internal links. Returns a function that stops. */
   open(): () => void {
-    // Also when only what stands behind `#` was changed by hand.
+    // Also if only the fragment was edited by hand.
     const onPop = () => this.#readAddress();
     const onClick = (event: MouseEvent) => {
       const path = findOwnLink(event, this.#window.location.origin);
@@ -92,7 +92,7 @@ export class Router {
     };
   }
 
-  /** Goes to an address of ours, such as `/c/<id>#<message>`. `replace` leaves no entry to come back to. */
+  /** Navigates to an internal URL, such as `/c/<id>#<message>`. `replace` adds no history entry. */
   go(address: string, options: { replace?: boolean } = {}): void {
     const { pathname, search, hash } = this.#window.location;
     if (address === pathname + search + hash) return;
@@ -111,7 +111,7 @@ export class Router {
   }
 }
 
-/** Gives the address when a plain click hit a link inside our page; anything else is the browser's. */
+/** Returns the URL if a plain click hit an internal link. Other clicks are left to the browser. */
 function findOwnLink(event: MouseEvent, origin: string): string | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined;
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined;

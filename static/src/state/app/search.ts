@@ -1,20 +1,20 @@
-/** A search over all conversations that runs while its words are typed. */
+/** Search over all conversations while the user types. */
 import { signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { SearchHit } from "../../api/types.ts";
 
-/** How long the typing has to rest before the server is asked. */
+/** Pause in typing before the server is asked, in milliseconds. */
 const PAUSE_MS = 150;
 
-/** The server takes no longer ones. */
+/** Longest query that the server accepts. */
 const MAX_QUERY_LENGTH = 500;
 
-/** One search; each change of its words ends the one before. */
+/** One search. Each change of its query cancels the one before. */
 export class Search {
   readonly query = signal("");
   readonly hits = signal<readonly SearchHit[]>([]);
-  /** The words whose hits are shown. */
+  /** The query whose hits are shown. */
   readonly shownQuery = signal("");
   readonly state = signal<"idle" | "searching" | "more" | "done" | "failed">("idle");
   readonly error = signal<ApiError | undefined>(undefined);
@@ -27,7 +27,7 @@ export class Search {
     this.#api = api;
   }
 
-  /** Takes what is typed; the hits of before stay until the new ones are here. */
+  /** Sets the query. Previous hits stay until the new ones arrive. */
   type(text: string): void {
     this.query.value = text.slice(0, MAX_QUERY_LENGTH);
     this.close();
@@ -41,20 +41,20 @@ export class Search {
     this.#timer = setTimeout(() => void this.#run(), PAUSE_MS);
   }
 
-  /** Asks again after a failure. */
+  /** Retries after a failure. */
   retry(): void {
     this.state.value = "searching";
     void this.#run();
   }
 
-  /** Reads the next hits, when there are more. */
+  /** Loads the next hits, if there are more. */
   async more(): Promise<void> {
     if (this.state.value !== "more" || this.#cursor === null) return;
     this.state.value = "searching";
     await this.#read(this.shownQuery.value, this.#cursor);
   }
 
-  /** Ends what runs. */
+  /** Cancels the running request. */
   close(): void {
     clearTimeout(this.#timer);
     this.#abort.abort();
@@ -75,7 +75,7 @@ export class Search {
       this.#cursor = page.next_cursor;
       this.error.value = undefined;
       this.state.value = page.next_cursor === null ? "done" : "more";
-      // A page may be short, even empty, and have a next one all the same.
+      // A page can be short, even empty, and still have a next one.
       if (page.items.length === 0) await this.more();
     } catch (thrown) {
       if (signal.aborted) return;
@@ -85,19 +85,19 @@ export class Search {
   }
 }
 
-/** A piece of the text. */
+/** A part of the text. */
 interface TextPart {
   text: string;
   isHit: boolean;
 }
 
-/** Cuts a text where the words of a query begin and end; "quoted phrases" count as a whole. Letter case does not matter. */
+/** Splits a text at the words of a query. "Quoted phrases" count as a whole. Case-insensitive. */
 export function splitByWords(text: string, query: string): TextPart[] {
   const words = [...query.matchAll(/"([^"]+)"|([^\s"]+)/g)].map(([, phrase, word]) => phrase ?? word ?? "").filter(
     Boolean,
   );
   if (words.length === 0) return [{ text, isHit: false }];
-  // Longer words first, so that one that begins another does not cut it short.
+  // Longer words first, so that a word's prefix doesn't match before it.
   const sorted = words.sort((a, b) => b.length - a.length).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   const parts = text.split(new RegExp(`(${sorted.join("|")})`, "giu"));
   return parts.map((part, index) => ({ text: part, isHit: index % 2 === 1 })).filter((piece) => piece.text !== "");

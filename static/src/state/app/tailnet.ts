@@ -1,10 +1,10 @@
-/** The node in the tailnet, as every device sees it. */
+/** The state of the tailnet node, the same on every device. */
 import type { ChangeEvent, TailnetStatus } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { TailnetApi } from "../../api/tailnet.ts";
 
-/** What the panel knows. */
+/** The state that the panel shows. */
 export class TailnetNode {
   readonly status = signal<TailnetStatus | undefined>(undefined);
   readonly error = signal<ApiError | undefined>(undefined);
@@ -15,7 +15,7 @@ export class TailnetNode {
     this.#api = api;
   }
 
-  /** Reads how it stands; of several at a time the last one counts. */
+  /** Loads the state. Of concurrent calls, the last one counts. */
   async refresh(): Promise<void> {
     const number = ++this.#lastRead;
     try {
@@ -28,12 +28,12 @@ export class TailnetNode {
     }
   }
 
-  /** Takes a change that the server told; `undefined` when any may have been missed. */
+  /** Handles an event of the server; `undefined` if events may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     if (event === undefined || event.kind === "tailnet") void this.refresh();
   }
 
-  /** Switches it on, renames it, or starts it again. @throws {ApiError} */
+  /** Turns the node on, renames it, or restarts it. @throws {ApiError} */
   async enable(hostname?: string): Promise<void> {
     await this.#api.enableTailnet(hostname);
     await this.refresh();

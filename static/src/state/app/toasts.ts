@@ -1,10 +1,10 @@
-/** Short messages at the edge of the page, some with a way back. */
+/** Toasts, some with Undo. */
 import { signal } from "@preact/signals";
 
-/** How long a message stays; long enough to read it and to press Undo. */
+/** How long a toast stays, in milliseconds: enough to read it and press Undo. */
 const SHOW_MS = 6000;
 
-/** One message. */
+/** One toast. */
 export interface Toast {
   id: number;
   text: string;
@@ -12,7 +12,7 @@ export interface Toast {
   action?: { label: string; run: () => void };
 }
 
-/** The messages that are shown now, oldest first. */
+/** The visible toasts, oldest first. */
 export class Toasts {
   readonly items = signal<Toast[]>([]);
   #nextId = 1;
@@ -29,9 +29,9 @@ export class Toasts {
   }
 
   /**
-   * Offers Undo for something that has only been hidden so far; `commit` makes it real once the offer ends.
+   * Offers Undo for something that is only hidden so far. `commit` runs when the offer ends.
    *
-   * @param commit Called once, with true when the page is going away, unless `undo` was called.
+   * @param commit Called once unless `undo` was called, with true if the page is closing.
    */
   offerUndo(text: string, label: string, undo: () => void, commit: (isLeaving: boolean) => void): void {
     const id = this.#add(text, false, {
@@ -43,7 +43,7 @@ export class Toasts {
     }, commit);
   }
 
-  /** Keeps a message while somebody is at it; let go, its time begins anew. */
+  /** Keeps a toast while it is hovered or focused; then its time restarts. */
   hold(id: number, isHeld: boolean): void {
     const pending = this.#pending.get(id);
     if (!pending) return;
@@ -51,14 +51,14 @@ export class Toasts {
     if (!isHeld) pending.timer = setTimeout(() => this.dismiss(id), SHOW_MS);
   }
 
-  /** Ends a message; what it could have undone becomes real. */
+  /** Dismisses a toast, which commits what it could have undone. */
   dismiss(id: number, isLeaving = false): void {
     const commit = this.#pending.get(id)?.commit;
     this.#forget(id);
     commit?.(isLeaving);
   }
 
-  /** Makes everything real that still could be undone: the page goes away. */
+  /** Commits everything that could still be undone: the page is closing. */
   flush(): void {
     for (const id of [...this.#pending.keys()]) this.dismiss(id, true);
   }

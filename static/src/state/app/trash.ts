@@ -1,10 +1,10 @@
-/** What was removed in the last days and can be had back. */
+/** The trash: items that were deleted in the last days. */
 import type { TrashItem } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 
-/** The trash, read while somebody looks at it. */
+/** The trash, loaded while its page is open. */
 export class Trash {
   readonly items = signal<TrashItem[]>([]);
   readonly state = signal<"unread" | "loading" | "ready" | "failed">("unread");
@@ -15,7 +15,7 @@ export class Trash {
     this.#api = api;
   }
 
-  /** Reads what is in it; what is shown stays when that fails. */
+  /** Loads the list. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     if (this.state.value === "unread") this.state.value = "loading";
     try {
@@ -28,18 +28,18 @@ export class Trash {
     }
   }
 
-  /** Reads again what has been read before. */
+  /** Reloads the list if it was loaded before. */
   refreshIfOpen(): void {
     if (this.state.peek() !== "unread") void this.refresh();
   }
 
-  /** Brings one thing back. @throws {ApiError} `conflict` when its place is gone or taken. */
+  /** Restores an item. @throws {ApiError} `conflict` if its place is gone or taken. */
   async restore(id: string): Promise<void> {
     await this.#api.restoreFromTrash(id);
     this.items.value = this.items.value.filter((item) => item.id !== id);
   }
 
-  /** Removes everything for good. @throws {ApiError} */
+  /** Deletes everything permanently. @throws {ApiError} */
   async empty(): Promise<void> {
     await this.#api.emptyTrash();
     this.items.value = [];

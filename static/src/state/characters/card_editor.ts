@@ -1,10 +1,10 @@
-/** A card while it is edited. */
+/** The editor of a card. */
 import type { CardData, Character } from "../../api/types.ts";
 import type { VersionedCharacter } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
 import { type StoredVersion, VersionedEditor } from "../documents/versioned_editor.ts";
 
-/** One card being edited. Without a name it is not saved. */
+/** One card in the editor. It is not saved without a name. */
 export class CardEditor extends VersionedEditor<Character, CardData> {
   constructor(api: Api, id: string) {
     super({

@@ -1,7 +1,7 @@
-/** Cards as the page makes and reads them. */
+/** Helpers to create and read cards. */
 import type { Card } from "../../api/types.ts";
 
-/** Gives a card that has a name and nothing else. */
+/** Creates a card with nothing but a name. */
 export function emptyCard(name: string): Card {
   return {
     spec: "chara_card_v3",
@@ -26,17 +26,17 @@ export function emptyCard(name: string): Card {
   };
 }
 
-/** What the server calls an owner who gave no name, so that a chat begins as its preview said. */
+/** The server's name for an owner without one, so that a chat starts as its preview shows. */
 export const NAMELESS_OWNER = "User";
 
 /** One greeting of a card. */
 export interface Greeting {
-  /** Its number, from 0, as the server counts: those without text have one too. */
+  /** The index that the server uses, from 0, including greetings without text. */
   number: number;
   text: string;
 }
 
-/** Gives the greetings a chat can begin with, the usual one first. */
+/** Lists the greetings that a chat can start with, the default first. */
 export function listGreetings(card: Card): Greeting[] {
   const { first_mes, alternate_greetings } = card.data;
   return [first_mes, ...alternate_greetings]
@@ -44,16 +44,18 @@ export function listGreetings(card: Card): Greeting[] {
     .filter(({ text }) => text.trim() !== "");
 }
 
-/** Gives the notes of a card's creator, in a language where there are any in it. @param language `en`, `de` … */
+/** Returns the creator's notes, in a language if available. @param language `en`, `de` … */
 export function getCreatorNotes({ data }: Card, language: string): string {
   const own = (data.creator_notes_multilingual as Record<string, unknown> | undefined)?.[language];
   return typeof own === "string" && own.trim() !== "" ? own : data.creator_notes.trim();
 }
 
-/** Characters that names may add to a text: a card may have a name of a megabyte, and call itself a thousand times. */
+/**
+ * Most characters that names may add to a text: a card can have a name of a megabyte and repeat it a thousand times.
+ */
 const MAX_NAME_CHARS = 100_000;
 
-/** Puts names in the places that cards keep free for them. A text that would grow too long by that stays as written. */
+/** Replaces the name placeholders of a card. Returns the text unchanged if it would grow too long. */
 export function insertNames(text: string, names: { char: string; user: string }): string {
   let added = 0;
   const named = text.replace(/\{\{(char|user)\}\}|<(BOT|USER)>/gi, (written, macro?: string, tag?: string) => {

@@ -1,14 +1,14 @@
-/** What the card site offers for a question, page by page. */
+/** A search on the card site, page by page. */
 import type { FoundCard } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { CardSiteQuery } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
 
-/** Orders the site knows. */
+/** Sort orders of the site. */
 export const CARD_SITE_SORTS = ["relevance", "downloads", "rating", "newest", "updated"] as const;
 
-/** One search of the card site. */
+/** One search on the card site. */
 export class CardSite {
   readonly query = signal<CardSiteQuery>({ q: "", tags: "", sort: "downloads", nsfw: false });
   readonly found = signal<FoundCard[]>([]);
@@ -24,7 +24,7 @@ export class CardSite {
     this.#api = api;
   }
 
-  /** Looks for what the query says now. */
+  /** Searches with the current query. */
   async find(): Promise<void> {
     this.#asked = this.query.peek();
     this.#next = "1";
@@ -32,12 +32,12 @@ export class CardSite {
     await this.#read();
   }
 
-  /** Reads the next page of what was looked for. */
+  /** Loads the next page. */
   async more(): Promise<void> {
     if (this.hasMore.peek() && this.state.peek() !== "searching") await this.#read();
   }
 
-  /** Ends what is under way. */
+  /** Cancels the running request. */
   close(): void {
     this.#search.abort();
   }

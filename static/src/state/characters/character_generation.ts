@@ -1,4 +1,4 @@
-/** A character while a model writes it: first in the dialog that asked for it, then in the editor, field by field. */
+/** A character that a model generates: first in the dialog that started it, then in the editor, field by field. */
 import { batch, effect, signal } from "@preact/signals";
 import type { FieldUpdate, GenerationApi } from "../../api/character_generation.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -7,13 +7,13 @@ import type { CardEditor } from "./card_editor.ts";
 import type { Store } from "../store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Fields of a card as they came so far. */
+/** Fields of the card so far. */
 export type GeneratedFields = Partial<CardData>;
 
-/** Time between two saves of what came, so that a page that is closed loses little. */
+/** Time between two saves while fields arrive, so that closing the page loses little. */
 const SAVE_EVERY_MS = 3000;
 
-/** One character being written. */
+/** The generation of one character. */
 export class CharacterGeneration {
   readonly state = signal<"waiting" | "writing" | "done" | "stopped" | "failed">("waiting");
   readonly fields = signal<GeneratedFields>({});
@@ -22,8 +22,8 @@ export class CharacterGeneration {
   readonly error = signal<ApiError | undefined>(undefined);
   readonly isCut = signal(false);
   /**
-   * Settles with true once there is enough to make a card of: the name whole, or all there is; with false when the model
-   * ended without anything.
+   * Resolves with true when there is enough for a card: the complete name, or the whole response; with false if the
+   * model returned nothing.
    */
   readonly begun: Promise<boolean>;
   readonly #abort = new AbortController();
@@ -39,7 +39,7 @@ export class CharacterGeneration {
     return this.state.value === "waiting" || this.state.value === "writing";
   }
 
-  /** Lets the model write to its end. Never throws: how it ended is in `state`. */
+  /** Runs the model to its end. Never throws: `state` has the result. */
   async run(api: GenerationApi, request: CharacterGenerationRequest): Promise<void> {
     try {
       const { isCut } = await api.write(request, (steps) => this.#take(steps), this.#abort.signal);
@@ -56,7 +56,7 @@ export class CharacterGeneration {
     this.#begin(Object.keys(this.fields.peek()).length > 0);
   }
 
-  /** Ends the model; what came stays. */
+  /** Stops the model and keeps what has arrived. */
   stop(): void {
     this.#abort.abort();
   }
@@ -71,7 +71,7 @@ export class CharacterGeneration {
       this.current.value = steps.at(-1)!.field;
       this.state.value = "writing";
     });
-    // The name comes first; once another field has begun it is whole.
+    // The name comes first; it is complete when another field starts.
     if (Object.keys(fields).length > 1) this.#begin(true);
   }
 }
@@ -84,20 +84,18 @@ interface StoredGeneration {
 
 const kept = new WeakMap<Store, StoredGeneration>();
 
-/** Remembers which character is being written, for its editor. The one before goes on without being shown. */
+/** Stores which character is being generated, for its editor. A previous one continues in the background. */
 export function storeGeneration(store: Store, id: string, creation: CharacterGeneration): void {
   kept.set(store, { id, creation });
 }
 
-/** Gives what a model writes, or has just written, of a character. */
+/** Returns the running or last generation of a character. */
 export function findGeneration(store: Store, id: string): CharacterGeneration | undefined {
   const one = kept.get(store);
   return one?.id === id ? one.creation : undefined;
 }
 
-/**
- * Gives the editor of a character: the one that is being filled also when its screen was left meanwhile, else a new one.
- */
+/** Returns the editor of a character: the one that is being filled, even after its screen was left, or a new one. */
 export function findEditor(store: Store, id: string, make: () => CardEditor): CardEditor {
   const one = kept.get(store);
   if (one?.id !== id || !one.creation.isRunning) return make();
@@ -108,7 +106,7 @@ export function findEditor(store: Store, id: string, make: () => CardEditor): Ca
   return one.editor;
 }
 
-/** Puts what comes into the card; a field that somebody typed in meanwhile is theirs. */
+/** Writes arriving fields into the card. A field that the user edited is left alone. */
 export function fill(editor: CardEditor, creation: CharacterGeneration): void {
   const written: Record<string, unknown> = {};
   let savedAtMs = Date.now();
@@ -134,32 +132,32 @@ export function fill(editor: CardEditor, creation: CharacterGeneration): void {
   });
 }
 
-/** The card was made of what had come until then. */
+/** The card was created from what had arrived by then. */
 function isPrefix(there: unknown, value: unknown): boolean {
   if (typeof there === "string" && typeof value === "string") return value.startsWith(there);
   return Array.isArray(there) && Array.isArray(value) && there.every((word) => value.includes(word));
 }
 
-/** What the job of a written character says of it. */
+/** The detail of a generation job. */
 interface Detail {
   character_id?: string;
   name?: string;
   is_cut?: boolean;
 }
 
-/** Gives the address of the character that a job stored. */
+/** Returns the path of the character that a job stored. */
 export function getGenerationPath(job: Job): string | undefined {
   const id = (job.detail as Detail | undefined)?.character_id;
   return job.kind === "character" && id !== undefined ? `/characters/${encodeURIComponent(id)}` : undefined;
 }
 
-/** Shows a message with a way to the character once its job is over, wherever the reader is then. */
+/** Shows a toast with a link to the character when its job ends, on any screen. */
 export function notifyWhenGenerated(store: Store, { id }: Job): void {
   store.activity.onChanged();
   const end = effect(() => {
     const job = store.activity.jobs.value.find((each) => each.id === id);
     if (job === undefined || !["done", "failed", "cancelled"].includes(job.state)) return;
-    // Outside of the effect, which would run again with every message there is.
+    // Outside of the effect, which would otherwise run again with every toast.
     queueMicrotask(() => {
       end();
       if (job.state !== "cancelled") tell(store, job);

@@ -1,4 +1,4 @@
-/** One character while its page is shown: its card, its portrait job, and the chat to resume. */
+/** The page of one character: its card, its portrait job, and the chat to resume. */
 import { signal } from "@preact/signals";
 import { characterPath } from "../../api/characters.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -7,15 +7,15 @@ import { listVersions, restoreVersion } from "../../api/versions.ts";
 import type { Store } from "../store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Pages of the list of chats that are looked through for one to resume. */
+/** Pages of the chat list that are searched for a chat to resume. */
 const RESUME_PAGES = 20;
 
-/** How far the character is here. */
+/** The load state of the character. */
 export type CharacterLoad = { kind: "loading" } | { kind: "ready"; character: Character; version: string } | {
   kind: "missing";
 } | { kind: "failed"; error: ApiError };
 
-/** What the page of a character shows. */
+/** The state of a character's page. */
 export class CharacterPage {
   readonly id: string;
   readonly load = signal<CharacterLoad>({ kind: "loading" });
@@ -29,7 +29,7 @@ export class CharacterPage {
     this.id = id;
   }
 
-  /** Reads everything and follows changes. Gives what ends that. */
+  /** Loads everything and follows changes. Returns a function that stops. */
   open(): () => void {
     void this.reload();
     void this.#readPortrait();
@@ -37,7 +37,7 @@ export class CharacterPage {
     return this.#store.listen((event) => this.#onChange(event));
   }
 
-  /** Reads the character again; what is shown stays when that fails. */
+  /** Reloads the character. A failure keeps what is shown. */
   async reload(): Promise<void> {
     try {
       this.load.value = { kind: "ready", ...await this.#store.api.getCharacter(this.id) };
@@ -48,20 +48,20 @@ export class CharacterPage {
     }
   }
 
-  /** Begins a chat with one of the greetings and goes there. @throws {ApiError} */
+  /** Starts a chat with one of the greetings and opens it. @throws {ApiError} */
   async startChat(greeting: number): Promise<void> {
-    // Named here, so that the chat stays with it when another one becomes the default.
+    // Set now, so that the chat keeps it when the default changes.
     const persona_id = this.#store.preferences.settings.peek()?.default_persona_id ?? undefined;
     const { id } = await this.#store.api.beginChat({ character_ids: [this.id], persona_id, greeting });
     this.#store.router.go(`/c/${encodeURIComponent(id)}`);
   }
 
-  /** Gives the character another picture. @throws {ApiError} */
+  /** Replaces the character's image. @throws {ApiError} */
   async replacePicture(picture: Blob): Promise<void> {
     this.load.value = { kind: "ready", ...await this.#store.api.setCharacterAvatar(this.id, picture) };
   }
 
-  /** Has a portrait drawn. @throws {ApiError} */
+  /** Starts the generation of a portrait. @throws {ApiError} */
   async drawPortrait(): Promise<void> {
     await this.#store.api.startPortrait(this.id);
     await this.#readPortrait();
@@ -70,7 +70,7 @@ export class CharacterPage {
   #onChange(event: ChangeEvent | undefined): void {
     const isAny = event === undefined || event.kind === "characters";
     if (isAny || (event.kind === "character" && event.id === this.id)) void this.reload();
-    // A job is told of by its own id, which the state of a portrait does not name.
+    // Job events have the job's own id, which the portrait's state does not name.
     if (isAny || event.kind === "job") void this.#readPortrait();
     if (isAny || event.kind === "conversation") void this.#findResumable();
   }
@@ -82,11 +82,11 @@ export class CharacterPage {
       const wasDrawing = state === "pending" || state === "running";
       if (wasDrawing && this.portrait.peek().state === "done") this.#offerUndoOfPortrait();
     } catch {
-      // The picture itself says more; the next change asks again.
+      // The image itself says more; the next change asks again.
     }
   }
 
-  /** The picture before is the newest version that a portrait replaced. */
+  /** The previous image is the newest version that a portrait replaced. */
   #offerUndoOfPortrait(): void {
     const { api: { client }, toasts } = this.#store;
     const path = characterPath(this.id);
@@ -116,7 +116,7 @@ export class CharacterPage {
       }
       this.resumable.value = undefined;
     } catch {
-      // Without an answer there is nothing to offer.
+      // Without a response there is nothing to offer.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The characters as the gallery shows them: page by page, narrowed by words and a tag. Loaded with the gallery. */
+/** The characters of the gallery: page by page, filtered by a query and a tag. Loaded with the gallery. */
 import type { ChangeEvent, CharacterItem } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -6,30 +6,30 @@ import type { CharacterQuery } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
 import type { Store } from "../store.ts";
 
-/** The first page fills any screen; those behind it are as large as the server gives. */
+/** The first page fills any screen; later ones have the server's maximum. */
 const FIRST_PAGE = 120;
 const NEXT_PAGE = 500;
 
-/** Typing rests this long before the server is asked. */
+/** Pause in typing before the server is asked, in milliseconds. */
 const TYPING_MS = 200;
 
-/** Changes often come in bursts, an import above all. */
+/** Changes come in bursts, especially during an import. In milliseconds. */
 const REFRESH_AFTER_MS = 300;
 
-/** All characters of one page of the browser's. */
+/** The gallery of one tab. */
 export class Gallery {
   readonly query = signal<CharacterQuery>({ q: "", tag: "", sort: "name" });
   readonly items = signal<CharacterItem[]>([]);
   readonly state = signal<"loading" | "ready" | "failed">("loading");
   readonly error = signal<ApiError | undefined>(undefined);
-  /** Characters that are hidden while their removal can be undone. */
+  /** Characters that are hidden while their deletion can be undone. */
   readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
   readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));
-  /** True when nothing narrows the list. */
+  /** True without a filter. */
   readonly isWhole = computed(() => this.query.value.q.trim() === "" && this.query.value.tag === "");
-  /** Tags of the characters read so far, the most used first. */
+  /** Tags of the loaded characters, the most used first. */
   readonly tags = computed(() => listTags(this.items.value));
-  /** Where the grid was scrolled to. */
+  /** The grid's scroll position. */
   readonly place = { top: 0 };
   readonly #api: Api;
   #nextCursor: string | null = null;
@@ -43,21 +43,21 @@ export class Gallery {
     this.#api = api;
   }
 
-  /** The gallery is shown: what changed meanwhile is read. Gives what says that it is gone. */
+  /** Called when the gallery is shown; loads what has changed. Returns a function to call when it is hidden. */
   open(): () => void {
     this.#isOpen = true;
     if (this.#isStale) void this.refresh();
     return () => this.#isOpen = false;
   }
 
-  /** Narrows or sorts the list. */
+  /** Filters or sorts the list. */
   narrow(changes: Partial<CharacterQuery>): void {
     this.query.value = { ...this.query.peek(), ...changes };
     this.place.top = 0;
     this.#later(changes.q === undefined ? 0 : TYPING_MS);
   }
 
-  /** Reads the list again, as far as it was read before. */
+  /** Reloads the list as far as it was loaded before. */
   async refresh(): Promise<void> {
     clearTimeout(this.#timer);
     this.#loading.abort();
@@ -86,7 +86,7 @@ export class Gallery {
     }
   }
 
-  /** Reads the next page. */
+  /** Loads the next page. */
   async more(): Promise<void> {
     const cursor = this.#nextCursor;
     if (cursor === null || this.#isReadingMore) return;
@@ -104,12 +104,12 @@ export class Gallery {
     }
   }
 
-  /** Takes word of a change; of `undefined` when some may have been missed. */
+  /** Handles an event; `undefined` if some may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     if (event === undefined || event.kind === "character" || event.kind === "characters") this.#later(REFRESH_AFTER_MS);
   }
 
-  /** Hides a character; the removal itself comes with `remove`. */
+  /** Hides a character; `remove` deletes it. */
   hide(id: string, isHidden: boolean): void {
     const ids = new Set(this.hiddenIds.peek());
     if (isHidden) ids.add(id);
@@ -136,7 +136,7 @@ export class Gallery {
 
 const galleries = new WeakMap<Store, Gallery>();
 
-/** Gives the page's gallery, made when it is first needed. */
+/** Returns the gallery, created when first needed. */
 export function getGallery(store: Store): Gallery {
   let gallery = galleries.get(store);
   if (!gallery) {
@@ -147,7 +147,7 @@ export function getGallery(store: Store): Gallery {
   return gallery;
 }
 
-/** Hides a character at once and moves it to the trash when the offer to undo has passed. */
+/** Hides a character at once and moves it to the trash when the offer to undo ends. */
 export function removeCharacter(store: Store, id: string, texts: { done: string; undo: string }): void {
   const gallery = getGallery(store);
   gallery.hide(id, true);

@@ -1,13 +1,13 @@
 /**
- * Portraits that were shown lately. The server lets no browser keep them, so the page does: by the time of the last change,
- * so that a new picture is never mistaken for the old one.
+ * Cache of portraits. The server forbids browsers to cache them, so the page does, keyed by the time of the last
+ * change, so that a new image is never mistaken for the old one.
  */
 import type { Api } from "../../api/api.ts";
 
-/** How many are kept; at the size of a gallery's card that is about 40 MB. */
+/** Size of the cache; at the size of a gallery card about 40 MB. */
 const KEPT = 600;
 
-/** Widths that are asked for, in pixels: few, so that the server makes few. */
+/** Requested widths in pixels: few, so that the server resizes few. */
 const WIDTHS = [96, 192, 384, 768, 1536];
 
 interface Load {
@@ -16,7 +16,7 @@ interface Load {
   url: Promise<string | undefined>;
 }
 
-/** Pictures by what they are of. */
+/** Images by path. */
 export class Portraits {
   readonly #api: Api;
   readonly #urls = new Map<string, string>();
@@ -26,11 +26,11 @@ export class Portraits {
     this.#api = api;
   }
 
-  /** Gives the address of a picture that is here. */
+  /** Returns the URL of a loaded image. */
   find(key: string): string | undefined {
     const url = this.#urls.get(key);
     if (url !== undefined) {
-      // The last used one goes last.
+      // The most recently used entry is last.
       this.#urls.delete(key);
       this.#urls.set(key, url);
     }
@@ -38,9 +38,9 @@ export class Portraits {
   }
 
   /**
-   * Loads a picture; those who ask for the same one share the request.
+   * Loads an image; concurrent callers share the request.
    *
-   * @returns Its address here, undefined when there is none to be had; and what says that it is no longer wanted.
+   * @returns Its object URL, undefined on failure; and a function that releases it.
    */
   load(key: string, path: string): { url: Promise<string | undefined>; leave: () => void } {
     const load = this.#loads.get(key) ?? this.#start(key, path);
@@ -67,14 +67,14 @@ export class Portraits {
       this.#forgetOldest();
       return url;
     } catch {
-      // No picture is no failure of the screen it belongs to: its place shows the first letter of the name.
+      // A missing image is not a failure of its screen, which shows the first letter of the name.
       return undefined;
     } finally {
       if (!signal.aborted) this.#loads.delete(key);
     }
   }
 
-  /** An image that shows an address goes on showing it when the address goes. */
+  /** An image element keeps showing a revoked URL. */
   #forgetOldest(): void {
     for (const [key, url] of this.#urls) {
       if (this.#urls.size <= KEPT) return;
@@ -84,7 +84,7 @@ export class Portraits {
   }
 }
 
-/** Gives the width to ask for, for a place so wide on a screen of so many pixels to one of the style sheet's. */
+/** Returns the width to request for a layout width and the device pixel ratio. */
 export function chooseImageWidth(placeWidthPx: number, pixelRatio: number): number {
   const wanted = placeWidthPx * Math.min(pixelRatio, 2);
   return WIDTHS.find((width) => width >= wanted) ?? WIDTHS.at(-1)!;

@@ -1,4 +1,4 @@
-/** Who speaks in chats: the characters that were met, and the personas of the owner. Both are read when first wanted. */
+/** The authors in chats: characters that occurred, and the user's personas. Loaded when first needed. */
 import { computed, signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -6,19 +6,19 @@ import type { CardData, ChangeEvent, CharacterItem, Persona } from "../../api/ty
 
 /** A character as chats know it. */
 export interface KnownCharacter extends CharacterItem {
-  /** The voice it is read aloud with, where its card names one. */
+  /** The voice that its card names. */
   voice: string | undefined;
 }
 
-/** Names, portraits and voices of those who speak. */
+/** Names, portraits and voices of authors. */
 export class Profiles {
   readonly personas = signal<Persona[]>([]);
   readonly personasState = signal<"idle" | "loading" | "ready" | "failed">("idle");
   readonly personasError = signal<ApiError | undefined>(undefined);
-  /** Personas that are hidden while their removal can be undone. */
+  /** Personas that are hidden while their deletion can be undone. */
   readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
   readonly shownPersonas = computed(() => this.personas.value.filter(({ id }) => !this.hiddenIds.value.has(id)));
-  /** By id; null for one that is gone. */
+  /** By id; null for a deleted one. */
   readonly #characters = signal<ReadonlyMap<string, KnownCharacter | null>>(new Map());
   readonly #asked = new Set<string>();
   readonly #api: Api;
@@ -27,29 +27,29 @@ export class Profiles {
     this.#api = api;
   }
 
-  /** Gives a character that is known; `wantCharacter` makes it known. */
+  /** Returns a loaded character; `wantCharacter` loads it. */
   character(id: string | null | undefined): KnownCharacter | undefined {
     return this.#characters.value.get(id ?? "") ?? undefined;
   }
 
-  /** Gives a persona that is known. */
+  /** Returns a loaded persona. */
   persona(id: string | null | undefined): Persona | undefined {
     return this.personas.value.find((persona) => persona.id === id);
   }
 
-  /** Reads a character unless that was done. */
+  /** Loads a character once. */
   wantCharacter(id: string): void {
     if (this.#asked.has(id)) return;
     this.#asked.add(id);
     void this.#readCharacter(id);
   }
 
-  /** Reads the personas unless that was done. */
+  /** Loads the personas once. */
   wantPersonas(): void {
     if (this.personasState.peek() === "idle" || this.personasState.peek() === "failed") void this.refreshPersonas();
   }
 
-  /** Reads the personas again; what is known stays when that fails. */
+  /** Reloads the personas. A failure keeps what is known. */
   async refreshPersonas(): Promise<void> {
     if (this.personasState.peek() !== "ready") this.personasState.value = "loading";
     try {
@@ -62,7 +62,7 @@ export class Profiles {
     }
   }
 
-  /** Hides a persona; the removal itself comes with `removePersona`. */
+  /** Hides a persona; `removePersona` deletes it. */
   hide(id: string, isHidden: boolean): void {
     const ids = new Set(this.hiddenIds.peek());
     if (isHidden) ids.add(id);
@@ -80,7 +80,7 @@ export class Profiles {
     }
   }
 
-  /** Takes word of a change; of `undefined` when some may have been missed. */
+  /** Handles an event; `undefined` if some may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     const isAny = event === undefined || event.kind === "characters";
     if (isAny) { for (const id of this.#asked) void this.#readCharacter(id); }
@@ -95,7 +95,7 @@ export class Profiles {
       this.#know(id, { ...item, name: card.data.nickname?.trim() || item.name, voice: getCardVoice(card.data) });
     } catch (thrown) {
       if (asApiError(thrown).status === 404) this.#know(id, null);
-      // Else unknown: the chat can be read without, and the next visit asks again.
+      // Otherwise unknown: the chat works without, and the next visit asks again.
       else if (!this.#characters.peek().has(id)) this.#asked.delete(id);
     }
   }
@@ -107,13 +107,13 @@ export class Profiles {
 
 const EXTENSION = "parlor/voice";
 
-/** Gives the voice of a card, a voice of the speech server's or the id of a sample. */
+/** Returns the voice of a card: a voice of the speech server, or the id of a sample. */
 export function getCardVoice({ extensions }: CardData): string | undefined {
   const voice = extensions[EXTENSION];
   return typeof voice === "string" && voice !== "" ? voice : undefined;
 }
 
-/** Gives the extensions of a card with another voice; without one it has none of ours. */
+/** Returns the extensions of a card with another voice; undefined removes ours. */
 export function setCardVoice({ extensions }: CardData, voice: string | undefined): CardData["extensions"] {
   const { [EXTENSION]: _, ...others } = extensions;
   return voice === undefined ? others : { ...others, [EXTENSION]: voice };

@@ -1,12 +1,12 @@
-/** The conversation that will probably be opened next, read before it is. */
+/** Prefetches the conversation that will probably be opened next. */
 import type { RecentConversation } from "../../api/types.ts";
 import type { Api } from "../../api/api.ts";
 import { PAGE } from "./message_pages.ts";
 
-/** What was read longer ago is read anew. */
+/** Age at which a prefetched conversation is stale, in milliseconds. */
 const FRESH_MS = 5000;
 
-/** Holds one reading, for whoever opens that conversation within a few seconds. */
+/** Holds one prefetched conversation. */
 export class ChatPrefetch {
   #api: Pick<Api, "getRecent">;
   #now: () => number;
@@ -17,23 +17,23 @@ export class ChatPrefetch {
     this.#now = now;
   }
 
-  /** Reads a conversation that somebody is about to open, unless that was done just now. */
+  /** Prefetches a conversation, unless that was done just now. */
   begin(id: string): void {
     if (this.#fresh(id)) return;
     const reading = this.#api.getRecent(id, PAGE);
     this.#begun = { id, atMs: this.#now(), reading };
-    // Whoever opens it asks again, and tells why it cannot be read.
+    // Opening it asks again, and shows the error.
     reading.catch(() => this.forget(id));
   }
 
-  /** Gives what was begun, once; undefined where nothing was, or too long ago. */
+  /** Returns a prefetched conversation once; undefined if there is none or it is stale. */
   take(id: string): Promise<RecentConversation> | undefined {
     const begun = this.#fresh(id);
     if (begun) this.#begun = undefined;
     return begun?.reading;
   }
 
-  /** Drops what was read of a conversation: it has changed. */
+  /** Drops a prefetched conversation that has changed. */
   forget(id: string): void {
     if (this.#begun?.id === id) this.#begun = undefined;
   }

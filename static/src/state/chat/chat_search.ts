@@ -1,23 +1,23 @@
-/** Looking for words in the open chat, all of it, wherever its messages are. */
+/** Search in all messages of the open chat, loaded or not. */
 import type { SearchHit } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ConversationApi } from "../../api/conversations.ts";
 import type { OpenChat } from "./open_chat.ts";
 
-/** Pause after the last key before the search begins. */
+/** Pause in typing before the search starts, in milliseconds. */
 const SEARCH_AFTER_MS = 150;
 
-/** A search in one chat: its hits from the newest to the oldest, and the one that is shown. */
+/** A search in one chat: its hits from newest to oldest, and the current one. */
 export class ChatSearch {
   readonly isOpen = signal(false);
   readonly query = signal("");
   readonly hits = signal<SearchHit[]>([]);
-  /** Index of the shown hit; -1 while none is. */
+  /** Index of the current hit; -1 without one. */
   readonly at = signal(-1);
   readonly state = signal<"idle" | "searching" | "done">("idle");
   readonly error = signal<ApiError | undefined>(undefined);
-  /** True while older messages have not been searched yet. */
+  /** True while older messages have not been searched. */
   readonly hasMore = computed(() => this.#cursor.value !== null);
   #cursor = signal<string | null>(null);
   #chat: OpenChat;
@@ -30,7 +30,7 @@ export class ChatSearch {
     this.#api = api;
   }
 
-  /** Takes what was typed; the newest hit is shown once it is found. */
+  /** Sets the query; the newest hit is shown once found. */
   type(query: string): void {
     this.query.value = query;
     clearTimeout(this.#timer);
@@ -50,7 +50,7 @@ export class ChatSearch {
     await this.#chat.show(hit.message_id, wordsOf(this.query.peek()));
   }
 
-  /** Ends the search and what is under way of it. */
+  /** Ends the search and its requests. */
   close(): void {
     clearTimeout(this.#timer);
     this.#abort.abort();
@@ -75,7 +75,7 @@ export class ChatSearch {
     this.error.value = undefined;
   }
 
-  /** Reads one more page of hits. False when that failed or nobody waits for it any more. */
+  /** Loads one more page of hits. Returns false if that failed or the search has ended. */
   async #more(): Promise<boolean> {
     const { signal } = this.#abort;
     this.state.value = "searching";
@@ -96,7 +96,7 @@ export class ChatSearch {
   }
 }
 
-/** Gives what the server looks for: words, and "quoted phrases" as a whole; in lower case. */
+/** Splits a query like the server: words, and "quoted phrases" as a whole; in lower case. */
 export function wordsOf(query: string): string[] {
   return [...query.toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)]
     .map(([, phrase, word]) => (phrase ?? word ?? "").replaceAll('"', "").trim())

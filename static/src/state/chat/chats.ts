@@ -1,17 +1,17 @@
-/** The list of conversations, and which of them are being answered. */
+/** The list of conversations, and which have a running reply. */
 import type { ConversationPatch, ConversationSummary, Page, RunningReply } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 
-/** Changes often come in bursts; one request answers all of a burst. */
+/** Changes come in bursts; one request answers all. In milliseconds. */
 const REFRESH_AFTER_MS = 200;
 
-/** A change of a conversation that an answer of the server may not know yet. */
+/** A change of a conversation that a response of the server may not include yet. */
 interface Edit {
   id: string;
   apply(item: ConversationSummary): ConversationSummary;
-  /** How many pages had been asked for when the server took it; none while it is on its way. */
+  /** How many pages had been requested when the server accepted it; undefined while it is in flight. */
   takenAt?: number;
 }
 
@@ -25,16 +25,16 @@ export class Chats {
   /** Conversations that are hidden while their deletion can be undone. */
   readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
   readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));
-  /** Names of the folders there are, in the order of the language. */
+  /** Names of the folders, in the order of the language. */
   readonly folders = computed(() => {
     const names = new Set(this.shown.value.map((item) => item.folder).filter((name) => name !== undefined));
     return [...names].sort((a, b) => a.localeCompare(b));
   });
   #api: Api;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
-  /** Number of the last reading of the older pages; one that was overtaken stops. */
+  /** Number of the last load of older pages; an outdated one stops. */
   #filling = 0;
-  /** How many pages were asked for, which of them are on their way, and the last newest page that counted. */
+  /** Counts requested pages, those in flight, and the last newest page that counted. */
   #asked = 0;
   readonly #underWay = new Set<number>();
   #newest = 0;
@@ -45,9 +45,9 @@ export class Chats {
   }
 
   /**
-   * Reads the newest page again; older ones that are known stay. The first time the rest follows by itself.
+   * Reloads the newest page and keeps older ones. The first time, the rest follows automatically.
    *
-   * @param isAll Reads the rest again too: after an outage nobody can tell what was deleted meanwhile.
+   * @param isAll Also reloads the rest: after an outage, deletions are unknown.
    */
   async refresh(isAll = false): Promise<void> {
     clearTimeout(this.#refreshTimer);
@@ -74,27 +74,27 @@ export class Chats {
     }
   }
 
-  /** Reads again once a burst of changes is over. */
+  /** Reloads after a burst of changes. */
   refreshSoon(): void {
     this.#refreshTimer ??= setTimeout(() => this.refresh(), REFRESH_AFTER_MS);
   }
 
-  /** Takes word that a conversation was deleted by anybody. */
+  /** Handles the deletion of a conversation. */
   forget(id: string): void {
     this.items.value = this.items.value.filter((item) => item.id !== id);
   }
 
-  /** Reads which replies run; keeps the last answer when that fails. */
+  /** Loads the running replies. A failure keeps the last list. */
   async refreshReplies(): Promise<RunningReply[]> {
     try {
       this.replies.value = await this.#api.listReplies();
     } catch {
-      // Shown only as dots beside titles; the next change asks again.
+      // Only shown as dots next to titles; the next change asks again.
     }
     return this.replies.value;
   }
 
-  /** Renames, pins or files a conversation: shown at once, put back when the server refuses. @throws {ApiError} */
+  /** Renames, pins or files a conversation: shown at once, reverted if the server refuses. @throws {ApiError} */
   async change(id: string, changes: ConversationPatch): Promise<void> {
     const before = this.items.peek().find((item) => item.id === id);
     const { title, pinned, folder } = changes;
@@ -118,7 +118,7 @@ export class Chats {
     }
   }
 
-  /** Hides a conversation; the deletion itself comes with `remove`. */
+  /** Hides a conversation; `remove` deletes it. */
   hide(id: string, isHidden: boolean): void {
     const ids = new Set(this.hiddenIds.value);
     if (isHidden) ids.add(id);
@@ -136,7 +136,7 @@ export class Chats {
     }
   }
 
-  /** Asks for a page, and gives it with the changes that the server may have listed it without. */
+  /** Loads a page and applies changes that the server may have listed it without. */
   async #list(cursor?: string): Promise<Page<ConversationSummary> & { n: number }> {
     const n = ++this.#asked;
     this.#underWay.add(n);
@@ -153,7 +153,7 @@ export class Chats {
     }
   }
 
-  /** Forgets the changes that no page can come without any more. */
+  /** Drops changes that every later page includes. */
   #tidy(): void {
     const first = Math.min(...this.#underWay);
     this.#edits = this.#edits.filter(({ takenAt }) => takenAt === undefined || takenAt >= first);
@@ -163,7 +163,7 @@ export class Chats {
     this.items.value = this.items.value.map((item) => item.id === id ? edit(item) : item);
   }
 
-  /** Reads page after page to the end: pinned chats and folders may hold the oldest. */
+  /** Loads page after page to the end: pinned chats and folders may hold the oldest. */
   async #fill(first: string | null): Promise<void> {
     const own = ++this.#filling;
     try {

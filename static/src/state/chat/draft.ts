@@ -1,18 +1,18 @@
-/** What stands in the composer of one conversation, and its copy on the server. */
+/** The composer's draft of one conversation and its copy on the server. */
 import { computed, signal } from "@preact/signals";
 import { ApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 
-/** Pause after the last key before the draft is saved. */
+/** Pause in typing before the draft is saved, in milliseconds. */
 export const SAVE_AFTER_MS = 400;
 
-/** Where the unsent text of a chat that does not exist yet is kept: it has no place on the server. */
+/** Where the draft of an unsaved chat is stored: it has no place on the server. */
 const NEW_CHAT_KEY = "parlor.new_chat_draft";
 
 /** A text that is shown, saved and never silently overwritten. */
 export class Draft {
   readonly text = signal("");
-  /** The text another device saved while this one held something else; undefined when there is no such clash. */
+  /** The text that another device saved while this one was edited; undefined without a conflict. */
   readonly clash = signal<string | undefined>(undefined);
   readonly hasClash = computed(() => this.clash.value !== undefined);
   #api: Api;
@@ -24,7 +24,7 @@ export class Draft {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #saving: Promise<void> = Promise.resolve();
 
-  /** @param storage Holds the text of a new chat; undefined where the browser keeps nothing for us. */
+  /** @param storage Stores the text of a new chat; undefined if the browser stores nothing. */
   constructor(api: Api, conversationId: string, isNew: boolean, storage: Storage | undefined) {
     this.#api = api;
     this.#conversationId = conversationId;
@@ -33,12 +33,12 @@ export class Draft {
     if (isNew) this.text.value = this.#savedText = storage?.getItem(NEW_CHAT_KEY) ?? "";
   }
 
-  /** True while the shown text is not the one the server has. */
+  /** True if the shown text differs from the server's. */
   get isDirty(): boolean {
     return this.text.value !== this.#savedText;
   }
 
-  /** Takes what the server has: shows it when nothing was typed here since, else keeps both. An emptied one clashes with nothing. */
+  /** Handles the server's draft: shows it if nothing was typed since, else keeps both. An empty one never conflicts. */
   receive(text: string, version: number): void {
     if (this.#isNew || (this.#version !== undefined && version <= this.#version)) return;
     const wasDirty = this.isDirty;
@@ -48,14 +48,14 @@ export class Draft {
     else if (text !== "" && text !== this.text.value) this.clash.value = text;
   }
 
-  /** Takes what was typed. */
+  /** Handles typing. */
   type(text: string): void {
     this.text.value = text;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.save(), SAVE_AFTER_MS);
   }
 
-  /** Ends a clash with the text the reader chose; the other one is gone. */
+  /** Resolves a conflict with the text that the user chose. */
   settle(choice: "mine" | "theirs"): void {
     const theirs = this.clash.value;
     this.clash.value = undefined;
@@ -63,7 +63,7 @@ export class Draft {
     this.save();
   }
 
-  /** Empties the composer: its text was sent. The copy on the server goes once the message is accepted. */
+  /** Empties the composer after sending. The server's copy is cleared when the message is accepted. */
   take(): string {
     clearTimeout(this.#timer);
     const text = this.text.value;
@@ -71,12 +71,12 @@ export class Draft {
     return text;
   }
 
-  /** Puts text back that could not be sent, unless something new was typed meanwhile. */
+  /** Restores a text that could not be sent, unless something new was typed. */
   putBack(text: string): void {
     if (this.text.value.trim() === "") this.type(text);
   }
 
-  /** The conversation exists on the server from here on. */
+  /** The conversation now exists on the server. */
   becomeStored(): void {
     if (!this.#isNew) return;
     this.#isNew = false;
@@ -89,12 +89,12 @@ export class Draft {
     return !this.#isNew && (version === undefined || this.#version === undefined || version > this.#version);
   }
 
-  /** Resolves when no save is on its way. */
+  /** Resolves when no save is in flight. */
   settled(): Promise<void> {
     return this.#saving;
   }
 
-  /** Saves now what is not saved yet; with `keepalive` also while the page goes away. */
+  /** Saves unsaved changes now; with `keepalive` also while the page closes. */
   save(options: { keepalive?: boolean } = {}): Promise<void> {
     clearTimeout(this.#timer);
     if (this.#isNew) {
@@ -118,7 +118,7 @@ export class Draft {
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
       if (thrown.status === 412) await this.#readTheirs();
-      // Not reached: the text stays dirty and goes out with the next key, or on leaving.
+      // Offline: the text stays dirty and is saved with the next key, or on leaving.
     }
   }
 

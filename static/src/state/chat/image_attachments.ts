@@ -1,21 +1,21 @@
-/** Pictures that will go out with the next message. */
+/** Images that go out with the next message. */
 import { computed, signal } from "@preact/signals";
 import { newId } from "../app/ids.ts";
 
-/** One picture beside the composer. */
+/** One image in the composer. */
 export interface AttachedImage {
   id: number;
   name: string;
-  /** Shows it here, whether it is stored or not. */
+  /** URL to show it here, stored or not. */
   shownUrl: string;
-  /** What the message will name; undefined while it is on its way. */
+  /** URL for the message; undefined during the upload. */
   url: string | undefined;
 }
 
-/** Stores a picture under a name and gives its address. */
+/** Stores an image under a name and returns its URL. */
 export type StoreImage = (name: string, picture: Blob) => Promise<string>;
 
-/** Formats that models and our own page understand. */
+/** Formats that models and the page support. */
 const ENDINGS: Record<string, string> = {
   "image/png": "png",
   "image/jpeg": "jpg",
@@ -23,28 +23,28 @@ const ENDINGS: Record<string, string> = {
   "image/gif": "gif",
 };
 
-/** The longer side a picture is reduced to: models see no more, and a phone's photograph is far larger. In pixels. */
+/** The longer side that an image is reduced to, in pixels: models see no more, and photos of phones are far larger. */
 const MAX_SIDE_PX = 2048;
 
-/** What is at most this large goes as it is. */
+/** Images up to this size are sent unchanged. */
 const MAX_PLAIN_BYTES = 1_000_000;
 
 const JPEG_QUALITY = 0.88;
 
-/** The pictures of one composer. */
+/** The images of one composer. */
 export class ImageAttachments {
   readonly items = signal<AttachedImage[]>([]);
-  /** True while one of them is on its way to the server. */
+  /** True during an upload. */
   readonly isBusy = computed(() => this.items.value.some(({ url }) => url === undefined));
   #store: StoreImage | undefined;
   #nextId = 1;
 
-  /** @param store Undefined where nothing may be stored: pictures then stand in the message itself. */
+  /** @param store Undefined if nothing may be stored: images are then embedded in the message. */
   constructor(store: StoreImage | undefined) {
     this.#store = store;
   }
 
-  /** Takes a picture in. @throws {Error} when the browser cannot read it, {ApiError} when the server does not take it. */
+  /** Adds an image. @throws {Error} if the browser can't decode it, {ApiError} if the server refuses it. */
   async add(file: File): Promise<void> {
     const picture = await reduced(file);
     const shownUrl = await readAsUrl(picture);
@@ -61,25 +61,25 @@ export class ImageAttachments {
     }
   }
 
-  /** Takes one out again. */
+  /** Removes an image. */
   remove(id: number): void {
     this.items.value = this.items.peek().filter((picture) => picture.id !== id);
   }
 
-  /** Empties it: its pictures were sent. */
+  /** Empties the list after sending. */
   take(): AttachedImage[] {
     const pictures = this.items.peek();
     this.items.value = [];
     return pictures;
   }
 
-  /** Puts back what could not be sent. */
+  /** Restores images that could not be sent. */
   putBack(pictures: readonly AttachedImage[]): void {
     this.items.value = [...pictures, ...this.items.peek()];
   }
 }
 
-/** True for files that are pictures we can send. */
+/** True for image files that can be sent. */
 export function isImageFile(file: File): boolean {
   return Object.hasOwn(ENDINGS, file.type);
 }

@@ -1,24 +1,24 @@
-/** One picture for a chat: a prompt made of its last turns, edited, drawn. */
+/** Generates one image for a chat: a prompt from its last messages, edited, then generated. */
 import type { GeneratedImages, ImageBackend, ImageProgress, Message } from "../../api/types.ts";
 import { batch, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ImageApi } from "../../api/images.ts";
 import { textOf } from "./message_text.ts";
 
-/** How far it is. */
+/** The progress. */
 export type ImageGenerationState = "reading" | "unset" | "deriving" | "ready" | "drawing" | "done";
 
 const INSTRUCTION =
   "You write prompts for an image generator. Below are the last turns of a conversation. Write one prompt that shows the " +
   "scene as it is at its end: what can be seen, as short phrases separated by commas, in English, at most 60 words. No " +
   "names, no story, no explanation, no quotation marks. Answer with the prompt alone.";
-/** Turns that are looked at, and how much of each: small models have small contexts. */
+/** Messages for the prompt, and characters of each: small models have small contexts. */
 const TURNS = 6;
 const TURN_CHARS = 1500;
-/** Of the last turn, where no model is there to make a prompt of it. */
+/** Characters of the last message, if no model writes a prompt from it. */
 const PLAIN_CHARS = 400;
 
-/** What the dialog shows. */
+/** The state of the dialog. */
 export class ImageGeneration {
   readonly state = signal<ImageGenerationState>("reading");
   readonly prompt = signal("");
@@ -37,10 +37,10 @@ export class ImageGeneration {
   }
 
   /**
-   * Looks for the backend and makes a prompt.
+   * Finds the backend and writes a prompt.
    *
-   * @param isAsked False where only the demonstration answers: the last turn then is the prompt.
-   * @param prompt One that is there already, in place of one that is made.
+   * @param isAsked False if there is only the demo connection: the last message is then the prompt.
+   * @param prompt An existing prompt to use.
    */
   async open(messages: readonly Message[], isAsked: boolean, prompt = ""): Promise<void> {
     try {
@@ -60,7 +60,7 @@ export class ImageGeneration {
     this.state.value = "ready";
   }
 
-  /** Makes the prompt anew. */
+  /** Writes a new prompt. */
   async derive(messages: readonly Message[], isAsked: boolean): Promise<void> {
     const turns = messages.filter(({ hidden, role }) => !hidden && role !== "system").slice(-TURNS);
     const last = turns.map(({ content }) => textOf(content).trim()).findLast((text) => text !== "") ?? "";
@@ -85,12 +85,12 @@ export class ImageGeneration {
     }
   }
 
-  /** Gives up waiting for the model; the prompt is written by hand then. */
+  /** Stops waiting for the model; the user writes the prompt. */
   stopDeriving(): void {
     this.#deriving?.abort();
   }
 
-  /** Draws. The picture comes to the message also when nobody waits for it any more. */
+  /** Generates the image. It is attached to the message even if the dialog is closed. */
   async draw(conversationId: string, messageId: string): Promise<void> {
     batch(() => {
       this.state.value = "drawing";
@@ -105,7 +105,7 @@ export class ImageGeneration {
     };
     const listener = {
       onJob: (id: string) => this.#jobId = id,
-      // A step may come without a preview; the last one stands until the next.
+      // A step can come without a preview; the last one stays.
       onProgress: (step: ImageProgress) => this.progress.value = { preview: this.progress.peek()?.preview, ...step },
     };
     try {
@@ -118,12 +118,12 @@ export class ImageGeneration {
     }
   }
 
-  /** Ends the picture on the server. @throws {ApiError} */
+  /** Cancels the image on the server. @throws {ApiError} */
   async cancel(cancelJob: (id: string) => Promise<unknown>): Promise<void> {
     if (this.#jobId !== undefined) await cancelJob(this.#jobId);
   }
 
-  /** Stops watching; what is drawn is drawn to its end. */
+  /** Stops watching; the server finishes the image. */
   leave(): void {
     this.#deriving?.abort();
     this.#abort.abort();
@@ -132,14 +132,14 @@ export class ImageGeneration {
   #fail(thrown: unknown, state: ImageGenerationState): void {
     const error = asApiError(thrown);
     batch(() => {
-      // A picture that was cancelled is no failure.
+      // A canceled image is not a failure.
       if (error.code !== "interrupted") this.error.value = error;
       this.state.value = state;
     });
   }
 }
 
-/** Takes out what a model thought, and the marks it put around the prompt. */
+/** Removes a model's reasoning and the marks around the prompt. */
 function extractPrompt(answer: string): string {
   return answer
     .replace(/<(think|thinking|thought|reasoning)>[\s\S]*?(?:<\/\1>|$)/gi, "")

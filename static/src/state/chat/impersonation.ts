@@ -1,4 +1,4 @@
-/** Lets the model write in the owner's name, into the composer, where it is a draft like any other. */
+/** Impersonation: the model writes the user's next message into the composer, as a draft. */
 import { asApiError } from "../../api/client.ts";
 import { timeZone } from "../../api/conversations.ts";
 import type { Api } from "../../api/api.ts";
@@ -6,10 +6,10 @@ import { parseReplyFrame } from "../../api/reply_frames.ts";
 import { readEvents } from "../../api/event_stream.ts";
 import type { OpenChat } from "./open_chat.ts";
 
-/** Writes behind what stands in the composer, until the model ends or the chat is told to stop. */
+/** Appends to the composer until the model ends or the chat is stopped. */
 export async function impersonate(chat: OpenChat, api: Pick<Api, "startChat">): Promise<void> {
   const abort = new AbortController();
-  chat.ghostwriting.value = abort;
+  chat.replies.impersonation.value = abort;
   chat.problem.value = undefined;
   const before = chat.draft.text.peek();
   let written = before.trim() === "" ? "" : `${before.trimEnd()}\n\n`;
@@ -33,6 +33,6 @@ export async function impersonate(chat: OpenChat, api: Pick<Api, "startChat">): 
   } catch (thrown) {
     if (!abort.signal.aborted) chat.problem.value = asApiError(thrown);
   } finally {
-    chat.ghostwriting.value = undefined;
+    chat.replies.impersonation.value = undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** What can be done to the messages of the open chat beside sending: editing, choosing, hiding, removing, branching. */
+/** Actions on the messages of the open chat: edit, switch version, hide, delete, branch. */
 import type { Branches, Message } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { ApiError, asApiError } from "../../api/client.ts";
@@ -7,18 +7,18 @@ import type { MessageStore } from "./message_store.ts";
 import { textOf, withText } from "./message_text.ts";
 import type { OpenChat } from "./open_chat.ts";
 
-/** A message that is being edited. */
+/** A message in the editor. */
 export interface Editing {
   messageId: string;
-  /** Its text when the editing began. */
+  /** Its text when editing started. */
   base: string;
-  /** The text that another device gave it meanwhile; saving is refused until the reader has chosen. */
+  /** The text that another device saved since; saving is refused until the user has chosen. */
   theirs: string | undefined;
-  /** What the form starts with if not `base`: a text that couldn't be sent. */
+  /** Initial text of the form, if not `base`: a text that couldn't be sent. */
   text?: string;
 }
 
-/** Changes the messages of one chat. What fails is told by `chat.problem` and leaves the messages as they are. */
+/** Changes the messages of one chat. A failure is set as `chat.problem` and changes nothing. */
 export class MessageActions {
   readonly editing = signal<Editing | undefined>(undefined);
   readonly branches = signal<Branches>({ origin: null, forks: [] });
@@ -32,7 +32,7 @@ export class MessageActions {
     this.#api = api;
   }
 
-  /** Begins to edit a message in its place. */
+  /** Starts editing a message in place. */
   startEdit(messageId: string): void {
     const message = this.#chat.pages.find(messageId);
     if (message && message.status !== "streaming") {
@@ -40,10 +40,10 @@ export class MessageActions {
     }
   }
 
-  /** Begins to edit the last turn of the user. False when there is none. */
+  /** Starts editing the user's last message. Returns false if there is none. */
   startEditOfLastTurn(): boolean {
     const turn = this.#chat.pages.items.peek().findLast((message) => message.role === "user");
-    if (!turn || this.#chat.isRunning.peek()) return false;
+    if (!turn || this.#chat.replies.isRunning.peek()) return false;
     this.#chat.window.toEnd();
     this.startEdit(turn.id);
     return true;
@@ -55,8 +55,8 @@ export class MessageActions {
   }
 
   /**
-   * Saves what was edited, in place. A text that another device changed meanwhile is not overwritten: it is shown first,
-   * and only saving again takes its place.
+   * Saves the edit in place. A text that another device changed is not overwritten: it is shown first, and only saving
+   * again replaces it.
    */
   async saveEdit(text: string): Promise<void> {
     const editing = this.editing.peek();
@@ -66,37 +66,37 @@ export class MessageActions {
   }
 
   /**
-   * Sends what was edited as a new version of the message and asks for its reply. The version before keeps its text and
+   * Sends the edit as a new version of the message and asks for its reply. The previous version keeps its text and
    * everything that followed it.
    *
-   * @returns Switches back to the version before; undefined if there was nothing to send.
+   * @returns Switches back to the previous version; undefined if there was nothing to send.
    */
   sendEdit(text: string): (() => Promise<void>) | undefined {
     const editing = this.editing.peek();
     const message = editing && this.#chat.pages.find(editing.messageId);
-    if (!message || this.#chat.isRunning.peek()) return undefined;
+    if (!message || this.#chat.replies.isRunning.peek()) return undefined;
     const { id, active_variant: before = 0 } = message;
     const items = this.#chat.pages.items.peek();
     this.editing.value = undefined;
     this.#store.showNewVersion(id, withText(message.content, text));
-    void this.#chat.askForVersion(id).then((isAccepted) => {
+    void this.#chat.replies.askForVersion(id).then((isAccepted) => {
       if (isAccepted) return;
-      // The server has no such version: what was there is shown again, and the text isn't lost.
+      // The server doesn't have this version: what was shown before returns, and the text isn't lost.
       this.#chat.pages.items.value = items;
       this.editing.value = { ...editing, text };
     });
     return async () => {
-      await this.#chat.stop();
-      await this.#chat.replyEnded();
+      await this.#chat.replies.stop();
+      await this.#chat.replies.replyEnded();
       await this.#switchTo(id, before);
     };
   }
 
-  /** Shows another of a message's versions; one of the user's messages comes with what followed it. */
+  /** Shows another version of a message. A user message comes with what followed it. */
   async switchVariant(messageId: string, step: 1 | -1): Promise<void> {
     const message = this.#chat.pages.find(messageId);
     const wanted = (message?.active_variant ?? 0) + step;
-    if (!message || wanted < 0 || wanted >= (message.variant_count ?? 1) || this.#chat.isRunning.peek()) return;
+    if (!message || wanted < 0 || wanted >= (message.variant_count ?? 1) || this.#chat.replies.isRunning.peek()) return;
     await this.#switchTo(messageId, wanted);
   }
 
@@ -105,23 +105,23 @@ export class MessageActions {
     if (this.#chat.pages.find(messageId)?.role === "user") await this.#chat.reload();
   }
 
-  /** Keeps a message from the model, or lets the model see it again. */
+  /** Hides a message from the model, or shows it again. */
   async setHidden(messageId: string, isHidden: boolean): Promise<void> {
     await this.#try(() => this.#store.change(messageId, { hidden: isHidden }));
   }
 
-  /** Removes a message, or it and all behind it. Gives what brings them back; undefined when it could not be done. */
+  /** Deletes a message, or it and all after it. Returns a function that restores them; undefined on failure. */
   async remove(messageId: string, isFollowing: boolean): Promise<(() => Promise<void>) | undefined> {
     const restore = await this.#try(() => this.#store.remove(messageId, isFollowing));
     return restore && (() => this.#try(restore).then(() => {}));
   }
 
-  /** Copies the chat up to a message and gives the copy's id. */
+  /** Copies the chat up to a message and returns the copy's id. */
   async fork(messageId: string): Promise<string | undefined> {
     return (await this.#try(() => this.#api.forkConversation(this.#chat.id, messageId)))?.id;
   }
 
-  /** Reads which chats share their begin with this one; without an answer there are none to show. */
+  /** Loads the chats that share their first messages with this one. A failure shows none. */
   async readBranches(): Promise<void> {
     if (this.#chat.isNew) return;
     try {
@@ -144,14 +144,14 @@ export class MessageActions {
         return false;
       }
     }
-    // Somebody changed the conversation. If it was not this message, nothing is lost by saving.
+    // The conversation changed. If this message did not, saving loses nothing.
     await this.#chat.reload();
     const now = this.#chat.pages.find(message.id);
     if (!now || this.#clashes(editing, now)) return false;
     return await this.#try(() => this.#store.change(message.id, changes).then(() => true)) ?? false;
   }
 
-  /** Notes a text that is not the one the editing began with, once: the next saving knows of it. */
+  /** Records a text that differs from the one that editing started with, once: the next save knows about it. */
   #clashes(editing: Editing, message: Message): boolean {
     const theirs = textOf(message.content);
     if (theirs === editing.base || theirs === editing.theirs) return false;

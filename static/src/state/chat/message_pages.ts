@@ -1,37 +1,37 @@
-/** The messages of a conversation as far as they are here: always the last ones, back to some point. */
+/** The loaded messages of a conversation: always the last ones, back to some point. */
 import type { DamagedPart, Message, RecentConversation } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { ApiError } from "../../api/client.ts";
 import type { ConversationApi } from "../../api/conversations.ts";
 
-/** Messages that are read when a chat is opened, and with every step back. */
+/** Messages that are loaded when a chat is opened, and with every step back. */
 export const PAGE = 60;
 
-/** Messages of one request on the way to a message far back; the server gives no more. */
+/** Messages of one request on the way to a message far back: the server's maximum. */
 const BIG_PAGE = 500;
 
-/** Changed messages that are read one by one; more than these are read again as pages. */
+/** Changed messages that are loaded one by one; more are loaded as pages. */
 const MOST_SINGLE = 20;
 
-/** What a reading found, to be shown by `show`. */
+/** The result of a load, for `show`. */
 export interface ReadMessages {
   items: Message[];
   hasOlder: boolean;
-  /** The revision that the messages are of. */
+  /** The revision of the messages. */
   revision: number;
   damaged: readonly DamagedPart[];
 }
 
-/** Reads messages page by page. */
+/** Loads messages page by page. */
 export class MessagePages {
   /** Oldest first, without a gap, to the end of the conversation. */
   readonly items = signal<Message[]>([]);
-  /** True while there are messages before the first one here. */
+  /** True if there are messages before the first loaded one. */
   readonly hasOlder = signal(false);
   readonly isLoading = signal(false);
-  /** Parts that the server can't read, among what was asked for so far. */
+  /** Parts that the server can't read, among those requested so far. */
   readonly damaged = signal<readonly DamagedPart[]>([]);
-  /** The revision that what is here was read at; undefined before the first reading. Later changes may be missing. */
+  /** The revision of the loaded messages; undefined before the first load. Later changes may be missing. */
   revision: number | undefined;
   readonly places = computed(() => new Map(this.items.value.map((message, index) => [message.id, index])));
   #api: ConversationApi;
@@ -43,15 +43,15 @@ export class MessagePages {
     this.#conversationId = conversationId;
   }
 
-  /** How many messages to read again are as many as are here, and as one request may ask for. */
+  /** How many messages to reload: all loaded ones, up to the limit of a request. */
   get firstLimit(): number {
     return Math.min(BIG_PAGE, this.#wanted);
   }
 
   /**
-   * Reads again what is here, without showing it yet.
+   * Reloads the loaded messages without showing them yet.
    *
-   * @param recent The end of the conversation as it was read just now.
+   * @param recent The end of the conversation, just loaded.
    * @throws {ApiError}
    */
   async read(
@@ -60,20 +60,20 @@ export class MessagePages {
     return await this.#readChanged(recent) ?? await this.#readAll(recent);
   }
 
-  /** Reads only what the server says has changed; undefined if that doesn't tell where every message belongs. */
+  /** Loads only what the server lists as changed; undefined if that doesn't tell where every message belongs. */
   async #readChanged({ messages: tail, next_cursor, revision }: Parameters<MessagePages["read"]>[0]) {
     const known = this.items.peek();
     const joint = known.findIndex((message) => message.id === tail[0]?.id);
     if (joint <= 0 || next_cursor === null || this.revision === undefined) return undefined;
     const delta = await this.#api.getChanges(this.#conversationId, this.revision);
-    // Of another state than the tail: what it lists doesn't lead there.
+    // Of another state than the tail, so its list doesn't lead there.
     if (delta === undefined || delta.order_changed || delta.revision !== revision) return undefined;
     const removed = new Set(delta.removed);
     const older = known.slice(0, joint).filter((message) => !removed.has(message.id));
     const tailIds = new Set(tail.map(({ id }) => id));
     const behind = delta.changed.filter((id) => !tailIds.has(id));
     const olderIds = new Set(older.map(({ id }) => id));
-    // A message that isn't here may be new, and its place is unknown.
+    // A message that isn't loaded may be new, and its place is unknown.
     if (behind.length > MOST_SINGLE || behind.some((id) => !olderIds.has(id))) return undefined;
     const read = await Promise.all(behind.map((id) => this.#api.getMessage(this.#conversationId, id)));
     const fresh = new Map(read.map((message) => [message.id, message]));
@@ -101,7 +101,7 @@ export class MessagePages {
       : { items, hasOlder, revision, damaged };
   }
 
-  /** Shows what was read. Unchanged messages keep their object, so that nothing is rendered again for them. */
+  /** Shows the result of a load. Unchanged messages keep their object, so that they are not rendered again. */
   show({ items, hasOlder, revision, damaged }: ReadMessages): void {
     this.revision = revision;
     if (damaged.length > 0 || this.damaged.peek().length > 0) this.damaged.value = damaged;
@@ -113,42 +113,42 @@ export class MessagePages {
     this.hasOlder.value = hasOlder;
   }
 
-  /** Reads the page before the first message here; calls that come together share one request. @throws {ApiError} */
+  /** Loads the page before the first message; concurrent calls share one request. @throws {ApiError} */
   loadOlder(limit = PAGE): Promise<void> {
     this.#older ??= this.#loadOlder(limit).finally(() => this.#older = undefined);
     return this.#older;
   }
 
-  /** Reads back to a message. False when the conversation does not have it. @throws {ApiError} */
+  /** Loads back to a message. Returns false if the conversation does not have it. @throws {ApiError} */
   async loadUntil(messageId: string): Promise<boolean> {
     while (!this.places.peek().has(messageId) && this.hasOlder.peek()) await this.loadOlder(BIG_PAGE);
     return this.places.peek().has(messageId);
   }
 
-  /** Finds a message that is here. */
+  /** Finds a loaded message. */
   find(messageId: string): Message | undefined {
     const at = this.places.peek().get(messageId);
     return at === undefined ? undefined : this.items.peek()[at];
   }
 
-  /** Adds messages at the end. */
+  /** Appends messages. */
   append(...messages: Message[]): void {
     this.items.value = [...this.items.peek(), ...messages];
   }
 
-  /** Changes fields of one message here; undefined clears. */
+  /** Changes fields of one message; undefined clears. */
   edit(messageId: string, changes: Partial<Message>): void {
     this.items.value = this.items.peek().map((message) =>
       message.id === messageId ? { ...message, ...changes } : message
     );
   }
 
-  /** Keeps only what passes. */
+  /** Keeps the messages that pass. */
   keep(passes: (message: Message, index: number) => boolean): void {
     this.items.value = this.items.peek().filter(passes);
   }
 
-  /** A little more than there is: what came behind must not push the oldest ones out. */
+  /** A little more than is loaded: new messages must not push the oldest ones out. */
   get #wanted(): number {
     return Math.max(PAGE, this.items.peek().length + 20);
   }
@@ -159,13 +159,13 @@ export class MessagePages {
     this.isLoading.value = true;
     try {
       const page = await this.#api.listMessages(this.#conversationId, limit, first);
-      // What was read again meanwhile may begin elsewhere.
+      // A concurrent reload may start elsewhere.
       if (this.items.peek()[0]?.id !== first) return;
       this.items.value = [...page.items, ...this.items.peek()];
       if (page.damaged) this.damaged.value = [...page.damaged, ...this.damaged.peek()];
       this.hasOlder.value = page.next_cursor !== null;
     } catch (thrown) {
-      // The message we would read before is gone: everything is read again.
+      // The message to load before is gone: everything is reloaded.
       if (!(thrown instanceof ApiError) || thrown.status !== 404) throw thrown;
       this.show(await this.#readAll(await this.#api.getRecent(this.#conversationId, this.firstLimit)));
     } finally {

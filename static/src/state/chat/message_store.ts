@@ -1,21 +1,21 @@
-/** Where changes of messages go: to the server, or for a temporary chat nowhere but this page. */
+/** Where changes of messages go: to the server, or for a temporary chat only to this page. */
 import type { Message } from "../../api/types.ts";
 import type { ConversationApi } from "../../api/conversations.ts";
 import type { MessagePages } from "./message_pages.ts";
 
-/** Changes messages. Every call throws `ApiError` when it cannot. */
+/** Changes messages. Every call throws `ApiError` on failure. */
 export interface MessageStore {
-  /** @param revision Revision the conversation has to have; refused with 412 otherwise. */
+  /** @param revision Revision that the conversation must have; otherwise refused with 412. */
   change(messageId: string, changes: Partial<Message>, revision?: number): Promise<void>;
-  /** Removes a message, or it and all behind it. Gives what brings them back. */
+  /** Deletes a message, or it and all after it. Returns a function that restores them. */
   remove(messageId: string, isFollowing: boolean): Promise<() => Promise<void>>;
-  /** Switches to another version; one of the user's brings its own continuation. */
+  /** Switches to another version; a user message's version brings its own continuation. */
   switchVersion(messageId: string, version: number): Promise<void>;
-  /** Shows a new version of the user's message, with nothing behind it; the version before keeps what followed. */
+  /** Shows a new version of the user's message without what followed the previous one. */
   showNewVersion(messageId: string, content: Message["content"]): void;
 }
 
-/** Messages of a stored conversation; that they changed is told to every page by the events of the server. */
+/** Messages of a stored conversation. The server's events notify every page of changes. */
 export class ServerMessages implements MessageStore {
   #api: ConversationApi;
   #conversationId: string;
@@ -53,7 +53,7 @@ export class ServerMessages implements MessageStore {
 /** Messages of a chat that is stored nowhere. */
 export class LocalMessages implements MessageStore {
   #pages: MessagePages;
-  /** Versions of the user's messages with what followed each; the active one's are in the list itself. */
+  /** Versions of user messages with what followed each; the active one's are in the list itself. */
   #versions = new Map<string, { content: Message["content"]; following: Message[] }[]>();
 
   constructor(pages: MessagePages) {
@@ -101,7 +101,7 @@ export class LocalMessages implements MessageStore {
   }
 }
 
-/** @param skipped Messages that stay, from the named one on. */
+/** @param skipped Messages that stay, from the given one on. */
 function takeOut(pages: MessagePages, messageId: string, isFollowing: boolean, skipped = 0): void {
   const at = pages.places.peek().get(messageId);
   if (at !== undefined) pages.keep((_, index) => isFollowing ? index < at + skipped : index !== at);

@@ -1,19 +1,19 @@
-/** What a message says, whatever form its content has, and what of a conversation is sent to the model. */
+/** The text, reasoning and images of a message's content, and the messages to send. */
 import type { ContentPart, Message, RequestMessage } from "../../api/types.ts";
 
-/** Gives the text of a message; parts that are no text are left out. */
+/** Returns the text of a message without its other parts. */
 export function textOf(content: string | ContentPart[]): string {
   if (typeof content === "string") return content;
   return content.filter((part) => part.type === "text").map((part) => String(part.text ?? "")).join("\n\n");
 }
 
-/** A text that begins with thoughts between tags; the end of them may not be there yet. */
+/** Text that begins with tagged reasoning, whose end tag may not have arrived. */
 const OPEN_THOUGHTS = /^\s*<(think|thinking|thought|reasoning)>([\s\S]*?)(?:<\/\1>\s*|$)/i;
-/** Many templates open the thoughts themselves, so that only their end is in the text. */
+/** Many chat templates add the opening tag themselves, so that the text only has the end tag. */
 const END_OF_THOUGHTS = /<\/(?:think|thinking|thought|reasoning)>[ \t]*(?:\n\s*|$)/i;
 
 /**
- * Parts the thoughts that a model wrote into its text from what it says. Servers that know a model's tags keep them apart
+ * Splits the reasoning that a model wrote into its text from the reply. Servers that know a model's tags do this
  * themselves; many local ones do not.
  */
 export function splitReasoning(text: string): { thoughts: string; said: string } {
@@ -24,14 +24,14 @@ export function splitReasoning(text: string): { thoughts: string; said: string }
   return { thoughts: text.slice(0, end.index).trim(), said: text.slice(end.index + end[0].length) };
 }
 
-/** Gives the content with another text; pictures stay. */
+/** Replaces the text of the content; images stay. */
 export function withText(content: string | ContentPart[], text: string): string | ContentPart[] {
   if (typeof content === "string") return text;
   const others = content.filter((part) => part.type !== "text");
   return others.length === 0 ? text : [...(text === "" ? [] : [{ type: "text", text }]), ...others];
 }
 
-/** Gives the addresses of the pictures of a message. */
+/** Lists the image URLs in the content. */
 export function findImageUrls(content: string | ContentPart[]): string[] {
   if (typeof content === "string") return [];
   return content.flatMap((part) => {
@@ -41,7 +41,7 @@ export function findImageUrls(content: string | ContentPart[]): string[] {
   });
 }
 
-/** Gives the addresses of all pictures of a message: those it says, and those that came to it. */
+/** Lists the image URLs of a message: those in its content, and its attachments. */
 export function listImageUrls({ content, attachments }: Message): string[] {
   return [
     ...findImageUrls(content),
@@ -49,12 +49,12 @@ export function listImageUrls({ content, attachments }: Message): string[] {
   ];
 }
 
-/** True for a picture that the page shows itself: one of the server's, or one that stands in the message. */
+/** True for an image that the page shows itself: an attachment or a data URL. */
 export function isLocalImage(url: string): boolean {
   return /^(?:data:image\/(?:png|jpeg|webp|gif|avif)[;,]|\/api\/attachments\/[\w.-]+$)/.test(url);
 }
 
-/** Gives the turns to send where the server does not know them: everything that holds something and is not hidden. */
+/** Returns the messages to send if the server does not know them: everything that is neither empty nor hidden. */
 export function toRequestMessages(messages: readonly Message[]): RequestMessage[] {
   return messages
     .filter((message) => !message.hidden && message.content.length > 0)

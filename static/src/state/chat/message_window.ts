@@ -1,42 +1,45 @@
-/** Which of the messages that are here are on the screen: as many as a reader needs, more as soon as they scroll. */
+/** The rendered range of the loaded messages: as many as the reader needs, more on scrolling. */
 import type { Message } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import type { MessagePages } from "./message_pages.ts";
 import { splitReasoning, textOf } from "./message_text.ts";
 
 /**
- * Messages that stand at the end once somebody writes there, and how many each step adds: a screenful and more, so that no
- * step holds the page for longer than a frame may take. What is missing above comes before a reader gets there.
+ * Messages rendered at the end after sending, and added by each step: a screenful and more, so that no step takes
+ * longer than a frame. What is missing above arrives before a reader gets there.
  */
 const STEP = 16;
 
-/** Least height of a message and of a line of its text, in px, and most letters of a line. */
+/** Least height of a message and of a line of text, in px, and most letters of a line. */
 const MESSAGE_PX = 72;
 const LINE_PX = 24;
 const LINE_LETTERS = 80;
 
-/** Messages that are shown whatever their guessed height: a guess may be wrong. */
+/** Messages that are rendered whatever their estimated height, since an estimate may be wrong. */
 const FEWEST = 4;
 
 /** Messages on both sides of one that was jumped to. */
 const AROUND = 20;
 
-/** A bound of the stretch: by its message, and should that be removed, by its distance from the end. */
+/** A bound of the range: its message, and if that is removed, the distance from the end. */
 interface Bound {
   id: string;
   fromEnd: number;
 }
 
-/** A stretch of the messages, by ids: indexes move whenever older ones come in. */
+/** A range of messages, by id: indexes change when older ones are loaded. */
 export class MessageWindow {
   /** Undefined: some before the last. */
   readonly #first = signal<Bound | undefined>(undefined);
-  /** Undefined: the end, wherever that is. */
+  /** Undefined: the end. */
   readonly #last = signal<Bound | undefined>(undefined);
-  /** How many stand at the end; undefined: as many as fill the screen, which is all that a chat that is opened shows first. */
+  /**
+   * How many are rendered at the end; undefined: as many as fill the screen, which is all that a newly opened chat
+   * shows.
+   */
   readonly #atEnd = signal<number | undefined>(undefined);
   readonly #pages: MessagePages;
-  /** Where the stretch begins and ends among the messages here. */
+  /** The range as indexes of the loaded messages. */
   readonly range = computed(() => this.#findRange());
   readonly shown = computed(() => this.#pages.items.value.slice(...this.range.value));
   readonly hasAbove = computed(() => this.range.value[0] > 0 || this.#pages.hasOlder.value);
@@ -53,7 +56,7 @@ export class MessageWindow {
     this.#last.value = undefined;
   }
 
-  /** Shows a message that is here, with its neighbours. */
+  /** Shows a loaded message with its neighbors. */
   around(messageId: string): void {
     const at = this.#pages.places.peek().get(messageId);
     if (at === undefined) return;
@@ -61,14 +64,14 @@ export class MessageWindow {
   }
 
   /**
-   * Shows more before what is shown, and reads it where it is not here.
+   * Shows more above, and loads it if needed.
    *
    * @param onReady Called right before it is shown.
    * @throws {ApiError}
    */
   async moreAbove(onReady = () => {}): Promise<void> {
     if (this.range.peek()[0] === 0 && this.#pages.hasOlder.peek()) {
-      // Held by its first message, so that what comes in is not shown before it is asked for.
+      // Anchored at its first message, so that loaded messages are not shown before they are requested.
       this.#set(...this.range.peek());
       await this.#pages.loadOlder();
     }
@@ -77,7 +80,7 @@ export class MessageWindow {
     this.#set(begin - STEP, end);
   }
 
-  /** Shows more behind what is shown. */
+  /** Shows more below. */
   moreBelow(): void {
     const [begin, end] = this.range.peek();
     this.#set(begin, end + STEP);
@@ -101,7 +104,9 @@ export class MessageWindow {
   }
 }
 
-/** Gives how many messages before a place fill the screen, guessed by the length of their texts; rather too many. */
+/**
+ * Returns how many messages before an index fill the screen, estimated from the length of their texts; rather too many.
+ */
 function screenful(items: readonly Message[], end: number): number {
   const { innerHeight: heightPx = Infinity } = globalThis as { innerHeight?: number };
   let count = 0;

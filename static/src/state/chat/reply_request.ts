@@ -1,12 +1,12 @@
-/** What is asked of the server for one reply. */
+/** Builds the request for one reply. */
 import { timeZone } from "../../api/conversations.ts";
 import type { ChatOptions, ChatRequest, ContentPart, Message } from "../../api/types.ts";
 import { toRequestMessages } from "./message_text.ts";
 
-/** What a request says of itself beside its ids. */
+/** What a request asks for, besides its ids. */
 export type ReplyParams = Pick<ChatRequest, "action" | "user_message_id" | "character_id">;
 
-/** Gives a request that belongs to a stored conversation: the server knows what was said before the turn. */
+/** Builds a request of a stored conversation; the server has its messages. */
 export function buildStoredRequest(
   conversationId: string,
   messageId: string,
@@ -24,14 +24,14 @@ export function buildStoredRequest(
   };
 }
 
-/** Gives a request that belongs to nothing: nobody but this page knows the messages, so all of them go along. */
+/** Builds a request of a temporary chat with all its messages: the server has none. */
 export function buildTemporaryRequest(messages: readonly Message[], options: ChatOptions): ChatRequest {
   const { model, params, system_prompt: system } = options;
   const prompt = system ? [{ role: "system", content: system }] : [];
   return { ...params, model: model ?? undefined, messages: [...prompt, ...toRequestMessages(messages)], stream: true };
 }
 
-/** Gives what a turn holds. @param images Addresses of pictures. */
+/** Builds the content of a user message. @param images Their URLs. */
 export function buildContent(text: string, images: readonly string[]): string | ContentPart[] {
   if (images.length === 0) return text;
   const parts: ContentPart[] = images.map((url) => ({ type: "image_url", image_url: { url } }));
@@ -43,7 +43,7 @@ const OPTIONS = [
   ...["lorebook_ids", "preset_id", "participants", "reply_order", "summary"],
 ];
 
-/** Gives what a chat sets for itself, without what it leaves open. */
+/** Picks the options that a chat sets. */
 export function pickOptions(from: ChatOptions): ChatOptions {
   const isSet = ([name, value]: [string, unknown]) => OPTIONS.includes(name) && (value ?? undefined) !== undefined;
   return Object.fromEntries(Object.entries(from).filter(isSet));

@@ -1,4 +1,4 @@
-/** One reply as this page follows it: its text as it grows, and the mending of a lost connection. */
+/** Follows one reply: its growing text, and reconnecting. */
 import type { Message, Usage } from "../../api/types.ts";
 import { batch, signal } from "@preact/signals";
 import { ApiError } from "../../api/client.ts";
@@ -7,53 +7,53 @@ import { readEvents } from "../../api/event_stream.ts";
 import type { Api } from "../../api/api.ts";
 import { getRetryDelayMs, pause } from "../app/backoff.ts";
 
-/** Thoughts shorter than this are not worth a figure. */
+/** Reasoning times below this are not shown, in milliseconds. */
 const SHORTEST_THOUGHT_MS = 500;
 
-/** What the page can say about a reply that runs. */
+/** The state of a running reply. */
 export type ReplyPhase = "sending" | "waiting" | "writing" | "reconnecting";
 
-/** Why following ended: the reply is over, was refused before it began, cannot be followed from here, or the page left. */
+/** Why following ended: the reply ended, was refused, can't be followed from here, or the page left. */
 export type ReplyOutcome =
   | { kind: "ended"; error?: ApiError }
   | { kind: "refused"; error: ApiError }
   | { kind: "lost" }
   | { kind: "left" };
 
-/** How long things took, as this page saw it; undefined where it did not see all of it. */
+/** Durations that this page measured; undefined if it did not see all of it. */
 export interface ReplyTimes {
   thoughtMs: number | undefined;
-  /** From the first piece of text or thought to the last. */
+  /** From the first piece of text or reasoning to the last. */
   writingMs: number | undefined;
 }
 
-/** What a run starts from. */
+/** The start of a stream. */
 export interface ReplyStreamOptions {
   messageId: string;
   startedAtMs: number;
-  /** What the message already holds: a reply that runs already, or one that is being continued. */
+  /** The message's present content: of a reply that runs already, or one that is being continued. */
   text: string;
   reasoning: string;
-  /** Starts the reply; undefined attaches to one that runs. Sending twice is safe: the server knows the ids. */
+  /** Starts the reply; undefined attaches to a running one. Sending twice is safe, since the server knows the ids. */
   start?: (signal: AbortSignal) => Promise<Response>;
   attach: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Response>;
-  /** Called once when the server has taken the request. */
+  /** Called once when the server has accepted the request. */
   onAccepted?: () => void;
-  /** The reply belongs to this one connection: there is nothing to come back to. */
+  /** The reply depends on this connection, so reconnecting is pointless. */
   isLostWithConnection?: boolean;
 }
 
-/** Follows one reply until its end. Text reaches the signals at most once a frame. */
+/** Follows one reply to its end. Signals update at most once a frame. */
 export class ReplyStream {
   readonly messageId: string;
   readonly startedAtMs: number;
   readonly text = signal("");
   readonly reasoning = signal("");
   readonly phase = signal<ReplyPhase>("waiting");
-  /** How long the model thought before its first word of text; undefined while unknown. */
+  /** How long the model reasoned before its first text; undefined while unknown. */
   readonly thoughtMs = signal<number | undefined>(undefined);
   readonly isStopping = signal(false);
-  /** What the frames said of themselves so far. */
+  /** Model and usage, as the frames reported them so far. */
   model: string | undefined;
   usage: Usage | undefined;
   #options: ReplyStreamOptions;
@@ -78,29 +78,29 @@ export class ReplyStream {
     this.#flush();
   }
 
-  /** True once the server has taken the request, or where there was none to take. */
+  /** True once the server has accepted the request, or if there was none. */
   get isAccepted(): boolean {
     return this.#wasAccepted || !this.#options.start;
   }
 
-  /** True where this page asked for the reply, which may also have been asked for elsewhere. */
+  /** True if this page asked for the reply. Another device may have, too. */
   get isAskedHere(): boolean {
     return this.#options.start !== undefined;
   }
 
-  /** How long it took so far. */
+  /** The durations so far. */
   get times(): ReplyTimes {
     const sawAll = this.#options.start !== undefined && this.#options.text === "";
     const writingMs = sawAll && this.#firstAtMs !== undefined ? this.#lastAtMs! - this.#firstAtMs : undefined;
     return { thoughtMs: this.thoughtMs.peek(), writingMs };
   }
 
-  /** Leaves the reply to itself; on the server it runs on. */
+  /** Stops following; the reply continues on the server. */
   leave(): void {
     this.#abort.abort();
   }
 
-  /** Follows until the end; never throws. */
+  /** Follows to the end. Never throws. */
   async follow(): Promise<ReplyOutcome> {
     const { signal } = this.#abort;
     for (let attempt = 0; !signal.aborted; attempt++) {
@@ -121,7 +121,7 @@ export class ReplyStream {
     return { kind: "left" };
   }
 
-  /** One connection; undefined when it broke before the reply's end. */
+  /** One connection; undefined if it broke before the reply's end. */
   async #followOnce(onAlive: () => void): Promise<ReplyOutcome | undefined> {
     const { start, attach, onAccepted } = this.#options;
     const { signal } = this.#abort;
@@ -147,11 +147,11 @@ export class ReplyStream {
     if (this.#wasAccepted && this.#options.isLostWithConnection) return { kind: "lost" };
     if (!(thrown instanceof ApiError) || thrown.isOffline) return undefined;
     if (!this.#wasAccepted && this.#options.start) return { kind: "refused", error: thrown };
-    // A server that restarts or a proxy in front of it answers 5xx for a while; anything else will not change.
+    // A restarting server, or its proxy, responds with 5xx for a while. Other statuses are final.
     return thrown.status >= 500 ? undefined : { kind: "lost" };
   }
 
-  /** Takes a delta in; false when text before it is missing. */
+  /** Applies a delta. Returns false if text before it is missing. */
   #take(frame: Extract<ReplyFrame, { kind: "delta" }>): boolean {
     const generation = frame.position?.generation;
     if (generation !== undefined && this.#generation !== undefined && generation !== this.#generation) return false;
@@ -162,7 +162,7 @@ export class ReplyStream {
     if (frame.reasoning !== "") this.#reasoningSinceMs ??= Date.now();
     if (frame.text !== "" && this.#reasoningSinceMs !== undefined && this.thoughtMs.value === undefined) {
       const thoughtMs = Date.now() - this.#reasoningSinceMs;
-      // Thoughts that came in one piece with the text were read back, not waited for: their time is unknown.
+      // Reasoning that arrives together with text was replayed, so its duration is unknown.
       if (thoughtMs >= SHORTEST_THOUGHT_MS) this.thoughtMs.value = thoughtMs;
     }
     if (frame.text !== "" || frame.reasoning !== "") {
@@ -179,7 +179,7 @@ export class ReplyStream {
 
   #flushSoon(): void {
     if (this.#cancelFlush) return;
-    // A page in the background gets no animation frames; it is shown to nobody, so seldom is enough.
+    // Background pages get no animation frames; a slow update is enough there.
     if (document.visibilityState === "hidden") {
       const timer = setTimeout(() => this.#flush(), 250);
       this.#cancelFlush = () => clearTimeout(timer);
@@ -201,7 +201,7 @@ export class ReplyStream {
   }
 }
 
-/** Gives the fields of a message as a run left it. */
+/** Returns the fields of a message after its reply ended. */
 export function toEndedMessage(run: ReplyStream, outcome: ReplyOutcome): Partial<Message> {
   const error = outcome.kind === "ended" ? outcome.error : undefined;
   const status = error ? (error.code === "interrupted" ? "interrupted" : "failed") : "complete";
@@ -213,7 +213,7 @@ export function toEndedMessage(run: ReplyStream, outcome: ReplyOutcome): Partial
   };
 }
 
-/** Gives when a running reply began; about, where the server does not say. */
+/** Returns when a running reply started; an estimate if the server does not say. */
 export async function findReplyStart(api: Pick<Api, "listReplies">, message: Message): Promise<number> {
   const fallback = Date.parse(message.updated_at ?? "") || Date.now();
   try {

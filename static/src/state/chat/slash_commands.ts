@@ -1,7 +1,7 @@
-/** What can be done from the composer by a word behind `/`. */
+/** Slash commands of the composer. */
 import type { OpenChat } from "./open_chat.ts";
 
-/** The names of the commands; what each one is called and means is in the texts. */
+/** The names of the commands; their labels are in the texts. */
 const COMMAND_NAMES = [
   "new",
   "temporary",
@@ -25,12 +25,12 @@ const COMMAND_NAMES = [
 /** One of them. */
 export type CommandName = (typeof COMMAND_NAMES)[number];
 
-/** What the views do; the chat does the rest by itself. */
+/** What the views implement; the chat does the rest. */
 export interface CommandActions {
   open(what: "new" | "temporary" | "model" | "persona" | "lorebook" | "options" | "preview" | "history"): void;
-  /** @param prompt What was typed behind the command; empty to have one made of the last turns. */
+  /** @param prompt The text after the command; empty to have a prompt written from the last messages. */
   draw(prompt: string): void;
-  /** Lets the persona of this name speak from here on. */
+  /** Switches to the persona of this name. */
   speakAs(name: string): void;
   fork(messageId: string): void;
   remove(messageId: string): void;
@@ -38,13 +38,13 @@ export interface CommandActions {
 }
 
 type Command = {
-  /** False where it would do nothing. */
+  /** False if it would do nothing. */
   isPossible(chat: OpenChat): boolean;
   run(chat: OpenChat, rest: string, actions: CommandActions): void;
 };
 
 const last = (chat: OpenChat) => chat.lastMessage.peek();
-const isIdle = (chat: OpenChat) => !chat.isRunning.peek();
+const isIdle = (chat: OpenChat) => !chat.replies.isRunning.peek();
 const hasReply = (chat: OpenChat) => isIdle(chat) && last(chat)?.role === "assistant";
 const hasMessages = (chat: OpenChat) => isIdle(chat) && last(chat) !== undefined;
 const isStored = (chat: OpenChat) => !chat.isNew && !chat.isTemporary;
@@ -76,11 +76,11 @@ const COMMANDS: Record<CommandName, Command> = {
     isPossible: (chat) => (chat.head.peek()?.participants?.length ?? 0) > 0,
     run: (_, __, actions) => actions.open("lorebook"),
   },
-  regenerate: { isPossible: hasReply, run: (chat) => chat.regenerate(last(chat)!.id) },
-  continue: { isPossible: hasReply, run: (chat) => chat.continueReply(last(chat)!.id) },
+  regenerate: { isPossible: hasReply, run: (chat) => chat.replies.regenerate(last(chat)!.id) },
+  continue: { isPossible: hasReply, run: (chat) => chat.replies.continueReply(last(chat)!.id) },
   write: {
     isPossible: (chat) => isStored(chat) && hasMessages(chat),
-    run: (chat) => void chat.writeForMe(),
+    run: (chat) => void chat.replies.impersonate(),
   },
   fork: {
     isPossible: (chat) => isStored(chat) && hasMessages(chat),
@@ -100,14 +100,14 @@ const COMMANDS: Record<CommandName, Command> = {
   history: { isPossible: isStored, run: (_, __, actions) => actions.open("history") },
 };
 
-/** Gives the commands that begin with what stands behind the `/` of a text that is nothing else yet. */
+/** Returns the commands that start with the word after the `/`, while the text is nothing else. */
 export function commandsFor(text: string, chat: OpenChat): CommandName[] {
   const typed = /^\/([a-z]*)$/i.exec(text)?.[1]?.toLowerCase();
   if (typed === undefined) return [];
   return COMMAND_NAMES.filter((name) => name.startsWith(typed) && COMMANDS[name].isPossible(chat));
 }
 
-/** Reads a text as a command; undefined for one that is none, which is a message like any other. */
+/** Parses a text as a command; undefined if it is an ordinary message. */
 export function parseCommand(text: string, chat: OpenChat): { name: CommandName; rest: string } | undefined {
   const match = /^\/([a-z]+)(?:[ \t]+([^\n]*))?$/i.exec(text.trim());
   const name = COMMAND_NAMES.find((each) => each === match?.[1]?.toLowerCase());

@@ -1,23 +1,23 @@
-/** Who speaks when in a chat of several characters: named by hand, or by the server's order, with whoever would like to after that. */
+/** The turn order in a group: chosen by hand, or by the server's order, with those who speak after that. */
 import type { Message } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import type { OpenChat } from "./open_chat.ts";
 
-/** How many characters answer one turn by themselves, the first among them; more is a crowd that nobody stops. */
+/** Most characters that answer one message automatically, the first included. */
 const MOST_ANSWERS = 5;
 
-/** The turns of one chat. */
+/** The turn order of one chat. */
 export class TurnOrder {
-  /** Named for the next reply; undefined leaves it to the order. */
+  /** Chosen for the next reply; undefined leaves it to the order. */
   readonly named = signal<string | undefined>(undefined);
-  /** Who will speak by themselves when the reply that runs is complete. */
+  /** Who speaks automatically when the running reply is complete. */
   readonly waiting = signal<readonly string[]>([]);
-  /** Who is named; where the order is by hand, that is always somebody. */
+  /** Who speaks next, if known; in manual order always someone. */
   readonly next = computed(() => this.named.value ?? (this.#isByHand ? this.#firstToSpeak() : undefined));
   #chat: OpenChat;
   #api: Pick<Api, "previewChat">;
-  /** Asking again for the same message gives the same. */
+  /** Asking again for the same message returns the same. */
   #asked: { messageId: string; speakerId: string | undefined } | undefined;
 
   constructor(chat: OpenChat, api: Pick<Api, "previewChat">) {
@@ -25,7 +25,7 @@ export class TurnOrder {
     this.#api = api;
   }
 
-  /** Gives who writes a message; undefined leaves it to the server. @param turn What it answers, if anything. */
+  /** Returns who writes a message; undefined leaves it to the server. @param turn The message to answer, if any. */
   async speakerFor(messageId: string, turn: Message | undefined): Promise<string | undefined> {
     if (this.#asked?.messageId === messageId) return this.#asked.speakerId;
     this.waiting.value = [];
@@ -35,15 +35,15 @@ export class TurnOrder {
     return speakerId;
   }
 
-  /** Lets the next one speak once a reply is complete; anything else ends the row. */
+  /** Starts the next reply when one is complete; any other end clears the queue. */
   goOn(reply: Message | undefined): void {
     if (this.waiting.peek().length === 0) return;
     const [next, ...rest] = reply?.status === "complete" ? this.waiting.peek() : [];
     this.waiting.value = next === undefined ? [] : rest.filter((id) => this.#isPresent(id));
-    if (next !== undefined && this.#isPresent(next)) this.#chat.speakOn(next);
+    if (next !== undefined && this.#isPresent(next)) this.#chat.replies.speakOn(next);
   }
 
-  /** Nobody else speaks by themselves. */
+  /** Clears the queue. */
   endRow(): void {
     this.waiting.value = [];
   }
@@ -52,7 +52,7 @@ export class TurnOrder {
     return this.#chat.options.value.reply_order === "manual";
   }
 
-  /** Whoever spoke last may go on; else the first who is not muted. */
+  /** The last speaker continues; otherwise the first who is not muted. */
   #firstToSpeak(): string | undefined {
     const last = this.#chat.pages.items.value.findLast(({ character_id }) => character_id !== undefined)?.character_id;
     const present = this.#chat.options.value.participants?.filter(({ muted }) => !muted) ?? [];
@@ -64,7 +64,7 @@ export class TurnOrder {
     return participants?.some(({ character_id, muted }) => character_id === id && !muted) ?? false;
   }
 
-  /** Only a turn of the owner's is answered by several. */
+  /** Only a user message is answered by several characters. */
   async #askOrder(turn: Message | undefined): Promise<string | undefined> {
     try {
       const turns = turn ? [{ role: turn.role, content: turn.content }] : [];
@@ -77,7 +77,7 @@ export class TurnOrder {
       if (turn) this.waiting.value = speakers.slice(1, MOST_ANSWERS);
       return speakers[0];
     } catch {
-      // The request itself says what is wrong; without an order the server chooses.
+      // The request itself reports the problem; without an order the server chooses.
       return undefined;
     }
   }

@@ -1,4 +1,4 @@
-/** The saved connections to language models, and the state of the one in use. */
+/** The saved connections to model servers, and the state of the active one. */
 import type { Connection, ConnectionInput, ConnectionTest, DetectedServer, Health } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -28,7 +28,7 @@ export class Connections {
   readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
   readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));
   readonly active = computed(() => this.items.value.find((item) => item.active));
-  /** True when nothing but the demonstration could answer. */
+  /** True if there is only the demo connection. */
   readonly hasOnlyDemo = computed(() =>
     this.state.value === "ready" && this.shown.value.every((item) => item.kind === "demo")
   );
@@ -38,7 +38,7 @@ export class Connections {
     this.#api = api;
   }
 
-  /** Reads the list and the state of the one in use. */
+  /** Loads the list and the state of the active connection. */
   async refresh(): Promise<void> {
     try {
       this.items.value = await this.#api.listConnections();
@@ -51,7 +51,7 @@ export class Connections {
     await this.refreshHealth();
   }
 
-  /** Asks whether the model in use can be reached. */
+  /** Checks whether the active model can be reached. */
   async refreshHealth(): Promise<void> {
     try {
       this.health.value = await this.#api.getHealth();
@@ -68,13 +68,13 @@ export class Connections {
     return saved;
   }
 
-  /** Makes a connection the one that answers. @throws {ApiError} */
+  /** Makes a connection the active one. @throws {ApiError} */
   async activate(id: string): Promise<void> {
     await this.#api.activateConnection(id);
     await this.refresh();
   }
 
-  /** Saves a found server and uses it; one that is saved already is only put to use. @throws {ApiError} */
+  /** Saves a detected server, unless it is saved already, and activates it. @throws {ApiError} */
   async use(server: DetectedServer): Promise<Connection> {
     const { base_url, kind, software, models } = server;
     const known = this.savedFor(server);
@@ -84,12 +84,12 @@ export class Connections {
     return connection;
   }
 
-  /** Finds the saved connection to a found server. */
+  /** Finds the saved connection of a detected server. */
   savedFor(server: DetectedServer): Connection | undefined {
     return this.items.value.find((item) => stripSlash(item.base_url) === stripSlash(server.base_url));
   }
 
-  /** Hides a connection; the deletion itself comes with `remove`. */
+  /** Hides a connection; `remove` deletes it. */
   hide(id: string, isHidden: boolean): void {
     const ids = new Set(this.hiddenIds.value);
     if (isHidden) ids.add(id);
@@ -97,7 +97,7 @@ export class Connections {
     this.hiddenIds.value = ids;
   }
 
-  /** Deletes a connection for good. @throws {ApiError} */
+  /** Deletes a connection permanently. @throws {ApiError} */
   async remove(id: string, keepalive: boolean): Promise<void> {
     try {
       await this.#api.deleteConnection(id, { keepalive });
@@ -114,12 +114,12 @@ export class Connections {
     await this.refresh();
   }
 
-  /** Tries a connection that need not be saved. @throws {ApiError} */
+  /** Tests a connection that may be unsaved. @throws {ApiError} */
   test(input: ConnectionInput): Promise<ConnectionTest> {
     return this.#api.testConnection(input);
   }
 
-  /** Tries a saved connection; the result stands in `checks`. */
+  /** Tests a saved connection; the result is in `checks`. */
   async check(connection: Connection): Promise<void> {
     const { id, name, kind, base_url, model, context_size } = connection;
     const set = (check: Check) => this.checks.value = new Map(this.checks.value).set(id, check);
@@ -131,7 +131,7 @@ export class Connections {
     }
   }
 
-  /** Looks for running servers; the result stands in `discovery`. */
+  /** Searches for running servers; the result is in `discovery`. */
   async discover(): Promise<void> {
     if (this.discovery.value.kind === "searching") return;
     this.discovery.value = { kind: "searching" };

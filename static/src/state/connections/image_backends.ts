@@ -25,7 +25,7 @@ export type BackendCheck = { kind: "running" } | { kind: "done"; verdict: ImageB
   error: ApiError;
 };
 
-/** What the page of images knows. */
+/** The state of the image settings. */
 export class ImageBackends {
   readonly items = signal<ImageBackend[] | undefined>(undefined);
   readonly workflows = signal<Workflow[] | undefined>(undefined);
@@ -38,7 +38,7 @@ export class ImageBackends {
     this.api = api;
   }
 
-  /** Reads both lists; what is shown stays when that fails. */
+  /** Loads both lists. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     try {
       const [items, workflows] = await Promise.all([this.api.listBackends(), this.api.listWorkflows()]);
@@ -50,12 +50,12 @@ export class ImageBackends {
     }
   }
 
-  /** Takes a change that the server told; `undefined` when any may have been missed. */
+  /** Handles an event of the server; `undefined` if events may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     if (event === undefined || event.kind === "image_connection" || event.kind === "workflow") void this.refresh();
   }
 
-  /** Looks for running backends; the result stands in `search`. */
+  /** Searches for running backends; the result is in `search`. */
   async discover(): Promise<void> {
     if (this.search.peek().kind === "searching") return;
     this.search.value = { kind: "searching" };
@@ -66,19 +66,19 @@ export class ImageBackends {
     }
   }
 
-  /** Finds the saved backend of a found one. */
+  /** Finds the saved backend of a detected one. */
   savedFor({ base_url, kind }: DetectedBackend): ImageBackend | undefined {
     return this.items.value?.find((item) => item.base_url === base_url && item.kind === kind);
   }
 
-  /** Saves a found backend and uses it; one that is saved already is only put to use. @throws {ApiError} */
+  /** Saves a detected backend, unless it is saved already, and activates it. @throws {ApiError} */
   async use(found: DetectedBackend): Promise<ImageBackend> {
     const { kind, base_url } = found;
     const backend = this.savedFor(found) ?? await this.api.saveBackend({ kind, base_url });
     return await this.activate(backend.id);
   }
 
-  /** Makes a backend the one that draws. @throws {ApiError} */
+  /** Makes a backend the active one. @throws {ApiError} */
   async activate(id: string): Promise<ImageBackend> {
     const backend = await this.api.activateBackend(id);
     await this.refresh();
@@ -92,7 +92,7 @@ export class ImageBackends {
     return saved;
   }
 
-  /** Removes the stored key; all else stays. @throws {ApiError} */
+  /** Removes only the stored key. @throws {ApiError} */
   async clearKey({ id }: ImageBackend): Promise<void> {
     await this.save({ id, api_key: null });
   }
@@ -103,7 +103,7 @@ export class ImageBackends {
     await this.refresh();
   }
 
-  /** Tries a saved backend; the result stands in `checks`. */
+  /** Tests a saved backend; the result is in `checks`. */
   async check({ id, kind, base_url }: ImageBackend): Promise<void> {
     const set = (check: BackendCheck) => this.checks.value = new Map(this.checks.peek()).set(id, check);
     set({ kind: "running" });
@@ -114,7 +114,7 @@ export class ImageBackends {
     }
   }
 
-  /** Gives the names of a backend's checkpoints; none where it cannot be asked. */
+  /** Returns the names of a backend's checkpoints; none if it can't be reached. */
   async checkpoints(id: string): Promise<Checkpoint[]> {
     return await this.api.listCheckpoints(id).catch(() => []);
   }

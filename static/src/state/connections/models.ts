@@ -1,4 +1,4 @@
-/** Models of the hub, downloads, models on disk and the one that runs, as every device sees them. */
+/** Models on the hub, downloads, models on disk and the running one. */
 import type {
   ChangeEvent,
   HubModel,
@@ -13,7 +13,7 @@ import { signal } from "@preact/signals";
 import { ApiError, asApiError } from "../../api/client.ts";
 import type { ModelApi } from "../../api/models.ts";
 
-/** A search of the hub. */
+/** A search on the hub. */
 export type ModelSearch =
   | { kind: "idle" }
   | { kind: "searching" }
@@ -28,7 +28,7 @@ export type RepoFiles = { kind: "loading" } | { kind: "done"; listing: HubModelF
 
 const ENDED = new Set<ModelDownload["state"]>(["done", "cancelled"]);
 
-/** What the page of models knows. */
+/** The state of the models page. */
 export class Models {
   readonly downloads = signal<ModelDownload[]>([]);
   readonly local = signal<LocalModel[] | undefined>(undefined);
@@ -47,7 +47,7 @@ export class Models {
     this.#api = api;
   }
 
-  /** Reads downloads, disk and runner. What changes meanwhile is read once more behind it, however often it changes. */
+  /** Loads downloads, disk and runner. Changes during the load cause one more. */
   async refresh(): Promise<void> {
     this.#isStale = true;
     if (this.#isReading) return;
@@ -72,12 +72,12 @@ export class Models {
     }
   }
 
-  /** Takes a change that the server told; `undefined` when any may have been missed. */
+  /** Handles an event of the server; `undefined` if events may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     if (event === undefined || ["job", "runner", "local_model"].includes(event.kind)) void this.refresh();
   }
 
-  /** Searches the hub for what is in `query` and `format`. */
+  /** Searches the hub for `query` and `format`. */
   async find(): Promise<void> {
     const number = ++this.#lastSearch;
     this.search.value = { kind: "searching" };
@@ -108,13 +108,13 @@ export class Models {
     }
   }
 
-  /** Reads the files of a repository, once. */
+  /** Loads the files of a repository once. */
   async open(repo: string): Promise<void> {
     if (this.files.value.get(repo)?.kind === "done") return;
     const set = (files: RepoFiles) => this.files.value = new Map(this.files.value).set(repo, files);
     const loading: RepoFiles = { kind: "loading" };
     set(loading);
-    // Hidden meanwhile, or searched for anew in another format: then nobody asks for this answer any more.
+    // Closed or replaced by a search in another format: the response is no longer needed.
     const isAsked = () => this.files.value.get(repo) === loading;
     try {
       const listing = await this.#api.listModelFiles(repo, this.format.value);
@@ -131,7 +131,7 @@ export class Models {
     this.files.value = rest;
   }
 
-  /** Says how a model of the hub stands here. @param path As it would be listed on disk: of MLX the repository. */
+  /** Returns the local state of a hub model. @param path Its path on disk; for MLX the repository. */
   stateOf(path: string): "absent" | "coming" | "here" {
     if (this.local.value?.some((model) => model.path === path)) return "here";
     const isComing = this.downloads.value.some(({ repo, file, state }) =>
@@ -140,13 +140,13 @@ export class Models {
     return isComing ? "coming" : "absent";
   }
 
-  /** Starts a download, or goes on with one. @throws {ApiError} */
+  /** Starts or resumes a download. @throws {ApiError} */
   async download(repo: string, format: ModelFormat, file?: string): Promise<void> {
     await this.#api.startDownload({ repo, format, file });
     await this.refresh();
   }
 
-  /** Ends a download; one that has ended meanwhile is as well. @throws {ApiError} */
+  /** Cancels a download, which may have ended by itself. @throws {ApiError} */
   async cancel(id: string): Promise<void> {
     await this.#api.cancelDownload(id).catch((thrown) => {
       if (!(thrown instanceof ApiError && thrown.status === 409)) throw thrown;
@@ -154,7 +154,7 @@ export class Models {
     await this.refresh();
   }
 
-  /** Deletes a model, or what a failed download of it left. @throws {ApiError} */
+  /** Deletes a model, or what a failed download left. @throws {ApiError} */
   async remove(path: string): Promise<void> {
     await this.#api.deleteLocalModel(path);
     await this.refresh();
@@ -170,13 +170,13 @@ export class Models {
     this.runner.value = await this.#api.stopModel();
   }
 
-  /** Gives the command by which a person would run a model. @throws {ApiError} */
+  /** Returns the command that runs a model. @throws {ApiError} */
   async commandFor(path: string): Promise<string> {
     return (await this.#api.getRunner(path)).command ?? "";
   }
 }
 
-/** Of several downloads of one thing the last one counts; what is done shows among the models. */
+/** The last of several downloads counts; completed ones are shown among the models. */
 function newestOfEach(downloads: ModelDownload[]): ModelDownload[] {
   const seen = new Set<string>();
   return downloads.filter(({ repo, format, file, state }) => {

@@ -1,4 +1,4 @@
-/** A list of documents as the page shows it: read again when something changed, what is being removed hidden. */
+/** A list of documents: reloaded after changes, without those being deleted. */
 import type { ChangeEvent } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -9,7 +9,7 @@ import type { Store } from "../store.ts";
 export class DocumentList<Item extends { id: string }, Whole extends Item> {
   readonly items = signal<Item[] | undefined>(undefined);
   readonly error = signal<ApiError | undefined>(undefined);
-  /** Why the last file did not come in. */
+  /** Why the last import failed. */
   readonly importError = signal<ApiError | undefined>(undefined);
   readonly isImporting = signal(false);
   readonly shown = computed(() => this.items.value?.filter(({ id }) => !this.#hiddenIds.value.has(id)));
@@ -25,7 +25,7 @@ export class DocumentList<Item extends { id: string }, Whole extends Item> {
     this.#kind = kind;
   }
 
-  /** Reads the list; what is shown stays when that fails. */
+  /** Loads the list. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     try {
       this.items.value = await this.api.list();
@@ -35,12 +35,12 @@ export class DocumentList<Item extends { id: string }, Whole extends Item> {
     }
   }
 
-  /** Takes word of a change; of `undefined` when some may have been missed. */
+  /** Handles an event; `undefined` if some may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     if (event === undefined || event.kind === this.#kind) void this.refresh();
   }
 
-  /** Takes a file in; undefined where that failed, and `importError` says why. */
+  /** Imports a file; undefined on failure, with the reason in `importError`. */
   async import(file: File): Promise<Whole | undefined> {
     this.isImporting.value = true;
     this.importError.value = undefined;
@@ -54,7 +54,7 @@ export class DocumentList<Item extends { id: string }, Whole extends Item> {
     }
   }
 
-  /** Hides a document at once and moves it to the trash when the offer to undo has passed. */
+  /** Hides a document at once and moves it to the trash when the offer to undo ends. */
   remove(id: string, texts: { done: string; undo: string }): void {
     this.#hide(id, true);
     this.#store.toasts.offerUndo(texts.done, texts.undo, () => this.#hide(id, false), (isLeaving) => {

@@ -1,11 +1,11 @@
-/** A preset while it is edited. */
+/** The editor of a preset. */
 import type { Preset } from "../../api/types.ts";
 import type { VersionedDocument } from "../../api/documents.ts";
 import type { PresetApi, PresetDraft } from "../../api/presets.ts";
 import { newId } from "../app/ids.ts";
 import { type StoredVersion, VersionedEditor } from "./versioned_editor.ts";
 
-/** One preset being edited. Without a name it is not saved. */
+/** One preset in the editor. It is not saved without a name. */
 export class PresetEditor extends VersionedEditor<Preset, PresetDraft> {
   constructor(api: PresetApi, id: string) {
     super({
@@ -18,7 +18,7 @@ export class PresetEditor extends VersionedEditor<Preset, PresetDraft> {
   }
 }
 
-/** Gives what a person changes in a preset. */
+/** Returns the fields that the editor changes. */
 export function toPresetDraft({ name, models, sampler, prompts, prompt_order, rest, dialect }: Preset): PresetDraft {
   return { name, models, sampler, prompts, prompt_order, rest, dialect };
 }
@@ -27,7 +27,7 @@ function toStoredVersion({ document, version }: VersionedDocument<Preset>): Stor
   return { whole: document, data: toPresetDraft(document), version };
 }
 
-/** Makes a preset out of another one; gives its id. The models stay with the one they were given to. @throws {ApiError} */
+/** Copies a preset and returns the copy's id. The models stay with the original. @throws {ApiError} */
 export async function copyPreset(api: PresetApi, id: string, name: string): Promise<string> {
   const { document } = await api.read(id);
   const made = newId();

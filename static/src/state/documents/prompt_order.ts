@@ -1,12 +1,12 @@
-/** The order of a preset's prompts: which of the orders in a file holds, and what changes it. */
+/** The order of a preset's prompts: which of a file's orders applies, and how to change it. */
 import type { PresetOrder, PresetPrompt, PromptOrderItem } from "../../api/types.ts";
 import type { PresetDraft } from "../../api/presets.ts";
 
-/** SillyTavern's number for the order that holds for every character. */
+/** SillyTavern's number of the order for every character. */
 const COMMON_ORDER = 100001;
 const LEGACY_ORDER = 100000;
 
-/** Parts of the chat that stand in an order by name alone. */
+/** Parts of the chat that the order names. */
 export const MARKERS = [
   "worldInfoBefore",
   "personaDescription",
@@ -18,7 +18,7 @@ export const MARKERS = [
   "chatHistory",
 ] as const;
 
-/** What belongs to every preset and is not removed. */
+/** Prompts that every preset has and that can't be removed. */
 const FIXED: readonly string[] = [...MARKERS, "main", "nsfw", "jailbreak"];
 
 /** One row of the order. */
@@ -26,17 +26,17 @@ export interface OrderedPrompt extends PromptOrderItem {
   prompt: PresetPrompt;
 }
 
-/** Says whether a prompt stands for a part of the chat. */
+/** Returns whether a prompt is a marker for a part of the chat. */
 export function isMarker(identifier: string): boolean {
   return (MARKERS as readonly string[]).includes(identifier);
 }
 
-/** Says whether a prompt belongs to every preset. */
+/** Returns whether every preset has this prompt. */
 export function isFixed(identifier: string): boolean {
   return FIXED.includes(identifier);
 }
 
-/** Gives the prompts in the order that holds, each with its text. */
+/** Returns the prompts in the order that applies. */
 export function listOrder(preset: PresetDraft): OrderedPrompt[] {
   const known = new Map(preset.prompts.map((prompt) => [prompt.identifier, prompt]));
   const seen = new Set<string>();
@@ -48,13 +48,13 @@ export function listOrder(preset: PresetDraft): OrderedPrompt[] {
   });
 }
 
-/** Gives the prompts that no place of the order names. */
+/** Returns the prompts that are not in the order. */
 export function listUnordered(preset: PresetDraft): PresetPrompt[] {
   const placed = new Set(listOrder(preset).map(({ identifier }) => identifier));
   return preset.prompts.filter(({ identifier }) => !placed.has(identifier));
 }
 
-/** Gives the change that sets the order that holds; the other orders of a file stay. */
+/** Returns the change that sets the order that applies; other orders of a file stay. */
 export function setOrder(
   preset: PresetDraft,
   places: readonly PromptOrderItem[],
@@ -67,7 +67,7 @@ export function setOrder(
   return { prompt_order: preset.prompt_order.map((each, index) => index === at ? { ...each, order } : each) };
 }
 
-/** Gives the change of one prompt. */
+/** Returns the change of one prompt. */
 export function replacePrompt(
   preset: PresetDraft,
   identifier: string,
@@ -80,7 +80,7 @@ export function replacePrompt(
   };
 }
 
-/** Moves one item of a list to another place. */
+/** Moves one item of a list. */
 export function moved<T>(items: readonly T[], from: number, to: number): T[] {
   const rest = items.filter((_, index) => index !== from);
   return [...rest.slice(0, to), items[from]!, ...rest.slice(to)];

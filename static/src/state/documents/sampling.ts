@@ -1,6 +1,6 @@
-/** The sampler fields a chat can set, and what may stand in them. */
+/** The sampling parameters that a chat can set, and their limits. */
 
-/** A field that holds a number. */
+/** A numeric field. */
 export interface NumberField {
   name: string;
   min: number;
@@ -8,7 +8,7 @@ export interface NumberField {
   isWhole?: boolean;
 }
 
-/** In the order in which they are shown; names are the wire's. */
+/** In display order, by their names in the API. */
 export const NUMBER_FIELDS = [
   { name: "temperature", min: 0, max: 5 },
   { name: "top_p", min: 0, max: 1 },
@@ -21,10 +21,10 @@ export const NUMBER_FIELDS = [
   { name: "seed", min: -1, max: 4_294_967_295, isWhole: true },
 ] as const satisfies readonly NumberField[];
 
-/** A sampler field that holds a number. */
+/** A numeric sampling parameter. */
 export type NumberFieldName = (typeof NUMBER_FIELDS)[number]["name"];
 
-/** Reads what was typed: a number, undefined for nothing, `bad` for what the field cannot hold. */
+/** Parses a number: undefined for empty text, `bad` for an invalid value. */
 export function parseNumber(field: NumberField, text: string): number | undefined | "bad" {
   const plain = text.trim().replace(",", ".");
   if (plain === "") return undefined;
@@ -33,13 +33,13 @@ export function parseNumber(field: NumberField, text: string): number | undefine
   return field.isWhole && !Number.isInteger(value) ? "bad" : value;
 }
 
-/** Reads texts to stop at, one a line; `\n` stands for a line's end. */
+/** Parses stop sequences, one per line; `\n` is a line break. */
 export function parseStops(text: string): string[] | undefined {
   const stops = text.split("\n").filter((line) => line !== "").map((line) => line.replaceAll("\\n", "\n"));
   return stops.length === 0 ? undefined : stops;
 }
 
-/** Gives texts to stop at as `parseStops` reads them. */
+/** Formats stop sequences for `parseStops`. */
 export function formatStops(stop: unknown): string {
   const stops = typeof stop === "string" ? [stop] : Array.isArray(stop) ? stop : [];
   return stops.filter((each) => typeof each === "string").map((each) => each.replaceAll("\n", "\\n")).join("\n");

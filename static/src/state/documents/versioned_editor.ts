@@ -1,44 +1,44 @@
-/** A document while it is edited: saved by itself, step by step taken back, never written over what somebody else saved. */
+/** A document in an editor: saves automatically, has Undo, and never overwrites what someone else saved. */
 import type { ChangeEvent } from "../../api/types.ts";
 import { batch, computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 
-/** Pause after the last key before the document is saved. */
+/** Pause in typing before the document is saved, in milliseconds. */
 const SAVE_AFTER_MS = 700;
 
-/** Typing in one field within this time is one step to take back. */
+/** Typing in one field within this time, in milliseconds, is one undo step. */
 const STEP_MS = 1500;
 
-/** How many steps can be taken back. */
+/** Most undo steps. */
 const STEPS = 200;
 
-/** How far the document is here. */
+/** The load state of the document. */
 export type EditorLoad = { kind: "loading" } | { kind: "ready" } | { kind: "missing" } | {
   kind: "failed";
   error: ApiError;
 };
 
-/** A document as the server has it: all of it, and the part that is edited. */
+/** The server's version of a document: all of it, and the part that is edited. */
 export interface StoredVersion<Whole, Data> {
   whole: Whole;
   data: Data;
-  /** The ETag, as `If-Match` wants it. */
+  /** The ETag, for `If-Match`. */
   version: string;
 }
 
-/** How one document is read and saved. */
+/** How one document is loaded and saved. */
 export interface EditorDeps<Whole, Data> {
   id: string;
-  /** Of its change events. */
+  /** Kind of its change events. */
   kind: string;
   read(): Promise<StoredVersion<Whole, Data>>;
-  /** @throws {ApiError} 412 where another version stands */
+  /** @throws {ApiError} 412 if the stored version differs. */
   write(data: Data, version: string, whole: Whole): Promise<StoredVersion<Whole, Data>>;
-  /** False for what cannot be saved yet. */
+  /** False for what can't be saved yet. */
   isComplete(data: Data): boolean;
 }
 
-/** One document being edited. */
+/** One document in an editor. */
 export class VersionedEditor<Whole, Data extends object> {
   readonly id: string;
   readonly load = signal<EditorLoad>({ kind: "loading" });
@@ -46,7 +46,7 @@ export class VersionedEditor<Whole, Data extends object> {
   readonly whole = signal<Whole | undefined>(undefined);
   readonly state = signal<"saved" | "unsaved" | "saving" | "failed">("saved");
   readonly error = signal<ApiError | undefined>(undefined);
-  /** What somebody else saved meanwhile; nothing is saved until the reader has chosen. */
+  /** What someone else saved; nothing is saved until the user has chosen. */
   readonly clash = signal<StoredVersion<Whole, Data> | undefined>(undefined);
   readonly isIncomplete = computed(() => this.data.value !== undefined && !this.#parts.isComplete(this.data.value));
   readonly canUndo = computed(() => this.#past.value.length > 0);
@@ -65,16 +65,16 @@ export class VersionedEditor<Whole, Data extends object> {
     this.id = parts.id;
   }
 
-  /** True while the page has something that the server has not. */
+  /** True if there are unsaved changes. */
   get isDirty(): boolean {
     return this.data.peek() !== this.#saved;
   }
 
-  /** Reads the document. */
+  /** Loads the document. */
   async open(): Promise<void> {
     try {
       const read = await this.#parts.read();
-      // What was typed while it was read again is newer; saving it will tell of a clash.
+      // Text typed during the reload is newer; saving it reports the conflict.
       if (this.load.peek().kind === "ready" && (this.isDirty || this.#saving)) return;
       this.#take(read);
       this.load.value = { kind: "ready" };
@@ -85,13 +85,13 @@ export class VersionedEditor<Whole, Data extends object> {
     }
   }
 
-  /** Takes word of a change; what is being typed is not touched, saving it will tell of the clash. */
+  /** Handles a change event. Text being typed is not touched; saving it reports the conflict. */
   onChange(event: ChangeEvent | undefined): void {
     const isOurs = event === undefined || (event.kind === this.#parts.kind && event.id === this.id);
     if (isOurs && !this.isDirty && !this.#saving && this.load.peek().kind === "ready") void this.open();
   }
 
-  /** Changes fields; typing in one field goes together as one step. @param step Names what is typed in, where fields do not. */
+  /** Changes fields; typing in one field is one undo step. @param step Names the step, if the fields do not. */
   set(changes: Partial<Data>, step = Object.keys(changes).join()): void {
     const before = this.data.peek();
     if (!before) return;
@@ -107,17 +107,17 @@ export class VersionedEditor<Whole, Data extends object> {
     this.#saveSoon();
   }
 
-  /** Takes the last step back. */
+  /** Undoes the last step. */
   undo(): void {
     this.#step(this.#past, this.#future);
   }
 
-  /** Takes back what was taken back. */
+  /** Redoes the last undone step. */
   redo(): void {
     this.#step(this.#future, this.#past);
   }
 
-  /** Saves what is not saved. Calls that come together follow one another. */
+  /** Saves unsaved changes. Concurrent calls run one after the other. */
   async save(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#saving;
@@ -126,7 +126,7 @@ export class VersionedEditor<Whole, Data extends object> {
     await this.#saving;
   }
 
-  /** Ends a clash: mine takes the place of theirs, or theirs is shown and mine stays behind Undo. */
+  /** Resolves a conflict: mine overwrites theirs, or theirs is shown and mine stays in Undo. */
   async settle(choice: "mine" | "theirs"): Promise<void> {
     const theirs = this.clash.peek();
     const mine = this.data.peek();
@@ -155,7 +155,7 @@ export class VersionedEditor<Whole, Data extends object> {
 
   #saveSoon(): void {
     clearTimeout(this.#timer);
-    // Steps that were taken back may lead to what is saved.
+    // Undone steps may lead to what is saved.
     this.state.value = this.isDirty ? "unsaved" : "saved";
     this.#timer = setTimeout(() => this.save(), SAVE_AFTER_MS);
   }
@@ -179,7 +179,7 @@ export class VersionedEditor<Whole, Data extends object> {
     }
   }
 
-  /** Somebody else saved: both texts are kept until the reader has chosen. */
+  /** Someone else saved: both texts are kept until the user has chosen. */
   async #meet(): Promise<void> {
     try {
       const theirs = await this.#parts.read();

@@ -1,8 +1,8 @@
-/** Files on their way in, cards or personas, one after another. */
+/** Imports files of cards or personas, one after another. */
 import { signal } from "@preact/signals";
 import { asApiError } from "../../api/client.ts";
 
-/** A file that could not be taken in. */
+/** A file that could not be imported. */
 export interface FailedImport {
   name: string;
   reason: string;
@@ -10,7 +10,7 @@ export interface FailedImport {
 
 /** The imports of one screen. */
 export class CardImports<T> {
-  /** How many of how many are done; undefined while none is on its way. */
+  /** Progress of the queue; undefined when idle. */
   readonly progress = signal<{ done: number; total: number } | undefined>(undefined);
   readonly failures = signal<FailedImport[]>([]);
   readonly #take: (file: File) => Promise<T>;
@@ -18,8 +18,8 @@ export class CardImports<T> {
   #waiting: File[] = [];
 
   /**
-   * @param take Takes one file in.
-   * @param onDone Called when all files that were waiting are done, with what came in.
+   * @param take Imports one file.
+   * @param onDone Called when all queued files are done, with the imported items.
    */
   constructor(take: (file: File) => Promise<T>, onDone: (imported: T[]) => void) {
     this.#take = take;
@@ -27,9 +27,9 @@ export class CardImports<T> {
   }
 
   /**
-   * Takes files in; those that come while others are on their way wait for them.
+   * Queues files.
    *
-   * @param refused What of the same choice is not even tried.
+   * @param refused Files of the same selection that are not tried.
    */
   async add(files: readonly File[], refused: readonly FailedImport[] = []): Promise<void> {
     const isFirst = this.progress.peek() === undefined;
@@ -53,7 +53,7 @@ export class CardImports<T> {
     this.#onDone(imported);
   }
 
-  /** Takes note that the failures were read. */
+  /** Dismisses the failures. */
   forgetFailures(): void {
     this.failures.value = [];
   }

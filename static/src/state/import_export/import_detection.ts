@@ -1,20 +1,20 @@
-/** What kind of import a file is, told by a look at its begin, and for a zip at the names in it. A guess: the person may know better. */
+/** Detects the kind of an import from the start of the file, and for a zip from its file names. Only a suggestion. */
 
-/** A character's card: no import of a program, but people drop those here too. */
+/** A character card: not an import of a program, but users drop those here, too. */
 export const CARD = "card";
 
 // PKWARE APPNOTE, sections 4.3.12 to 4.3.16
 const END_MARK = 0x06054b50;
 const END_BYTES = 22;
-/** Of the end record of large zips with its locator. */
+/** The zip64 end record with its locator. */
 const END64_BYTES = 76;
 const ENTRY_MARK = 0x02014b50;
 const ENTRY_BYTES = 46;
 const MAX_COMMENT_BYTES = 65_535;
-/** Of a directory the begin is looked at: thousands of names tell enough. */
+/** How much of the directory is read: thousands of names are enough. In bytes. */
 const LOOKED_AT_BYTES = 512 * 1024;
 
-/** Signs of what a zip holds, the surest first. */
+/** Signs of a zip's content, the surest first. */
 const BY_NAMES: [kind: string, sign: RegExp][] = [
   ["parlor", /^parlor-export\.json$/],
   [CARD, /^card\.json$/],
@@ -23,7 +23,7 @@ const BY_NAMES: [kind: string, sign: RegExp][] = [
   ["tavern", /\.jsonl$/i],
 ];
 
-/** Signs in the begin of a text of JSON, the surest first. */
+/** Signs at the start of a JSON text, the surest first. */
 const BY_TEXT: [kind: string, sign: RegExp][] = [
   [CARD, /"spec"\s*:\s*"chara_card_v\d"|"first_mes"\s*:/],
   ["risuai", /"type"\s*:\s*"risu/],
@@ -32,7 +32,7 @@ const BY_TEXT: [kind: string, sign: RegExp][] = [
   ["openwebui", /"history"\s*:\s*\{|"chat"\s*:\s*\{|"currentId"\s*:/],
 ];
 
-/** Gives the kind, or nothing where nothing tells. Reads little of the file, however large it is. */
+/** Returns the kind, or undefined if unknown. Reads little of the file, however large. */
 export async function detectImportKind(file: File): Promise<string | undefined> {
   const begin = new Uint8Array(await file.slice(0, 64 * 1024).arrayBuffer());
   if (begin[0] === 0x89 && begin[1] === 0x50) return CARD;
@@ -45,12 +45,12 @@ export async function detectImportKind(file: File): Promise<string | undefined> 
   if (/\.bin$/i.test(file.name)) return "risuai"; // its backups
   const text = new TextDecoder().decode(begin).trimStart();
   if (!/^[[{]/.test(text)) return undefined;
-  // Several objects, one a line.
+  // Several objects, one per line.
   if (/^\{[^\n]*\}\r?\n\{/.test(text)) return "tavern";
   return BY_TEXT.find(([, sign]) => sign.test(text))?.[0];
 }
 
-/** Gives names that the directory of a zip begins with; none where there is no directory. */
+/** Returns the first names of a zip's directory; none without a directory. */
 async function listZipNames(file: File): Promise<string[]> {
   const tail = await readView(file, file.size - END_BYTES - MAX_COMMENT_BYTES, file.size);
   let end = tail.byteLength - END_BYTES;
@@ -58,7 +58,7 @@ async function listZipNames(file: File): Promise<string[]> {
   if (end < 0) return [];
   const length = tail.getUint32(end + 12, true);
   const said = tail.getUint32(end + 16, true);
-  // Beyond 4 GiB its place is said elsewhere, but it lies before the larger end record and what points there.
+  // Beyond 4 GiB its position is stored elsewhere, but it precedes the zip64 end record.
   const at = said === 0xffffffff ? file.size - (tail.byteLength - end) - END64_BYTES - length : said;
   const view = await readView(file, at, at + Math.min(length, LOOKED_AT_BYTES));
   const names: string[] = [];

@@ -1,4 +1,4 @@
-/** Moving in: a file, what it is, how far it is on its way, and the job that brings it in. It goes on when the screen is left. */
+/** Imports: a file, its kind, its upload, and the job that reads it. Continues when the screen is left. */
 import type { Character, Importable, ImportReport, Job } from "../../api/types.ts";
 import { computed, effect, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -8,44 +8,44 @@ import { CardImports, type FailedImport } from "./card_imports.ts";
 import { CARD, detectImportKind } from "./import_detection.ts";
 import type { Store } from "../store.ts";
 
-/** A file on its way. */
+/** An upload. */
 export interface Upload {
   name: string;
   sentBytes: number;
   totalBytes: number;
-  /** 0 until it is known. */
+  /** 0 until known. */
   bytesPerSecond: number;
 }
 
 /** Kind of the jobs. */
 const IMPORT = "import";
-/** How long the server keeps an upload after a trial, less a moment. */
+/** How long the server keeps an upload after a dry run, minus a margin. In milliseconds. */
 const KEPT_MS = 59 * 60 * 1000;
-/** Over how long a rate is taken. */
+/** Window of a rate, in milliseconds. */
 const RATE_MS = 3_000;
 
-/** Where the screen is. */
+/** Path of the screen. */
 export const IMPORT_PATH = "/settings/data/import";
 
-/** The moving in of one page. */
+/** The imports of one page. */
 export class Imports {
-  /** Undefined until it is known. */
+  /** Undefined until known. */
   readonly importable = signal<Importable | undefined>(undefined);
   readonly file = signal<File | undefined>(undefined);
-  /** What the file is; empty where nobody knows yet. */
+  /** The kind of the file; empty while unknown. */
   readonly kind = signal("");
   readonly sending = signal<Upload | undefined>(undefined);
-  /** Why the last step came to nothing; file and kind stay. */
+  /** Why the last step failed; file and kind stay. */
   readonly error = signal<ApiError | undefined>(undefined);
-  /** Why what was chosen cannot be it. */
+  /** Why the chosen file is not acceptable. */
   readonly complaint = signal<"folder" | "too_large" | undefined>(undefined);
-  /** Cards that came in just now. */
+  /** Cards that were just imported. */
   readonly arrived = signal<Character[]>([]);
   readonly cards: CardImports<Character>;
   readonly #jobId = signal<string | undefined>(undefined);
-  /** What runs or ended last, started here or before this page was opened. */
+  /** The running or last job, started here or before this page was opened. */
   readonly job = computed(() => this.#store.activity.jobs.value.find(({ id }) => id === this.#jobId.value));
-  /** The last import of all that is over and not shown above. */
+  /** The last import that has ended and is not shown above. */
   readonly before = computed(() =>
     this.#store.activity.endedJobs.value.find((job) =>
       job.kind === IMPORT && job.id !== this.#jobId.value && getImportOutcome(job)?.dry_run === false
@@ -55,7 +55,7 @@ export class Imports {
   #reading: Promise<void> | undefined;
   #abort = new AbortController();
   #cardFiles: readonly File[] = [];
-  /** What of the last choice is not taken. */
+  /** Files of the last selection that are not imported. */
   #refused: readonly FailedImport[] = [];
 
   constructor(store: Store) {
@@ -66,7 +66,7 @@ export class Imports {
     );
   }
 
-  /** Reads what the server can import, and takes up what an earlier page began. */
+  /** Loads what the server can import, and resumes what an earlier page started. */
   async open(): Promise<void> {
     this.#takeUp();
     if (!this.importable.peek()) await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
@@ -82,9 +82,9 @@ export class Imports {
   }
 
   /**
-   * Takes files that were chosen or dropped. Cards may come together; whatever else comes with others is named.
+   * Handles chosen or dropped files. Several cards may be imported together; other files are refused with a reason.
    *
-   * @param folders Names of folders among them: browsers send files.
+   * @param folders Names of folders among them: browsers only send files.
    */
   async choose(files: readonly File[], folders: readonly string[] = []): Promise<void> {
     if (files.length + folders.length === 0) return;
@@ -110,12 +110,12 @@ export class Imports {
     this.kind.value = kind === CARD || this.importable.peek()?.kinds.some((known) => known === kind) ? kind : "";
   }
 
-  /** Reads the report of an import that is over. @throws {ApiError} */
+  /** Loads the report of an ended import. @throws {ApiError} */
   async readReport({ id }: Job): Promise<ImportReport> {
     return (await this.#store.api.readJob(id)).detail as ImportReport;
   }
 
-  /** Has the file looked through without a change, or cards taken in, which need no trial. */
+  /** Starts a dry run, or imports cards, which need none. */
   async begin(): Promise<void> {
     const [file, kind] = [this.file.peek(), this.kind.peek()];
     if (file === undefined || kind === "" || this.sending.peek()) return;
@@ -128,7 +128,7 @@ export class Imports {
     await this.#send(file, { kind, isTrial: true, name: file.name });
   }
 
-  /** Brings in what the trial looked through. @param isHere False sends the file again: the server no longer has it. */
+  /** Imports the file of the dry run. @param isHere False uploads the file again: the server no longer has it. */
   async bringIn(): Promise<void> {
     const trial = getImportOutcome(this.job.peek());
     if (trial?.upload_id === undefined) return;
@@ -144,14 +144,14 @@ export class Imports {
     }
   }
 
-  /** Ends what is on its way; file and kind stay. */
+  /** Cancels the upload or job; file and kind stay. */
   cancel(): void {
     this.#abort.abort(new DOMException("The upload was cancelled", "AbortError"));
     const job = this.job.peek();
     if (job) this.#store.activity.cancel(job.id).catch((thrown) => this.#store.report(thrown));
   }
 
-  /** Begins with nothing chosen; what was chosen and sent is forgotten. */
+  /** Starts over without a file. */
   startOver(): void {
     this.file.value = undefined;
     this.kind.value = "";
@@ -163,7 +163,7 @@ export class Imports {
     this.#jobId.value = undefined;
   }
 
-  /** Goes back to the choice, with the file as it is. */
+  /** Returns to the selection and keeps the file. */
   changeKind(kind: string): void {
     this.kind.value = kind;
     this.error.value = undefined;
@@ -176,7 +176,7 @@ export class Imports {
     this.#abort = new AbortController();
     const rate = new Rate();
     this.sending.value = { name: file.name, sentBytes: 0, totalBytes: file.size, bytesPerSecond: 0 };
-    // Only a file that is on its way is lost with the page.
+    // Only an upload is lost with the page.
     const stay = (event: Event) => event.preventDefault();
     globalThis.addEventListener("beforeunload", stay);
     try {
@@ -208,7 +208,7 @@ export class Imports {
     });
   }
 
-  /** Says elsewhere that it is over. */
+  /** Shows a toast on other screens when it ends. */
   #tell(job: Job): void {
     const { router, toasts } = this.#store;
     if (router.path.peek() === IMPORT_PATH || job.state === "cancelled") return;
@@ -220,7 +220,7 @@ export class Imports {
     });
   }
 
-  /** Takes up the newest import while it runs, or waits for a word after its trial. */
+  /** Resumes the newest import while it runs, or waits for confirmation after its dry run. */
   #takeUp(): void {
     if (this.#jobId.peek() !== undefined || this.file.peek() || this.sending.peek()) return;
     const newest = this.#store.activity.jobs.peek().find(({ kind }) => kind === IMPORT);
@@ -231,33 +231,33 @@ export class Imports {
   }
 }
 
-/** What the list of jobs says of an import that is over; the rest of its report is read with the job. */
+/** The list's part of an ended import; the rest of its report comes with the job. */
 export type ImportOutcome = Pick<ImportReport, "kind" | "dry_run" | "upload_id">;
 
-/** Gives it; nothing for whatever is no import, or not over. */
+/** Returns it; undefined for a job that is not an ended import. */
 export function getImportOutcome(job: Job | undefined): ImportOutcome | undefined {
   return job?.kind === IMPORT && job.state === "done" ? job.detail as ImportOutcome : undefined;
 }
 
-/** Says whether a job is not over. */
+/** Returns whether a job has not ended. */
 export function isRunning({ state }: Job): boolean {
   return state === "queued" || state === "running" || state === "verifying";
 }
 
 const movings = new WeakMap<Store, Imports>();
 
-/** Gives the page's moving in, which outlives its screen. */
+/** Returns the imports of the page, which outlive their screen. */
 export function getImports(store: Store): Imports {
   let moving = movings.get(store);
   if (moving === undefined) movings.set(store, moving = new Imports(store));
   return moving;
 }
 
-/** Bytes a second over the last few seconds: an upload swells and stalls. */
+/** Bytes per second over the last few seconds: uploads are bursty. */
 class Rate {
   readonly #seen: { atMs: number; bytes: number }[] = [];
 
-  /** Takes how many bytes are out, gives how many a second. */
+  /** Records the uploaded bytes and returns bytes per second. */
   at(atMs: number, bytes: number): number {
     this.#seen.push({ atMs, bytes });
     while (this.#seen.length > 2 && this.#seen[0]!.atMs < atMs - RATE_MS) this.#seen.shift();

@@ -1,21 +1,21 @@
-/** Who has the voice: one thing at a time is heard on this page. What makes it heard is loaded when it is first wanted. */
+/** Audio output: one thing plays at a time. The player loads when first needed. */
 import { signal } from "@preact/signals";
 import type { Playback } from "../../speech/playback.ts";
 import { texts } from "../../texts/texts.ts";
 import type { OpenChat } from "../chat/open_chat.ts";
 import type { Store } from "../store.ts";
 
-/** Something that is heard, or about to be. */
+/** What is playing, or about to. */
 export interface AudioOwner {
-  /** What it is: the id of a message, of a sample. */
+  /** Id of the message or the sample. */
   readonly key: string;
   stop?(): void;
 }
 
-/** The page's voice; speech/play_source.ts lets things be heard. */
+/** Owns the audio output; speech/play_source.ts plays. */
 export class ReadAloud {
   readonly now = signal<AudioOwner | undefined>(undefined);
-  /** The one player, once something was heard. */
+  /** The one player, after the first use. */
   playback: Playback | undefined;
   readonly #store: Store;
 
@@ -23,7 +23,7 @@ export class ReadAloud {
     this.#store = store;
   }
 
-  /** Reads a message aloud, while it is still written too. @param known Its beginning that is not to be read. */
+  /** Reads a message aloud, also during its reply. @param known Text at its start to skip. */
   async readMessage(chat: OpenChat, messageId: string, known = ""): Promise<void> {
     const wish = this.take({ key: messageId });
     try {
@@ -35,13 +35,13 @@ export class ReadAloud {
     }
   }
 
-  /** Puts something in the place of what was heard. */
+  /** Replaces what is playing. */
   take(heard: AudioOwner): AudioOwner {
     this.stop();
     return this.now.value = heard;
   }
 
-  /** Is silent. */
+  /** Stops. */
   stop(): void {
     this.now.peek()?.stop?.();
     this.now.value = undefined;

@@ -1,7 +1,7 @@
 /** A recording from the microphone. */
 import { signal } from "@preact/signals";
 
-/** How it stands. `refused` is the browser's or the person's no, `impossible` a page without a secure origin or a microphone. */
+/** `refused`: the browser or the user denied it; `impossible`: no secure origin or no microphone. */
 export type RecorderState =
   | { kind: "idle" }
   | { kind: "asking" }
@@ -10,7 +10,7 @@ export type RecorderState =
   | { kind: "refused" }
   | { kind: "impossible" };
 
-/** Longer recordings are of no use as a sample, and somebody who walks away must not fill the disk. */
+/** Longer recordings are useless as a sample, and a forgotten one must not fill the disk. In milliseconds. */
 const MAX_RECORDING_MS = 2 * 60 * 1000;
 
 /** Records once at a time. */
@@ -20,7 +20,7 @@ export class Recorder {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
-  /** Asks for the microphone and begins. What was recorded before is dropped. */
+  /** Requests the microphone and starts. Drops the previous recording. */
   async start(): Promise<void> {
     const devices = globalThis.navigator.mediaDevices as MediaDevices | undefined;
     if (!devices || globalThis.MediaRecorder === undefined) return void (this.state.value = { kind: "impossible" });
@@ -43,7 +43,7 @@ export class Recorder {
     if (this.#recorder?.state === "recording") this.#recorder.stop();
   }
 
-  /** Lets the microphone go, whatever was being recorded. */
+  /** Releases the microphone. */
   close(): void {
     this.#isClosed = true;
     this.stop();

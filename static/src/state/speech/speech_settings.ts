@@ -1,4 +1,4 @@
-/** The owner's speech server as the settings show it: what is set, what it offers, and a trial of it. */
+/** The speech server in the settings: its configuration, its voices and models, and a test. */
 import type { ChangeEvent, SpeechConfig, SpeechConfigPatch, Voices } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -8,28 +8,28 @@ import { playSource, toggleListening } from "../../speech/play_source.ts";
 import { singleSource } from "../../speech/playback_queue.ts";
 import type { Store } from "../store.ts";
 
-/** A trial of the server. */
+/** A test of the server. */
 export type SpeechTest =
   | { kind: "running" }
   | { kind: "done"; firstSoundMs: number; models: number | undefined; choice: Voices }
   | { kind: "failed"; error: ApiError };
 
-/** Key under which a voice is heard that is being tried. */
+/** Key of a voice preview. */
 export function trialKey(voice: string): string {
   return `voice:${voice}`;
 }
 
-/** What the page of voices and the choice of a character's voice stand on. */
+/** State of the speech settings and of voice pickers. */
 export class SpeechSettings {
   readonly config = signal<SpeechConfig | undefined>(undefined);
   readonly choice = signal<Voices | undefined>(undefined);
-  /** Empty where the server does not list them. */
+  /** Empty if the server does not list them. */
   readonly models = signal<string[]>([]);
   readonly error = signal<ApiError | undefined>(undefined);
   readonly trial = signal<SpeechTest | undefined>(undefined);
   readonly #store: Store;
   readonly #api: SpeechApi;
-  /** For which server and model the offers hold. */
+  /** Server and model that the lists belong to. */
   #offersOf: string | undefined;
 
   constructor(store: Store) {
@@ -37,32 +37,32 @@ export class SpeechSettings {
     this.#api = speechApi(store.api.client);
   }
 
-  /** Reads what is set and what there is to choose; what is shown stays when that fails. */
+  /** Loads the configuration and the lists. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     this.#offersOf = undefined;
     await this.#refreshConfig();
   }
 
-  /** Takes word of a change; of `undefined` when some may have been missed. */
+  /** Handles an event; `undefined` if some may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     const isLibrary = event?.kind === "voice" && this.choice.peek()?.source !== "upstream";
     if (event === undefined || isLibrary) void this.refresh();
     else if (event.kind === "speech") void this.#refreshConfig();
   }
 
-  /** Changes what is set. @throws {ApiError} */
+  /** Changes the configuration. @throws {ApiError} */
   async change(changes: SpeechConfigPatch): Promise<void> {
     this.config.value = await this.#api.changeSpeechConfig(changes);
     await this.#readOffers();
   }
 
-  /** Lets the server speak a sentence, and tells how soon it is heard. */
+  /** Speaks a test sentence and measures when it becomes audible. */
   async try(sentence: string): Promise<void> {
     this.trial.value = { kind: "running" };
     try {
       const startedAtMs = performance.now();
       const audio = this.#speak(sentence, undefined);
-      // The type is known with the first bytes: the server looks at them before it answers.
+      // The type is known with the first bytes: the server inspects them before it responds.
       await audio.contentType;
       const firstSoundMs = performance.now() - startedAtMs;
       playSource(this.#store, trialKey(""), singleSource(() => audio));
@@ -73,7 +73,7 @@ export class SpeechSettings {
     }
   }
 
-  /** Lets a voice be heard, or ends that; the one that is set for an empty one. */
+  /** Plays or stops a voice preview; the configured voice for an empty one. */
   hear(voice: string, sentence: string): void {
     toggleListening(this.#store, trialKey(voice), () => this.#speak(sentence, voice || undefined));
   }
@@ -93,7 +93,7 @@ export class SpeechSettings {
     await this.#readOffers();
   }
 
-  /** Neither list is needed to go on: a voice or model can be typed as well. Some servers take long to make theirs. */
+  /** Both lists are optional, since a voice or model can be typed. Some servers are slow to list them. */
   async #readOffers(): Promise<void> {
     const { base_url, model, has_key } = this.config.peek()!;
     const wanted = JSON.stringify([base_url, model, has_key]);

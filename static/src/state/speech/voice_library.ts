@@ -1,4 +1,4 @@
-/** The library of voice samples: what is in it, what comes in, and how each sounds. */
+/** The library of voice samples. */
 import type { ChangeEvent, VoiceImport, VoiceSample } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -7,12 +7,12 @@ import { StreamedAudio } from "../../speech/streamed_audio.ts";
 import { toggleListening } from "../../speech/play_source.ts";
 import type { Store } from "../store.ts";
 
-/** What the library's list stands on. */
+/** State of the library. */
 export class VoiceLibrary {
-  /** Undefined until they are read. */
+  /** Undefined until loaded. */
   readonly samples = signal<VoiceSample[] | undefined>(undefined);
   readonly error = signal<ApiError | undefined>(undefined);
-  /** Why the last import came to nothing. */
+  /** Why the last import failed. */
   readonly importError = signal<ApiError | undefined>(undefined);
   readonly #hiddenIds = signal<ReadonlySet<string>>(new Set());
   readonly shown = computed(() => this.samples.value?.filter(({ id }) => !this.#hiddenIds.value.has(id)));
@@ -27,7 +27,7 @@ export class VoiceLibrary {
     this.#api = speechApi(store.api.client);
   }
 
-  /** Reads the samples; what is shown stays when that fails. */
+  /** Loads the samples. A failure keeps what is shown. */
   async refresh(): Promise<void> {
     try {
       this.samples.value = await this.#api.listVoiceSamples();
@@ -37,18 +37,18 @@ export class VoiceLibrary {
     }
   }
 
-  /** Takes word of a change; of `undefined` when some may have been missed. */
+  /** Handles an event; `undefined` if some may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     if (event === undefined || event.kind === "voice") void this.refresh();
   }
 
-  /** Takes a recording or a file in. @throws {ApiError} */
+  /** Adds a recording or a file. @throws {ApiError} */
   async add(audio: Blob, name: string): Promise<void> {
     await this.#api.addVoiceSample(audio, name);
     await this.refresh();
   }
 
-  /** Fetches a recording from an address; it goes on as a job when the page is left. Resolves when it has ended. */
+  /** Imports a recording from a URL, as a job that survives the page. Resolves when it has ended. */
   async import(request: VoiceImport): Promise<boolean> {
     this.importError.value = undefined;
     try {
@@ -57,7 +57,7 @@ export class VoiceLibrary {
       return true;
     } catch (thrown) {
       const error = asApiError(thrown);
-      // That is what Cancel ends with.
+      // Cancel ends the job this way.
       if (error.code !== "conflict") this.importError.value = error;
       return false;
     }
@@ -69,7 +69,7 @@ export class VoiceLibrary {
     await this.refresh();
   }
 
-  /** Hides a sample at once and removes it when the offer to undo has passed. */
+  /** Hides a sample at once and deletes it when the offer to undo ends. */
   remove({ id }: VoiceSample, texts: { done: string; undo: string }): void {
     const { speaking, toasts } = this.#store;
     if (speaking.now.peek()?.key === id) speaking.stop();
@@ -82,7 +82,7 @@ export class VoiceLibrary {
     });
   }
 
-  /** Lets a sample be heard, or ends that. */
+  /** Plays or stops a sample. */
   hear({ id }: VoiceSample): void {
     toggleListening(this.#store, id, () => new StreamedAudio((signal) => this.#api.openVoiceSample(id, signal)));
   }

@@ -1,4 +1,4 @@
-/** One view of all that runs on the server: replies and jobs, and what ended lately. */
+/** Running replies and jobs, and recently ended ones. */
 import { useState } from "preact/hooks";
 import type { Job, RunningReply } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
@@ -16,7 +16,7 @@ import { formatUpload, getUploadShare } from "../import_export/ImportProgress.ts
 import { titleOf } from "../shell/ChatRow.tsx";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
-/** Everything goes on when this screen is left. */
+/** Everything continues when this screen is left. */
 export function ActivityScreen() {
   const store = useStore();
   const { activity, chats } = store;
@@ -56,7 +56,7 @@ export function ActivityScreen() {
   );
 }
 
-/** Runs a request for a row; its failure is told in passing, the row shows what holds. */
+/** Runs a request of a row. A failure shows a toast; the row shows the real state. */
 function useEnding(end: () => Promise<void>): { isBusy: boolean; run: () => void } {
   const store = useStore();
   const [isBusy, setBusy] = useState(false);
@@ -88,7 +88,7 @@ function ReplyRow({ reply }: { reply: RunningReply }) {
   );
 }
 
-/** A file on its way to an import: of this page alone. */
+/** An upload of an import, which only this page has. */
 function SendingRow({ moving, sending }: { moving: Imports; sending: Upload }) {
   const title = texts.import.uploading(sending.name);
   return (
@@ -105,7 +105,7 @@ function SendingRow({ moving, sending }: { moving: Imports; sending: Upload }) {
   );
 }
 
-/** Where more is told of a job. */
+/** Returns the page with details of a job. */
 function getJobPath(job: Job): string | undefined {
   const places: Record<string, string> = { import: IMPORT_PATH, backup: "/settings/data#backups" };
   return getGenerationPath(job) ?? places[job.kind];

@@ -1,11 +1,11 @@
-/** How far a job has come, in figures with their unit. */
+/** Formats the progress of a job with its unit. */
 import type { Job } from "../../api/types.ts";
 import { figure, percent } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 
 const STEPS = ["B", "kB", "MB", "GB", "TB"];
 
-/** Gives `12 of 40 MB`, `3 of 8 steps`, `40%`, `120 files`; nothing while nothing is counted. */
+/** Returns `12 of 40 MB`, `3 of 8 steps`, `40%`, `120 files`; undefined if nothing is counted. */
 export function formatProgress(progress: Job["progress"]): string | undefined {
   if (progress === null) return undefined;
   const { done, total, unit } = progress;
@@ -15,7 +15,7 @@ export function formatProgress(progress: Job["progress"]): string | undefined {
   return `${total === null ? figure(done) : texts.activity.of(figure(done), figure(total))} ${words}`;
 }
 
-/** Gives a size with the unit that leaves one to three digits before the point. */
+/** Formats a size with the unit that leaves one to three digits before the point. */
 export function bytes(size: number): string {
   const step = size < 1 ? 0 : Math.min(STEPS.length - 1, Math.floor(Math.log10(size) / 3));
   const value = size / 1000 ** step;

@@ -1,4 +1,4 @@
-/** Where a command line sends its person: sign in, then allow or deny. */
+/** The sign-in of the command line: sign in, then allow or deny. */
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
@@ -14,11 +14,11 @@ interface CliRequest {
   port: number;
   state: string;
   challenge: string;
-  /** What the command line calls its machine; anybody may claim anything here. */
+  /** The machine's name, as the command line claims it; anyone may claim anything. */
   name: string;
 }
 
-/** Reads what the command line put behind "#"; undefined when it is not whole. */
+/** Parses what the command line put in the fragment; undefined if incomplete. */
 function parseRequest(hash: string): CliRequest | undefined {
   const given = new URLSearchParams(hash.slice(1));
   const port = Number(given.get("port"));

@@ -1,7 +1,7 @@
 /**
- * Asks before something that cannot be undone.
+ * Asks before something that can't be undone.
  *
- * Props: `title`, `text`, `action` (what the button says), `act()`, `onClose()`.
+ * Props: `title`, `text`, `action` (label of the button), `act()`, `onClose()`.
  */
 import type { ComponentChildren } from "preact";
 import { Button } from "../../components/Button.tsx";
@@ -10,7 +10,7 @@ import { Notice } from "../../components/Notice.tsx";
 import { texts } from "../../texts/texts.ts";
 import { useAction } from "../use_action.ts";
 
-/** Closes itself once it is done; a failure keeps it open. */
+/** Closes after success; a failure keeps it open. */
 export function ConfirmDialog(
   { title, children, action, act, onClose }: {
     title: string;

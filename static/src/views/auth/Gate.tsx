@@ -1,4 +1,4 @@
-/** Decides whether something stands before the page: signing in, pairing, the command line's question. */
+/** The gate before the page: sign-in, pairing, approval of the command line. */
 import type { ComponentChildren } from "preact";
 import type { ApiError } from "../../api/client.ts";
 import { lazy } from "../../components/Lazy.tsx";
@@ -12,7 +12,7 @@ const PairScreen = lazy(() => import("./PairScreen.tsx").then(({ PairScreen }) =
 const SetupScreen = lazy(() => import("../setup/SetupScreen.tsx").then((file) => file.SetupScreen));
 const CliScreen = lazy(() => import("./CliScreen.tsx").then(({ CliScreen }) => CliScreen));
 
-/** Shows its children to whoever is in. */
+/** Renders its children once access is granted. */
 export function Gate({ children }: { children: ComponentChildren }) {
   const { auth, device, refusal, router, setup } = useStore();
   const shown = router.screen.value;
@@ -24,11 +24,11 @@ export function Gate({ children }: { children: ComponentChildren }) {
   if (error !== undefined && error.status !== 401) return <AccessRefused error={error} />;
   if (error !== undefined) {
     if (status === undefined) return <AccessRefused error={error} />;
-    // Nobody is enrolled, and yet nobody is let in: the server wants its code first.
+    // No passkey exists, but access is denied: the server wants its code first.
     return status.paired || !status.passkeys_supported ? <SignInScreen /> : <PairScreen />;
   }
   if (shown.name === "welcome") return <SetupScreen key={shown.step} step={shown.step} />;
-  // The wizard, which "/" leads to on the first visit, has the passkey as a step of its own.
+  // The first-run setup has a passkey step of its own.
   const isWelcome = screen === "home" && setup.value?.completed !== true;
   if (!isWelcome && status?.bypass === "grace" && status.passkeys_supported && !device.isPairingDeclined.value) {
     return <PairScreen onLater={() => device.isPairingDeclined.value = true} />;
@@ -36,7 +36,7 @@ export function Gate({ children }: { children: ComponentChildren }) {
   return <>{children}</>;
 }
 
-/** Says why, and what to do about it. */
+/** Says why, and what to do. */
 function AccessRefused({ error }: { error: ApiError }) {
   const isSignIn = error.status === 401;
   useTitle(texts.product);

@@ -1,5 +1,5 @@
 /**
- * What a page shows before anybody is in: one column, a mark, a title, and the one thing to do.
+ * The layout of pages before sign-in: one column, an icon, a title, one task.
  *
  * Props: `title`, `children`; `icon?`.
  */
@@ -11,7 +11,7 @@ import { Icon, type IconName } from "../../components/Icon.tsx";
 import { texts } from "../../texts/texts.ts";
 import { Banners } from "../shell/Banners.tsx";
 
-/** The frame. The title takes the focus, so that a screen reader begins with what is asked. */
+/** The title takes the focus, so that screen readers start with the question. */
 export function GateFrame(
   { title, icon = "key", children }: { title: string; icon?: IconName; children: ComponentChildren },
 ) {

@@ -1,4 +1,4 @@
-/** Makes the first passkey of an address, or lets a new device in by a code. */
+/** Creates the first passkey of an address, or enrolls a new device with a code. */
 import { useEffect, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -10,14 +10,14 @@ import { GateFrame } from "./GateFrame.tsx";
 import { PasskeysUnavailable, TokenForm } from "./PasskeysUnavailable.tsx";
 import { useAction } from "../use_action.ts";
 
-/** The code that an invite's address carries behind "#"; it goes out of the address bar at once. */
+/** The code in an invite's fragment, which is removed from the address bar at once. */
 function useCarriedCode(): string {
   const [code] = useState(() => new URLSearchParams(globalThis.location.hash.slice(1)).get("code") ?? "");
   useEffect(() => globalThis.history.replaceState(null, "", globalThis.location.pathname), []);
   return code;
 }
 
-/** @param onLater Set where the person may go on without. */
+/** @param onLater Set if the user may continue without. */
 export function PairScreen({ onLater }: { onLater?: () => void }) {
   const store = useStore();
   const code = useCarriedCode();

@@ -1,4 +1,4 @@
-/** The enrolled passkeys: their names and dates, revoking one, adding another. */
+/** The enrolled passkeys: names, dates, revoke, add. */
 import { useEffect, useState } from "preact/hooks";
 import type { AuthStatus, Invite, Passkey } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
@@ -15,7 +15,7 @@ import { QrCode } from "./QrCode.tsx";
 import { useList } from "./use_list.tsx";
 import { useAction } from "../use_action.ts";
 
-/** For whoever may see them. */
+/** Shown to those with access. */
 export function PasskeyList({ status }: { status: AuthStatus }) {
   const store = useStore();
   const t = texts.privacy;
@@ -84,13 +84,13 @@ export function PasskeyList({ status }: { status: AuthStatus }) {
   }
 }
 
-/** Says when something was used last. */
+/** Formats the time of last use. */
 export function formatLastUsed(lastUsedAt: string | null): string {
   const t = texts.privacy;
   return lastUsedAt === null ? t.neverUsed : t.lastUsed(moment(lastUsedAt, new Date()));
 }
 
-/** Makes the invite when it opens. */
+/** Creates the invite when it opens. */
 function InviteDialog({ onClose }: { onClose: () => void }) {
   const store = useStore();
   const t = texts.privacy;
@@ -99,7 +99,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
   useEffect(() => {
     store.access.invite().then(setInvite, (thrown) => setFailure(describePasskeyError(thrown)));
   }, []);
-  // Another device reaches this machine by another name than the one it has for itself.
+  // Another device reaches this machine under another name than it uses itself.
   const isLocal = /^(localhost|127\.|\[::1\])|\.localhost$/.test(globalThis.location.hostname);
   return (
     <Dialog title={t.invite} onClose={onClose}>

@@ -1,4 +1,4 @@
-/** Where no passkey can be: why, the ways out, and a token meanwhile. */
+/** Shown where passkeys don't work: why, the alternatives, and sign-in with a token. */
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -9,7 +9,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { useAction } from "../use_action.ts";
 
-/** Says why this address can have no passkey. */
+/** Explains why this address can't have a passkey. */
 export function PasskeysUnavailable({ level }: { level: 2 | 3 }) {
   const t = texts.access;
   const Heading = level === 2 ? "h2" : "h3";
@@ -43,7 +43,7 @@ export function PasskeysUnavailable({ level }: { level: 2 | 3 }) {
   );
 }
 
-/** Takes a token, tries it, and keeps it on this device. */
+/** Checks a token and saves it on this device. */
 export function TokenForm() {
   const store = useStore();
   const t = texts.access;

@@ -1,4 +1,4 @@
-/** Settings: who has access, and how this browser has it. */
+/** Settings: who has access, and how this browser got it. */
 import type { AuthStatus } from "../../api/types.ts";
 import { useEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
@@ -58,7 +58,7 @@ function ThisBrowser({ status }: { status: AuthStatus }) {
   );
 }
 
-/** Where a bypass lets everything through, signing in is still what minting a token takes. */
+/** Even with a bypass, creating a token requires signing in. */
 function SignInButton() {
   const store = useStore();
   const onClick = async () => {

@@ -1,14 +1,14 @@
 /**
- * A text as a QR code. The encoder is loaded with the first one.
+ * A text as a QR code. The encoder loads with the first one.
  *
- * Props: `text`, `label` (what it is, for who cannot see it).
+ * Props: `text`, `label` (accessible name).
  */
 import { useEffect, useState } from "preact/hooks";
 
-/** Light modules around the code that a camera needs. @see ISO/IEC 18004, section 6.3.8 */
+/** Width of the quiet zone in modules. @see ISO/IEC 18004, section 6.3.8 */
 const QUIET_ZONE = 4;
 
-/** Dark on light in either theme: cameras read it so. */
+/** Dark on light in both themes, as cameras expect. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const [drawing, setDrawing] = useState<{ path: string; size: number }>();
   useEffect(() => {
@@ -17,7 +17,7 @@ export function QrCode({ text, label }: { text: string; label: string }) {
       const { data, size } = encode(text, { ecc: "M", border: QUIET_ZONE });
       const path = data.flatMap((row, y) => row.map((isDark, x) => isDark ? `M${x} ${y}h1v1h-1z` : "")).join("");
       if (isHere) setDrawing({ path, size });
-    }, () => {}); // The code in letters stands beside it.
+    }, () => {}); // The code is also shown as text.
     return () => isHere = false;
   }, [text]);
   if (drawing === undefined) return null;

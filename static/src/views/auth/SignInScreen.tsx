@@ -1,4 +1,4 @@
-/** What a gated address shows to whoever is not in. */
+/** The sign-in screen of a protected address. */
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { signIn } from "../../state/app/passkeys.ts";
@@ -8,13 +8,13 @@ import { GateFrame } from "./GateFrame.tsx";
 import { PasskeysUnavailable, TokenForm } from "./PasskeysUnavailable.tsx";
 import { useAction } from "../use_action.ts";
 
-/** By passkey; where none can be, by token. */
+/** With a passkey, or a token where passkeys don't work. */
 export function SignInScreen() {
   const store = useStore();
   const t = texts.access;
   const { isBusy, failure, run } = useAction(async () => {
     await signIn(store.access);
-    // Everything is read anew: what was shown before somebody was in is worth nothing.
+    // Everything is reloaded: nothing was visible before.
     globalThis.location.reload();
   });
   if (store.auth.value?.passkeys_supported === false) {

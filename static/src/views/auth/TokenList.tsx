@@ -1,4 +1,4 @@
-/** Bearer tokens: making one, seeing when it was used, revoking it. */
+/** Bearer tokens: create, last use, revoke. */
 import type { MintedToken, Token } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
@@ -15,7 +15,7 @@ import { useList } from "./use_list.tsx";
 import { QrCode } from "./QrCode.tsx";
 import { useAction } from "../use_action.ts";
 
-/** @param canMint A session is there: no token makes another. */
+/** @param canMint There is a session: a token can't create another. */
 export function TokenList({ canMint }: { canMint: boolean }) {
   const store = useStore();
   const t = texts.privacy;
@@ -101,7 +101,7 @@ function MintForm({ onMinted }: { onMinted: (token: MintedToken) => void }) {
   );
 }
 
-/** The token’s text, this once. */
+/** The text of a token, shown once. */
 function MintedDialog({ minted, onClose }: { minted: MintedToken; onClose: () => void }) {
   const t = texts.privacy;
   return (

@@ -1,11 +1,11 @@
-/** Lists of who has access. */
+/** Lists of passkeys and tokens. */
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** A list that is read when it is shown and again when told. */
+/** A list that is loaded when shown and reloaded on request. */
 export function useList<T>(read: () => Promise<T[]>) {
   const [items, setItems] = useState<T[]>();
   const [error, setError] = useState<ApiError>();

@@ -1,4 +1,4 @@
-/** The editor of a card: its parts as tabs, how saving stands, and a clash with somebody else's change. */
+/** The card editor: its sections as tabs, the save status, and conflicts. */
 import { useMemo, useState } from "preact/hooks";
 import { characterPath } from "../../api/characters.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
@@ -58,7 +58,7 @@ export function EditorScreen({ id }: { id: string }) {
   );
 }
 
-/** What is typed is saved first, so that it becomes a version too. */
+/** What was typed is saved first, so that it becomes a version, too. */
 function CardHistory({ editor }: { editor: CardEditor }) {
   const [isOpen, setOpen] = useState(false);
   const data = editor.data.value!;
@@ -86,7 +86,7 @@ function CardHistory({ editor }: { editor: CardEditor }) {
 
 function Editor({ editor, creation }: { editor: CardEditor; creation: CharacterGeneration | undefined }) {
   const { router } = useStore();
-  // `#lorebook` behind the address leads to that part.
+  // The fragment `#lorebook` opens that section.
   const wanted = (Object.keys(PARTS) as Section[]).find((id) => id === router.hash.peek());
   const [part, setPart] = useState<Section>(wanted ?? "identity");
   const t = texts.editor;
@@ -120,7 +120,7 @@ function Editor({ editor, creation }: { editor: CardEditor; creation: CharacterG
   );
 }
 
-/** Nothing once all is well. */
+/** Nothing after success. */
 function GenerationNotice({ creation }: { creation: CharacterGeneration }) {
   const t = texts.creator;
   const { fields } = texts.editor;

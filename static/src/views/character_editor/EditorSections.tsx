@@ -1,4 +1,4 @@
-/** The parts of the editor, but for the lorebook: which fields stand where. */
+/** The sections of the card editor except the lorebook. */
 import { useEffect, useRef } from "preact/hooks";
 import type { CardData } from "../../api/types.ts";
 import { IconButton } from "../../components/Button.tsx";
@@ -14,7 +14,7 @@ import { CardText, CardTexts, CardWordLists } from "./fields.tsx";
 import { VoicePicker } from "../speech/VoicePicker.tsx";
 import { useVoices } from "../speech/use_voices.ts";
 
-/** Who it is. */
+/** Name, description, personality. */
 export function IdentitySection({ editor }: { editor: CardEditor }) {
   const t = texts.editor;
   return (
@@ -34,7 +34,7 @@ export function IdentitySection({ editor }: { editor: CardEditor }) {
   );
 }
 
-/** How it speaks. */
+/** Greetings and example messages. */
 export function VoiceSection({ editor }: { editor: CardEditor }) {
   return (
     <>
@@ -47,7 +47,7 @@ export function VoiceSection({ editor }: { editor: CardEditor }) {
   );
 }
 
-/** Where it is, and what the model is told. */
+/** Scenario and prompts. */
 export function ScenarioSection({ editor }: { editor: CardEditor }) {
   return (
     <>
@@ -58,7 +58,7 @@ export function ScenarioSection({ editor }: { editor: CardEditor }) {
   );
 }
 
-/** Who made it, and what other programs keep in it. */
+/** Creator, version, and fields of other programs. */
 export function AdvancedSection({ editor }: { editor: CardEditor }) {
   const { extensions } = editor.data.value!;
   const t = texts.editor;
@@ -78,7 +78,7 @@ export function AdvancedSection({ editor }: { editor: CardEditor }) {
   );
 }
 
-/** Nothing where the card says nothing of the kind. */
+/** Nothing if the card has no such fields. */
 function CardOrigin({ data }: { data: CardData }) {
   const t = texts.editor;
   const source = toTextList(data.source).filter((one) => typeof one === "string");
@@ -117,7 +117,7 @@ function toTextList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** V3: 0 is unknown. The last moment that a date can say bounds it. */
+/** V3: 0 means unknown. The upper bound is the largest date. */
 function isTime(value: unknown): value is number {
   return typeof value === "number" && value > 0 && value <= 8.64e12;
 }
@@ -132,7 +132,7 @@ function toLink(text: string) {
   return <a href={text} target="_blank" rel="noopener noreferrer nofollow">{text}</a>;
 }
 
-/** The choice; without one the character has the voice of the settings. */
+/** The voice picker; the default is the configured voice. */
 function CardVoice({ editor }: { editor: CardEditor }) {
   const { speaking } = useStore();
   const voices = useVoices();
@@ -159,17 +159,17 @@ const CODES =
   "ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su " +
   "sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu";
 
-/** One text a language, and a choice of another one. */
+/** One text per language, and a select to add another. */
 function NotesByLanguage({ editor }: { editor: CardEditor }) {
   const { creator_notes_multilingual: given } = editor.data.value!;
-  // Whatever a file holds there: only texts can be edited.
+  // A file may have anything here; only texts can be edited.
   const notes = Object.fromEntries(Object.entries(given ?? {}).filter(([, text]) => typeof text === "string"));
   const add = useRef<HTMLDivElement>(null);
   const t = texts.editor;
   const names = new Intl.DisplayNames([texts.locale], { type: "language", fallback: "code" });
   const getLanguageName = (code: string) => /^[a-z]{2,3}(-[a-z0-9]+)*$/i.test(code) ? names.of(code) ?? code : code;
   const set = (changed: Record<string, string>) => {
-    // A card without any has no such field.
+    // A card without any omits the field.
     editor.set({ creator_notes_multilingual: Object.keys(changed).length === 0 ? undefined : changed });
   };
   const others = CODES.split(" ").filter((code) => !Object.hasOwn(notes, code))

@@ -1,4 +1,4 @@
-/** The lorebook inside a card. What an entry has beside our fields stays. */
+/** The lorebook of a card. Unknown fields of an entry stay. */
 import type { CardBook, LorebookEntry } from "../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
@@ -8,7 +8,7 @@ import type { CardEditor } from "../../state/characters/card_editor.ts";
 import { texts } from "../../texts/texts.ts";
 import { EntryForm } from "../lorebooks/EntryForm.tsx";
 
-/** All entries, each folded. */
+/** All entries, collapsed. */
 export function LorebookSection({ editor }: { editor: CardEditor }) {
   const t = texts.editor;
   const book = editor.data.value!.character_book;

@@ -1,4 +1,4 @@
-/** The controls of the editor, each bound to one field of the card. */
+/** The form controls of the editor, each bound to one field of the card. */
 import { useRef, useState } from "preact/hooks";
 import type { CardData } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
@@ -6,7 +6,7 @@ import { TextField } from "../../components/forms/Field.tsx";
 import type { CardEditor } from "../../state/characters/card_editor.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Fields of a card that are one text. */
+/** Fields with one text. */
 export type TextFieldName =
   | "name"
   | "nickname"
@@ -21,15 +21,15 @@ export type TextFieldName =
   | "creator_notes"
   | "character_version";
 
-/** Fields that are several texts. */
+/** Fields with several texts. */
 export type ListFieldName = "alternate_greetings" | "group_only_greetings";
 
-/** Says how much of the model's attention a text takes; nothing for none. */
+/** Returns the token count of a text as a hint; undefined for none. */
 export function countTokens(text: string): string | undefined {
   return text === "" ? undefined : texts.editor.tokens(estimateTokens(text));
 }
 
-/** One text. `isCounted`: the model reads it. */
+/** One text. `isCounted`: it is part of the prompt. */
 export function CardText(
   { editor, field, rows = 1, isCounted = rows > 1 }: {
     editor: CardEditor;
@@ -46,7 +46,7 @@ export function CardText(
     isCounted ? countTokens(value) : undefined,
   ].filter(Boolean).join(" ");
   const set = (text: string) => {
-    // A card without a nickname has no such field, not an empty one: an empty one would be its name.
+    // A card without a nickname omits the field: an empty one would be its name.
     const changes: Partial<CardData> = { [field]: field === "nickname" && text === "" ? undefined : text };
     editor.set(changes);
   };
@@ -63,7 +63,7 @@ export function CardText(
   );
 }
 
-/** Several texts, each with its own place. */
+/** Several texts, each in its own field. */
 export function CardTexts({ editor, field }: { editor: CardEditor; field: ListFieldName }) {
   const list = editor.data.value![field];
   const add = useRef<HTMLDivElement>(null);
@@ -95,7 +95,7 @@ export function CardTexts({ editor, field }: { editor: CardEditor; field: ListFi
   );
 }
 
-/** Short texts in one control, each on a line or between commas. */
+/** Short texts in one field, separated by lines or commas. */
 export function CardWordLists(
   { label, hint, words, between, onChange }: {
     label: string;
@@ -107,7 +107,7 @@ export function CardWordLists(
 ) {
   const joined = words.join(between === "lines" ? "\n" : ", ");
   const [typed, setTyped] = useState(joined);
-  // What is typed stays as it is, unfinished separators too; what came from elsewhere takes its place.
+  // Typed text stays as it is, unfinished separators included; a value from elsewhere replaces it.
   const isSame = splitWords(typed, between).join("\0") === words.join("\0");
   return (
     <TextField
@@ -128,11 +128,11 @@ function splitWords(text: string, between: "lines" | "commas"): string[] {
 }
 
 const TOKENS_PER_CHAR = 0.25;
-/** Of scripts without word gaps nearly every character is a token. */
+/** In scripts without spaces nearly every character is a token. */
 const TOKENS_PER_WIDE_CHAR = 0.85;
 const WIDE_QUERY = /[\u2e80-\uffff]/g;
 
-/** Gives the tokens of a text, rounded up. */
+/** Estimates the tokens of a text as the server does (services/prompts/tokens), rounded up. */
 function estimateTokens(text: string): number {
   const wide = text.match(WIDE_QUERY)?.length ?? 0;
   return Math.ceil((text.length - wide) * TOKENS_PER_CHAR + wide * TOKENS_PER_WIDE_CHAR);

@@ -1,4 +1,4 @@
-/** The card site, looked through by our own server: search, and import with one click. */
+/** The card site, through our own server: search, and import with one click. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { FoundCard } from "../../api/types.ts";
@@ -52,7 +52,7 @@ export function CardSiteScreen() {
   );
 }
 
-/** Asks when told to, not at each key: the site counts requests. */
+/** Searches on submit, not on each key: the site limits requests. */
 function SearchForm({ site }: { site: CardSite }) {
   const t = texts.cardSite;
   const query = site.query.value;
@@ -91,10 +91,10 @@ function SearchForm({ site }: { site: CardSite }) {
   );
 }
 
-/** Tags that are shown; some cards have hundreds. */
+/** Most tags shown; some cards have hundreds. */
 const SHOWN_TAGS = 8;
 
-/** Picture, words, import. The picture comes from our own server, which fetches it. */
+/** Image, text, import. Our own server fetches the image. */
 function CardSiteRow({ card }: { card: FoundCard }) {
   const store = useStore();
   const [importedId, setImportedId] = useState<string>();
@@ -141,7 +141,7 @@ function CardSiteRow({ card }: { card: FoundCard }) {
   );
 }
 
-/** Only an address of our own is asked for, whatever the answer says. */
+/** Only our own server is asked, whatever the response says. */
 function ownPath(address: string): string | undefined {
   return address.startsWith("/api/") ? address : undefined;
 }

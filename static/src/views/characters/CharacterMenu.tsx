@@ -1,4 +1,4 @@
-/** What can be done with a character beside talking: its picture, its files, its end. */
+/** The menu of a character: image, files, delete. */
 import type { Character } from "../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
 import { characterPath } from "../../api/characters.ts";
@@ -10,10 +10,10 @@ import { texts } from "../../texts/texts.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 import { warnAboutLargeExport } from "../documents/large_export.ts";
 
-/** Pictures the server takes. */
+/** Image types that the server accepts. */
 const PICTURES = "image/png,image/jpeg,image/webp,image/gif";
 
-/** The menu, and the choice of a file behind it. */
+/** The menu and its file input. */
 export function CharacterMenu({ page, character }: { page: CharacterPage; character: Character }) {
   const store = useStore();
   const chooser = useRef<HTMLInputElement>(null);

@@ -1,4 +1,4 @@
-/** The page of one character: portrait, greeting, and what can be done with it. */
+/** The page of one character: portrait, greeting, actions. */
 import { useEffect, useMemo } from "preact/hooks";
 import type { Character } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
@@ -78,7 +78,7 @@ function Shown({ page, character }: { page: CharacterPage; character: Character 
   );
 }
 
-/** Each leads to the gallery, narrowed to it. */
+/** Each links to the gallery filtered by it. */
 function Tags({ tags }: { tags: readonly string[] }) {
   const store = useStore();
   const gallery = getGallery(store);
@@ -102,10 +102,10 @@ function Tags({ tags }: { tags: readonly string[] }) {
   );
 }
 
-/** Width of its place on a wide screen, in pixels. */
+/** Layout width on a wide screen, in pixels. */
 const WIDTH_PX = 320;
 
-/** Portrait and job. */
+/** Portrait and its job. */
 function CharacterPortrait({ page, character }: { page: CharacterPage; character: Character }) {
   const store = useStore();
   const t = texts.characters;

@@ -1,9 +1,9 @@
-/** A part of the page that takes files dropped on it. */
+/** A drop target for files. */
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { texts } from "../../texts/texts.ts";
 
-/** Says so while files are over it. @param props.onFiles Told the names of folders, too, which are no files to be read. */
+/** Highlights while files are over it. @param props.onFiles Also receives the names of folders, which can't be read. */
 export function DropArea(
   { onFiles, title = texts.characters.drop, hint = texts.characters.dropHint, children }: {
     onFiles: (files: File[], folders: string[]) => void;
@@ -13,7 +13,7 @@ export function DropArea(
   },
 ) {
   const [isOver, setOver] = useState(false);
-  // Every child that is entered and left tells; over the area is who entered more often than left.
+  // Every child fires enter and leave; the count tells whether the pointer is over the area.
   const depth = useRef(0);
   const enter = (event: DragEvent) => {
     if (!hasFiles(event)) return;
@@ -31,7 +31,7 @@ export function DropArea(
     const items = [...event.dataTransfer?.items ?? []];
     const folders = items.map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry?.isDirectory);
     const names = new Set(folders.map((entry) => entry!.name));
-    // A folder stands among the files, too, as one that cannot be read.
+    // A folder appears among the files as one that can't be read.
     const files = [...event.dataTransfer?.files ?? []].filter(({ name }) => !names.has(name));
     onFiles(files, [...names]);
   };

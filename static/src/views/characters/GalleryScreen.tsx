@@ -1,4 +1,4 @@
-/** All characters by their portraits: search, tags, order, and the ways to more of them. */
+/** All characters by portrait: search, tags, order, and the ways to add more. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Character, CharacterItem } from "../../api/types.ts";
@@ -19,12 +19,12 @@ import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
 import { toPortraitProps } from "./portrait_props.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
-/** What the file dialog offers; the server judges by content. */
+/** Filter of the file dialog; the server checks the content. */
 const CARD_FILES = ".png,.json,.charx,.webp,.jpg,.jpeg,image/png,application/json";
 
-/** The least width of a card, in pixels: two stand beside each other on a phone. */
+/** Least width of a card in pixels: two fit side by side on a phone. */
 const MIN_TILE_PX = 148;
-/** Below the portrait stands the name. */
+/** The name is below the portrait. */
 const NAME_PX = 36;
 
 /** The screen. */
@@ -146,7 +146,7 @@ function Grid({ gallery, items }: { gallery: Gallery; items: CharacterItem[] }) 
   const { q, tag, sort } = gallery.query.value;
   return (
     <VirtualGrid
-      // Another question begins at its top.
+      // Another filter scrolls to the top.
       key={`${q}\n${tag}\n${sort}`}
       class="gallery"
       label={texts.characters.title}
@@ -178,7 +178,7 @@ function GalleryTools({ gallery }: { gallery: Gallery }) {
   const t = texts.characters;
   const { q, tag, sort } = gallery.query.value;
   const tags = gallery.tags.value;
-  // The chosen one stays to be seen also when nothing on the list has it.
+  // The selected tag stays visible even if nothing in the list has it.
   const choices = tag === "" || tags.includes(tag) ? tags : [tag, ...tags];
   return (
     <search class="gallery-tools">

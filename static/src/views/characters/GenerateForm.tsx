@@ -1,4 +1,4 @@
-/** Lets a model write a character of an idea, a picture, or both: in the editor, or in the background. */
+/** Generates a character from an idea, an image, or both: in the editor or in the background. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { generationApi } from "../../api/character_generation.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -22,7 +22,7 @@ import { clock } from "../../texts/times.ts";
 const PICTURE_FILES = "image/png,image/jpeg,image/webp,image/gif";
 const MAX_IDEA = 20_000;
 
-/** The form with its buttons. Closed while the model is waited for, the model stops. */
+/** The form. Closing it while waiting for the model stops the model. */
 export function GenerateForm({ onClose }: { onClose: () => void }) {
   const store = useStore();
   const api = useMemo(() => generationApi(store.api.client), []);
@@ -41,7 +41,7 @@ export function GenerateForm({ onClose }: { onClose: () => void }) {
   const request = () => ({
     idea,
     picture: picture?.url === undefined ? undefined : decodeURIComponent(picture.url.split("/").at(-1)!),
-    // Without an idea there is no language to follow.
+    // Without an idea there is no language to infer.
     language: idea.trim() === "" ? LANGUAGES[language.peek()] : undefined,
   });
   const attempt = async (work: () => Promise<void>) => {
@@ -146,7 +146,7 @@ function Waiting({ onStop }: { onStop: () => void }) {
   );
 }
 
-/** One picture at most: another one takes its place. */
+/** At most one image; another one replaces it. */
 function ImagePicker({ pictures, onError }: { pictures: ImageAttachments; onError: (thrown: unknown) => void }) {
   const chooser = useRef<HTMLInputElement>(null);
   const [picture] = pictures.items.value;

@@ -1,4 +1,4 @@
-/** How a chat with the character would begin, and the ways into it. */
+/** Previews the start of a chat with the character. */
 import type { Character } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -10,7 +10,7 @@ import type { CharacterPage } from "../../state/characters/character_page.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Start, Resume, Edit, and one of the greetings as it will be read. */
+/** Start, Resume, Edit, and the selected greeting as it will be shown. */
 export function GreetingPreview({ page, character }: { page: CharacterPage; character: Character }) {
   const store = useStore();
   const [at, setAt] = useState(0);

@@ -1,4 +1,4 @@
-/** How far an import is, and what did not come in. */
+/** The progress of an import, and its failures. */
 import type { Character } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
@@ -7,7 +7,7 @@ import type { CardImports } from "../../state/import_export/card_imports.ts";
 import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Nothing while there is nothing to say. */
+/** Nothing while idle. */
 export function ImportNotices(
   { imports }: { imports: Pick<CardImports<unknown>, "progress" | "failures" | "forgetFailures"> },
 ) {
@@ -41,7 +41,7 @@ export function ImportNotices(
   );
 }
 
-/** Says how many came in; a single one can be opened. */
+/** Shows how many were imported; a single one can be opened. */
 export function notifyImported(store: Store, cards: readonly Character[]): void {
   const t = texts.characters;
   const [only] = cards;

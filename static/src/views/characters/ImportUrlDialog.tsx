@@ -9,7 +9,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { notifyImported } from "./ImportNotices.tsx";
 
-/** Stays open with its input when the import fails. */
+/** Stays open with its input if the import fails. */
 export function ImportUrlDialog({ onClose }: { onClose: () => void }) {
   const store = useStore();
   const [url, setUrl] = useState("");

@@ -1,4 +1,4 @@
-/** Makes a new character: of a name, everything else coming in its editor, or of an idea that a model writes out. */
+/** Creates a character: with a name to continue in the editor, or from an idea that a model writes out. */
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
@@ -14,7 +14,7 @@ import { GenerateForm } from "./GenerateForm.tsx";
 
 type Way = "name" | "idea";
 
-/** Leads to the editor once the character is there. */
+/** Opens the editor when the character exists. */
 export function NewCharacterDialog({ onClose }: { onClose: () => void }) {
   const [way, setWay] = useState<Way>("name");
   const t = texts.creator;

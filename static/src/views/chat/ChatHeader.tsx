@@ -1,4 +1,4 @@
-/** The head of a chat: its title, who answers, and what can be opened beside it. */
+/** The header of a chat: title, model, and panels. */
 import { IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { useMedia } from "../../components/hooks.ts";
@@ -16,7 +16,7 @@ const ModelPicker = lazy(() => import("./ModelPicker.tsx").then(({ ModelPicker }
 /** Stays in place while the messages scroll. */
 export function ChatHeader({ chat, title }: { chat: OpenChat; title: string }) {
   const store = useStore();
-  // Beside the title there is no room for it.
+  // There is no space for it next to the title.
   const isPhone = useMedia(PHONE_QUERY);
   const isUntouched = chat.isEmpty.value && chat.isNew;
   const panel = store.panel.value?.id;
@@ -64,7 +64,7 @@ export function ChatHeader({ chat, title }: { chat: OpenChat; title: string }) {
   );
 }
 
-/** Which model answers here; opens the choice. */
+/** The model of this chat; opens the picker. */
 function ModelButton({ chat }: { chat: OpenChat }) {
   const { connections } = useStore();
   const { connection_id, model } = chat.options.value;
@@ -87,7 +87,7 @@ function ModelButton({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** The chat this one was copied from. */
+/** The chat that this one was copied from. */
 function Origin({ chat }: { chat: OpenChat }) {
   const { origin } = chat.actions.branches.value;
   if (!origin) return null;

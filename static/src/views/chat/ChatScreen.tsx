@@ -1,4 +1,4 @@
-/** One conversation: its head, its messages, the composer. */
+/** One conversation: header, messages, composer. */
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { lazy } from "../../components/Lazy.tsx";
@@ -12,7 +12,7 @@ import { Composer } from "./composer/Composer.tsx";
 import { useShortcuts } from "./shortcuts.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
-/** With what makes their text readable it is a third of the page's script, and no first screen needs it. */
+/** Message rendering is a third of the page's script, and no first screen needs it. */
 const MessageList = lazy(() => import("./messages/MessageList.tsx").then((file) => file.MessageList), {
   as: "messages",
 });
@@ -23,19 +23,19 @@ const SpeechBar = lazy(() => import("../speech/SpeechBar.tsx").then((file) => fi
 
 const DemoHint = lazy(() => import("./DemoHint.tsx").then((file) => file.DemoHint));
 
-/** Shows a stored conversation; without an id an empty new one, or one that will not be stored. */
+/** Shows a stored conversation; without an id a new or a temporary one. */
 export function ChatScreen(
   { conversationId, isTemporary = false }: { conversationId?: string; isTemporary?: boolean },
 ) {
   const store = useStore();
-  // Before the browser draws: what is asked for a frame earlier is here a frame earlier.
+  // Before paint: a request one frame earlier returns one frame earlier.
   useLayoutEffect(() => {
     if (conversationId === undefined) {
       store.showNewChat(isTemporary);
-      // The first message will want it at once, and so will whoever opens a chat.
+      // The first message needs it at once, and so does an opened chat.
       return afterPaint(() => void MessageList.load());
     }
-    // Beside the reading of the chat, which takes longer.
+    // In parallel with loading the chat, which takes longer.
     void MessageList.load();
     store.showChat(conversationId);
   }, [conversationId, isTemporary]);
@@ -50,14 +50,14 @@ export function ChatScreen(
   return chat.load.value.kind === "missing" ? <Missing chat={chat} /> : <Chat key={chat.id} chat={chat} />;
 }
 
-/** In the place of a chat that is not there. */
+/** Shown for a missing chat. */
 function Missing({ chat }: { chat: OpenChat }) {
   const { device } = useStore();
   const t = texts.chat;
   useTitle(`${t.missingHead} · ${texts.product}`);
   const last = device.lastConversationId.value;
   useEffect(() => {
-    // A remembered chat that is gone must not be what the next visit begins with.
+    // A deleted chat must not be where the next visit starts.
     if (last === chat.id) device.lastConversationId.value = undefined;
   }, [last]);
   return (
@@ -130,7 +130,7 @@ function ChatBody({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Names what the server can't read: without it the chat would look complete. */
+/** Names what the server can't read; otherwise the chat would look complete. */
 function DamageNote({ chat }: { chat: OpenChat }) {
   const damaged = chat.pages.damaged.value;
   if (damaged.length === 0) return null;
@@ -159,12 +159,12 @@ function Welcome({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Listens while the chat is shown. Of several devices the one that asked for a reply reads it. */
+/** Reads replies aloud while the chat is shown. Among several devices, the one that asked for a reply reads it. */
 function useAutoSpeak(chat: OpenChat): void {
   const { speaking, preferences } = useStore();
-  const run = chat.run.value;
+  const run = chat.replies.run.value;
   useEffect(() => {
-    // What is heard is about to be written anew.
+    // What is being read is about to be rewritten.
     if (run?.text.peek() === "" && speaking.now.peek()?.key === run.messageId) speaking.stop();
     if (!run?.isAskedHere || !preferences.settings.peek()?.auto_speak) return;
     void speaking.readMessage(chat, run.messageId, run.text.peek());

@@ -1,10 +1,10 @@
-/** The hint of the first visit: nothing but the demonstration answers yet. */
+/** The hint that only the demo connection exists. */
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { DetectedServers } from "../connections/DetectedServers.tsx";
 
-/** Looks for a model on this machine, found ones first. */
+/** Searches for a model on this machine. */
 export function DemoHint() {
   const store = useStore();
   const { connections } = store;

@@ -1,4 +1,4 @@
-/** Which connection and which model answer in this chat. */
+/** Selects connection and model of this chat. */
 import { useEffect, useState } from "preact/hooks";
 import { Sheet } from "../../components/overlays/Dialog.tsx";
 import { Select } from "../../components/forms/Select.tsx";
@@ -8,13 +8,13 @@ import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** More names than that nobody reads; typing narrows them. */
+/** Most names listed; typing narrows them. */
 const MAX_SHOWN = 100;
 
-/** The id that stands for: whichever connection is in use. */
+/** The id for the active connection. */
 const EVERYWHERE = "";
 
-/** Both choices in one place; a press on a model takes it. */
+/** Both choices in one place; selecting a model applies it. */
 export function ModelPicker({ chat, onClose }: { chat: OpenChat; onClose: () => void }) {
   const store = useStore();
   const { connections } = store;

@@ -1,11 +1,11 @@
-/** Who the owner is from here on; what was said stays with who said it. */
+/** Selects the user's persona from here on; earlier messages keep theirs. */
 import { useEffect } from "preact/hooks";
 import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Nothing while there are no personas, and in a chat that is not kept. */
+/** Nothing without personas, and in a temporary chat. */
 export function PersonaMenu({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const { people } = store;
@@ -24,7 +24,9 @@ export function PersonaMenu({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Gives a row for every persona, one for none of them, and the way to their page. @param choose Told null for none. */
+/**
+ * Returns an item for every persona, one for none, and a link to their page. @param choose Called with null for none.
+ */
 export function listPersonaItems(
   { people }: Store,
   currentId: string | null | undefined,

@@ -1,14 +1,14 @@
-/** Looks for words in the open chat; Ctrl or ⌘ F opens it, and once more gives the browser's own. */
+/** Search in the open chat. Ctrl or ⌘ F opens it; pressed again, the browser's own search opens. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** The bar under the head of the chat, while it is open. */
+/** The search bar below the header. */
 export function SearchBar({ chat }: { chat: OpenChat }) {
   const input = useRef<HTMLInputElement>(null);
   const { search } = chat;
-  // At once: what is typed next belongs in here.
+  // At once: the next key belongs in here.
   useLayoutEffect(() => {
     const from = document.activeElement;
     input.current?.focus();

@@ -8,7 +8,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { figure } from "../../texts/times.ts";
 
-/** Its name, address and state, and what can be done with it. */
+/** Name, address, state and actions. */
 export function ConnectionCard({ connection }: { connection: Connection }) {
   const store = useStore();
   const { connections } = store;
@@ -56,7 +56,7 @@ export function ConnectionCard({ connection }: { connection: Connection }) {
   );
 }
 
-/** Whether it answers, by mark and word. */
+/** Whether it works, by icon and word. */
 function StateLine({ state }: { state: ConnectionState }) {
   const words = {
     unknown: texts.connection.untested,
@@ -81,7 +81,7 @@ function listFacts(connection: Connection): string {
   return [t.kinds[kind], base_url, model || t.noModel, has_key && t.hasKey].filter(Boolean).join(" · ");
 }
 
-/** Each finding on its own line, good or bad by mark and word. */
+/** Each result on its own line, by icon and word. */
 export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
   const t = texts.connectionTest;
   const isGood = verdict.reachable && verdict.authorized && verdict.error === undefined;
@@ -104,13 +104,13 @@ export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
   );
 }
 
-/** The state in one word, and the last error where there is one. */
+/** The state in one word, and the last error. */
 interface ConnectionState {
   kind: "unknown" | "running" | "good" | "bad" | "refused";
   error?: string;
 }
 
-/** The last test counts most; without one, the one in use is known from the server's own look at it. */
+/** The last test counts most; otherwise the server's health check of the active one. */
 function getConnectionState(
   connection: Connection,
   check: Check | undefined,

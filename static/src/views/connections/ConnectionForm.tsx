@@ -1,4 +1,4 @@
-/** The fields of a connection with Test and Save. */
+/** The form of a connection, with Test and Save. */
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Connection, ConnectionKind, ConnectionTest } from "../../api/types.ts";
@@ -17,7 +17,7 @@ const KINDS: readonly ConnectionKind[] = ["openai", "anthropic"];
 
 type Busy = "test" | "save" | "use" | undefined;
 
-/** The form of a new connection, or of a saved one. */
+/** The form of a new or a saved connection. */
 export function ConnectionForm({ connection }: { connection: Connection | undefined }) {
   const store = useStore();
   const t = texts.form;
@@ -30,11 +30,11 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const preset = findPreset(fields);
   const set = (changes: Partial<ConnectionFields>) => {
     setFields({ ...fields, ...changes });
-    // What was tried was another server or key; the model and the size do not change whether it answers.
+    // The test was of another server or key; model and context size do not affect it.
     if ("baseUrl" in changes || "kind" in changes || "apiKey" in changes) setVerdict(undefined);
   };
 
-  /** Runs one request at a time; its failure stands in the form and the fields stay. */
+  /** Runs one request at a time. A failure is shown in the form and keeps the fields. */
   const attempt = async (kind: Busy, title: string, work: () => Promise<void>) => {
     setChecked(true);
     if (problems.isUrlBad || problems.isContextBad) return;
@@ -57,7 +57,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       const saved = await store.connections.save(toConnectionInput(fields, connection?.id));
       if (isToUse) await store.connections.activate(saved.id);
       store.toasts.show(isToUse ? texts.connections.activated(saved.name) : texts.connections.saved);
-      // Who came from the wizard goes on with its next step.
+      // Returns to the next step of the setup, if opened from there.
       store.router.go(store.isSetupCompleted.peek() ? "/settings/connections" : "/welcome/name");
     });
   const clearKey = () =>
@@ -136,7 +136,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   );
 }
 
-/** Suggestions that fill the form; everything stays open to change. */
+/** Suggestions that fill the form. */
 function Presets(
   { current, onChoose }: { current: ConnectionPreset | undefined; onChoose: (preset: ConnectionPreset) => void },
 ) {
@@ -165,7 +165,7 @@ interface ConnectionPreset {
   needsKey: boolean;
 }
 
-/** Local programs at their usual ports, then services. */
+/** Local programs at their default ports, then services. */
 const CONNECTION_PRESETS: readonly ConnectionPreset[] = [
   { name: "Ollama", kind: "openai", baseUrl: "http://127.0.0.1:11434/v1", needsKey: false },
   { name: "LM Studio", kind: "openai", baseUrl: "http://127.0.0.1:1234/v1", needsKey: false },
@@ -177,7 +177,7 @@ const CONNECTION_PRESETS: readonly ConnectionPreset[] = [
   { name: "Anthropic", kind: "anthropic", baseUrl: "https://api.anthropic.com", needsKey: true },
 ];
 
-/** Fills the form; a name that was typed stays, one that another suggestion put there goes. */
+/** Fills the form. A typed name stays; one from another suggestion is replaced. */
 function applyPreset(fields: ConnectionFields, preset: ConnectionPreset): ConnectionFields {
   const isOwnName = fields.name.trim() !== "" && !CONNECTION_PRESETS.some(({ name }) => name === fields.name);
   return {
@@ -189,7 +189,7 @@ function applyPreset(fields: ConnectionFields, preset: ConnectionPreset): Connec
   };
 }
 
-/** Finds the suggestion that a form stands for, by its address. */
+/** Finds the suggestion that matches the form's address. */
 function findPreset(fields: ConnectionFields): ConnectionPreset | undefined {
   return CONNECTION_PRESETS.find(({ baseUrl }) => baseUrl === fields.baseUrl);
 }

@@ -1,4 +1,4 @@
-/** All connections: which is in use, how each stands, and the search for more. */
+/** All connections: the active one, their states, and the search for more. */
 import { useEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
@@ -8,7 +8,7 @@ import { ConnectionCard } from "./ConnectionCard.tsx";
 import { ConnectionForm } from "./ConnectionForm.tsx";
 import { DetectedServers } from "./DetectedServers.tsx";
 
-/** The list and its two ways to grow. */
+/** The list and the two ways to add one. */
 export function ConnectionsPage() {
   const { connections } = useStore();
   const t = texts.connections;
@@ -46,7 +46,7 @@ export function ConnectionsPage() {
   );
 }
 
-/** Looks for servers by itself; that is what most people come for. */
+/** Searches for servers at once, since that is what most users want. */
 export function AddConnectionPage() {
   const store = useStore();
   const { connections } = store;
@@ -81,7 +81,7 @@ export function AddConnectionPage() {
   );
 }
 
-/** The form, once it is known what it is about. */
+/** The form, once its connection is loaded. */
 export function EditConnectionPage({ id }: { id: string }) {
   const { connections } = useStore();
   const connection = connections.items.value.find((item) => item.id === id);

@@ -1,4 +1,4 @@
-/** What the search for servers found; one click adds a server and puts it to use. */
+/** Detected servers; one click adds and activates one. */
 import { useState } from "preact/hooks";
 import type { DetectedServer } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
@@ -6,7 +6,7 @@ import { Notice } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Nothing before a search; then its course and its result. */
+/** Nothing before a search; then its progress and result. */
 export function DetectedServers(
   { level, isUntitled = false, onUsed }: { level: 2 | 3 | 4; isUntitled?: boolean; onUsed?: () => void },
 ) {
@@ -74,7 +74,7 @@ function FoundRow({ server, onUsed }: { server: DetectedServer; onUsed?: () => v
   );
 }
 
-/** What makes each server listen on more than its own machine; from the servers' own documentation. */
+/** How to make each server listen on other interfaces; from the servers' own documentation. */
 const LISTENING: readonly (readonly [software: string, command: string])[] = [
   ["Ollama", "OLLAMA_HOST=0.0.0.0 ollama serve"],
   ["LM Studio", "Developer → Server Settings → Serve on Local Network"],
@@ -83,12 +83,12 @@ const LISTENING: readonly (readonly [software: string, command: string])[] = [
   ["vLLM", "vllm serve MODEL --host 0.0.0.0"],
 ];
 
-/** As compose.yaml has it. */
+/** As in compose.yaml. */
 const LOOK_AROUND = "PARLOR_DISCOVER_HOSTS=host.docker.internal";
 
 const LOOPBACK = /^(127\.|localhost$|\[?::1\]?$)/;
 
-/** The advice, by where the search looked from. */
+/** The advice, depending on where the search ran. */
 function ServerAdvice() {
   const setup = useStore().setup.value;
   const t = texts.connections;

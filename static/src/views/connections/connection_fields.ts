@@ -1,4 +1,4 @@
-/** What stands in the form of a connection, and what becomes of it on the wire. */
+/** The form of a connection and its conversion to the API. */
 import type { Connection, ConnectionInput, ConnectionKind } from "../../api/types.ts";
 import { parseOrigin } from "../../components/forms/api_key_state.ts";
 
@@ -13,13 +13,13 @@ export interface ConnectionFields {
   contextSize: string;
 }
 
-/** Which fields cannot be sent as they are. */
+/** The invalid fields. */
 export interface FieldProblems {
   isUrlBad: boolean;
   isContextBad: boolean;
 }
 
-/** Gives the form of a saved connection, or an empty one. */
+/** Returns the form of a saved connection, or an empty one. */
 export function toConnectionFields(connection: Connection | undefined): ConnectionFields {
   return {
     name: connection?.name ?? "",
@@ -31,7 +31,7 @@ export function toConnectionFields(connection: Connection | undefined): Connecti
   };
 }
 
-/** Checks what can be checked here; the server has the last word. */
+/** Checks what the page can check; the server decides. */
 export function findProblems(fields: ConnectionFields): FieldProblems {
   const size = fields.contextSize.trim();
   return {
@@ -40,7 +40,7 @@ export function findProblems(fields: ConnectionFields): FieldProblems {
   };
 }
 
-/** Gives what is sent. A name left empty is the host's. */
+/** Returns the API input. An empty name becomes the host. */
 export function toConnectionInput(fields: ConnectionFields, id: string | undefined): ConnectionInput {
   const size = fields.contextSize.trim();
   const input: ConnectionInput = {
@@ -51,7 +51,7 @@ export function toConnectionInput(fields: ConnectionFields, id: string | undefin
     context_size: size === "" ? null : Number(size),
   };
   if (id !== undefined) input.id = id;
-  // Keys are pasted, often with the space or the line end around them.
+  // Pasted keys often have a space or line break around them.
   const key = fields.apiKey.trim();
   if (key !== "") input.api_key = key;
   return input;

@@ -1,4 +1,4 @@
-/** What this is, which version of it, under which terms, and whether anything is wrong with the installation. */
+/** About: version, licenses, and diagnostics of the installation. */
 import { useState } from "preact/hooks";
 import { readFindings, readLicenses } from "../../api/diagnostics.ts";
 import type { Finding, LicenseNotice } from "../../api/types.ts";
@@ -12,7 +12,7 @@ import { type ServerTexts, translateFinding, useServerTexts } from "../../texts/
 import { texts } from "../../texts/texts.ts";
 import { useResource } from "../use_resource.ts";
 
-/** The version the server reports, and what its doctor finds. */
+/** The server's version and diagnostics. */
 export function AboutPage() {
   const version = useStore().connections.health.value?.version;
   const t = texts.about;
@@ -32,7 +32,7 @@ export function AboutPage() {
 function Findings() {
   const { api } = useStore();
   const { value, error, isBusy, again } = useResource(() => readFindings(api.client));
-  const said = useServerTexts(); // loads while the installation is looked at
+  const said = useServerTexts(); // loads while the diagnostics run
   const t = texts.about;
   const wrong = value?.filter(({ level }) => level === "problem").length ?? 0;
   return (
@@ -70,7 +70,7 @@ function FindingRow({ finding, said }: { finding: Finding; said: ServerTexts | u
   );
 }
 
-/** What is wrong first. */
+/** Problems first. */
 function ordered(findings: readonly Finding[]): Finding[] {
   const levels: Finding["level"][] = ["problem", "note", "ok"];
   return [...findings].sort((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));

@@ -1,4 +1,4 @@
-/** The data: the ways in and out, what takes room, and the backups. */
+/** Data: import, export, disk usage, backups. */
 import { getDataReport } from "../../api/diagnostics.ts";
 import type { DataReport } from "../../api/types.ts";
 import { LinkButton } from "../../components/Button.tsx";
@@ -59,7 +59,7 @@ function Space({ report }: { report: DataReport }) {
   );
 }
 
-/** Warned of where the network could read along. */
+/** Warns if others on the network could read along. */
 function ExportSection() {
   const t = texts.export;
   const isSafe = globalThis.isSecureContext;

@@ -1,4 +1,4 @@
-/** Chooses a chat and says of it whether something belongs to it. */
+/** Selects a chat and whether something applies to it. */
 import type { ConversationHead, ConversationPatch } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -8,7 +8,7 @@ import { Switch } from "../../components/forms/Switch.tsx";
 import { useStore } from "../../state/store.ts";
 import { titleOf } from "../shell/ChatRow.tsx";
 
-/** A choice among the chats. */
+/** A select of chats. */
 export function ChatSelect(
   { label, none, value, onChange }: { label: string; none: string; value: string; onChange: (id: string) => void },
 ) {
@@ -17,7 +17,7 @@ export function ChatSelect(
   return <Select label={label} value={value} options={options} onChange={onChange} />;
 }
 
-/** The chat, and a switch once it is chosen. */
+/** The chat, and a switch once it is selected. */
 export function ChatPicker(
   { label, none, linkLabel, failed, isLinked, changesFor }: {
     label: string;

@@ -1,4 +1,4 @@
-/** The list of one kind of documents: make one, take a file in, and what can be done with each. */
+/** The list of one kind of documents: create, import, and actions. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
@@ -9,7 +9,7 @@ import type { DocumentList } from "../../state/documents/document_list.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** What every such list says. */
+/** The labels of such a list. */
 export interface DocumentLabels {
   title: string;
   intro: string;
@@ -21,14 +21,14 @@ export interface DocumentLabels {
   more: (name: string) => string;
 }
 
-/** What is listed. */
+/** A listed document. */
 export interface ListedDocument {
   id: string;
   name: string;
   error?: { code: string };
 }
 
-/** The page. `address` is its own; a document stands below it. */
+/** The page. `address` is its path, with documents below it. */
 export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
   { list, address, words, empty, textOf, badgesOf, menuOf, create }: {
     list: DocumentList<Item, Whole>;
@@ -38,7 +38,7 @@ export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
     textOf: (item: Item) => string;
     badgesOf: (item: Item) => string[];
     menuOf: (item: Item) => (MenuItem | "line")[];
-    /** Makes a new one; gives its id. @throws {ApiError} */
+    /** Creates a document and returns its id. @throws {ApiError} */
     create: () => Promise<string>;
   },
 ) {
@@ -93,7 +93,7 @@ export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
   );
 }
 
-/** The placeholder of a list without documents. */
+/** The empty state of a list. */
 export function NoDocuments({ title, text }: { title: string; text: string }) {
   return <EmptyState level={3} title={title} text={text} />;
 }

@@ -1,4 +1,4 @@
-/** What stands around an editor within the settings: the way back, how saving stands, failures and clashes. */
+/** The frame of an editor within the settings: back link, save status, failures, conflicts. */
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
@@ -7,7 +7,7 @@ import type { VersionedEditor } from "../../state/documents/versioned_editor.ts"
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** What every such editor says. */
+/** The labels of such an editor. */
 export interface EditorLabels {
   back: string;
   missing: string;
@@ -17,11 +17,11 @@ export interface EditorLabels {
   fields: Readonly<Record<string, string>>;
 }
 
-/** The frame; what is edited stands inside once it is read. */
+/** The frame; the form is shown once the document is loaded. */
 export function EditorFrame<Whole, Data extends { name: string }>(
   { editor, address, words, isReadOnly = false, children }: {
     editor: VersionedEditor<Whole, Data>;
-    /** Of the list. */
+    /** Path of the list. */
     address: string;
     words: EditorLabels;
     isReadOnly?: boolean;
@@ -60,7 +60,7 @@ export function EditorFrame<Whole, Data extends { name: string }>(
   );
 }
 
-/** Mine or theirs; until then neither is lost. Nothing while there is no clash. */
+/** Mine or theirs; both are kept until the choice. Nothing without a conflict. */
 export function ConflictNotice<Whole, Data extends object>(
   { editor, title, differences }: {
     editor: VersionedEditor<Whole, Data>;
@@ -88,7 +88,7 @@ export function ConflictNotice<Whole, Data extends object>(
   );
 }
 
-/** A word and two buttons. */
+/** The save status, Undo and Redo. */
 export function SaveStatus<Whole, Data extends object>({ editor }: { editor: VersionedEditor<Whole, Data> }) {
   const t = texts.editor;
   return (
@@ -100,7 +100,7 @@ export function SaveStatus<Whole, Data extends object>({ editor }: { editor: Ver
   );
 }
 
-/** Names the fields in which two versions of a document differ. @param names Words for fields; others go by their own. */
+/** Lists the fields in which two versions differ. @param names Labels of fields; others use their own name. */
 export function listDifferingFields(mine: object, theirs: object, names: Readonly<Record<string, string>>): string[] {
   const [one, other] = [mine as Record<string, unknown>, theirs as Record<string, unknown>];
   return [...new Set([...Object.keys(one), ...Object.keys(other)])]
@@ -108,13 +108,13 @@ export function listDifferingFields(mine: object, theirs: object, names: Readonl
     .map((field) => Object.hasOwn(names, field) ? names[field]! : field);
 }
 
-/** Reads the document and listens to changes of it while the view is shown. */
+/** Loads the document and follows its changes while the view is shown. */
 export function useEditor<Whole, Data extends object>(editor: VersionedEditor<Whole, Data>): void {
   const store = useStore();
   useEffect(() => {
     void editor.open();
     const end = store.listen((event) => editor.onChange(event));
-    // The browser asks before it throws away what is not saved; within the page leaving saves.
+    // The browser asks before it discards unsaved changes; navigation within the page saves them.
     const onLeave = (event: Event) => {
       if (!editor.isDirty) return;
       void editor.save();

@@ -1,4 +1,4 @@
-/** The earlier versions of a resource: when and by what each was replaced, what differs from now, and Restore. */
+/** The earlier versions of a resource: when and why each was replaced, the difference, and Restore. */
 import type { Version } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -17,21 +17,21 @@ import { useResource } from "../use_resource.ts";
 export type VersionFields = Readonly<Record<string, unknown>>;
 
 interface HistoryProps {
-  /** Of the resource in the API: `/api/personas/p1`. */
+  /** Path of the resource in the API: `/api/personas/p1`. */
   path: string;
   name: string;
-  /** The fields as they are now. */
+  /** The current fields. */
   current: VersionFields;
-  /** Takes the fields out of what the API says of a version. */
+  /** Picks the fields from the API's version. */
   fieldsOf?: (detail: VersionFields) => VersionFields;
-  /** Words for fields; others go by their own names. */
+  /** Labels of fields; others use their own name. */
   names: Readonly<Record<string, string>>;
   /** Called after a version was restored, and after that was undone. */
   onRestored: () => void;
   onClose: () => void;
 }
 
-/** The list, in a dialog. */
+/** The list in a dialog. */
 export function HistoryDialog(props: HistoryProps) {
   const { api: { client } } = useStore();
   const { value: versions, error, again } = useResource(() => listVersions(client, props.path));
@@ -64,7 +64,7 @@ function VersionRow(props: HistoryProps & { version: Version }) {
   const moment = fullMoment(version.created_at);
   const undo = async () => {
     try {
-      // Restoring stores the version it replaces, as the newest one.
+      // Restoring stores the replaced version as the newest one.
       const [replaced] = await listVersions(client, path);
       if (replaced) await restoreVersion(client, path, replaced.n);
       onRestored();
@@ -104,7 +104,7 @@ function VersionRow(props: HistoryProps & { version: Version }) {
   );
 }
 
-/** The picture of a version and each field that differs from now. */
+/** The image of a version and each field that differs. */
 function Detail(
   { version, path, name, current, names, fieldsOf = (detail) => detail }: HistoryProps & { version: Version },
 ) {

@@ -6,7 +6,7 @@ import type { BackendCheck, ImageBackends } from "../../state/connections/image_
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Its name, address and state, and what can be done with it. */
+/** Name, address, state and actions. */
 export function BackendCard({ backends, backend }: { backends: ImageBackends; backend: ImageBackend }) {
   const store = useStore();
   const t = texts.connections;
@@ -21,7 +21,7 @@ export function BackendCard({ backends, backend }: { backends: ImageBackends; ba
   };
   const use = () => attempt(async () => texts.images.activated((await backends.activate(backend.id)).name));
   const remove = () => {
-    // Its key could not come back, so nothing of it goes before the offer to undo has passed.
+    // Its key could not be restored, so it is deleted only when the offer to undo ends.
     backends.items.value = backends.items.peek()?.filter(({ id }) => id !== backend.id);
     store.toasts.offerUndo(
       texts.images.removed,
@@ -51,7 +51,7 @@ export function BackendCard({ backends, backend }: { backends: ImageBackends; ba
   );
 }
 
-/** What a test found. */
+/** The result of a test. */
 export function Finding({ check }: { check: BackendCheck | undefined }) {
   const t = texts.images;
   if (check === undefined || check.kind === "running") return null;

@@ -22,7 +22,7 @@ import {
 
 const KINDS: readonly BackendKind[] = ["comfyui", "a1111"];
 
-/** The form, once it is known what it is about. */
+/** The form, once its connection is loaded. */
 export function BackendFormPage({ backends, item }: { backends: ImageBackends; item: string }) {
   const t = texts.images;
   const items = backends.items.value;
@@ -82,7 +82,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
     }
     setBusy(false);
   };
-  /** Of the saved backend alone: what else was typed is saved by its own button. */
+  /** Only of the saved backend: other changes have their own button. */
   const clearKey = async (saved: ImageBackend) => {
     setFailure(undefined);
     try {
@@ -174,7 +174,7 @@ function WorkflowField({ backends, fields, onChange }: PartProps & { backends: I
   );
 }
 
-/** How pictures are drawn unless a request says otherwise. */
+/** Defaults of image generation. */
 function ImageDefaults({ fields, bad, onChange }: PartProps & { bad: Set<keyof BackendFields> }) {
   const t = texts.images;
   const number = (name: keyof typeof NUMBERS, label: string) => {

@@ -1,4 +1,4 @@
-/** A picture for the chat: its prompt, made of the last turns and open to change, and how far it is. */
+/** Generates an image for the chat: its editable prompt, and the progress. */
 import { useEffect, useState } from "preact/hooks";
 import { imageApi } from "../../api/images.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
@@ -12,7 +12,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { figure, percent } from "../../texts/times.ts";
 
-/** Closed early the picture comes all the same, to the message that was the last when it was asked for. */
+/** If closed early, the image is still attached to the message that was last. */
 export function GenerateImageDialog(
   { chat, prompt = "", onClose }: { chat: OpenChat; prompt?: string; onClose: () => void },
 ) {
@@ -103,7 +103,7 @@ export function GenerateImageDialog(
   );
 }
 
-/** How far it is, with the picture as it is now. */
+/** The progress, with the current preview. */
 function Course({ drawing }: { drawing: ImageGeneration }) {
   const t = texts.images;
   const now = drawing.progress.value;

@@ -1,4 +1,4 @@
-/** The pictures of a chat: one as large as the page allows, its neighbours, or all of them side by side. */
+/** The images of a chat: one at full size with its neighbors, or all as a grid. */
 import { useEffect, useState } from "preact/hooks";
 import type { Message } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
@@ -9,7 +9,7 @@ import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Escape closes it; the arrow keys go to the neighbours. */
+/** Escape closes it; the arrow keys show the neighbors. */
 export function ImageViewer(
   { chat, messageId, url, onClose }: { chat: OpenChat; messageId: string; url: string; onClose: () => void },
 ) {
@@ -19,7 +19,7 @@ export function ImageViewer(
   const [shown, setShown] = useState<Pick<ChatImage, "messageId" | "url">>({ messageId, url });
   const [isOverview, setOverview] = useState(false);
   const place = pictures.findIndex((each) => each.url === shown.url && each.messageId === shown.messageId);
-  // One that is gone gives way to the one in its place.
+  // A deleted image is replaced by the one at its index.
   const [lastPlace, setLastPlace] = useState(0);
   const at = place >= 0 ? place : Math.min(lastPlace, pictures.length - 1);
   const picture = pictures[at];
@@ -85,7 +85,7 @@ export function ImageViewer(
   );
 }
 
-/** Fitted to the page; a click shows it in its own size. */
+/** Fitted to the page; a click shows the original size. */
 function Large({ url, n }: { url: string; n: number }) {
   const [isFull, setFull] = useState(false);
   return (
@@ -101,7 +101,7 @@ function Large({ url, n }: { url: string; n: number }) {
   );
 }
 
-/** All of them, and the way to those of older messages. */
+/** All of them, and a button for older messages. */
 function Overview(
   { chat, pictures, onChoose }: {
     chat: OpenChat;
@@ -133,15 +133,15 @@ function Overview(
   );
 }
 
-/** One picture and the message it stands in. */
+/** One image and its message. */
 interface ChatImage {
   messageId: string;
   url: string;
-  /** Its name among the message's attachments; undefined for one that the message itself shows. */
+  /** Its name among the attachments; undefined for one inside the content. */
   attached?: string;
 }
 
-/** Gives the pictures of messages, in their order. */
+/** Lists the images of messages, in order. */
 function listChatImages(messages: readonly Message[]): ChatImage[] {
   return messages.flatMap((message) =>
     listImageUrls(message).filter(isLocalImage).map((url) => {
@@ -151,7 +151,7 @@ function listChatImages(messages: readonly Message[]): ChatImage[] {
   );
 }
 
-/** Takes a picture off its message and offers to put it back. @throws {ApiError} */
+/** Removes an image from its message and offers Undo. @throws {ApiError} */
 async function detachImage(
   store: Store,
   chat: OpenChat,

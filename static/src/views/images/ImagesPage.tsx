@@ -1,4 +1,4 @@
-/** Images: what draws them, the search for more, and ComfyUI's workflows. */
+/** Image settings: backends, the search for more, and ComfyUI workflows. */
 import { useEffect, useState } from "preact/hooks";
 import { imageApi } from "../../api/images.ts";
 import type { DetectedBackend } from "../../api/types.ts";
@@ -11,7 +11,7 @@ import { BackendCard } from "./BackendCard.tsx";
 import { BackendFormPage } from "./BackendForm.tsx";
 import { WorkflowList } from "./WorkflowList.tsx";
 
-/** The list, or the form of one backend (`item` is its id, or `new`). It listens for changes while it is shown. */
+/** The list, or the form of one backend (`item` is its id, or `new`). Follows changes while shown. */
 export function ImagesPage({ item }: { item: string | undefined }) {
   const store = useStore();
   const [backends] = useState(() => new ImageBackends(imageApi(store.api.client)));
@@ -30,7 +30,7 @@ function Overview({ backends }: { backends: ImageBackends }) {
   const t = texts.images;
   const items = backends.items.value;
   const error = backends.error.value;
-  // Whoever has none yet came to find one.
+  // Without a backend, the search starts at once.
   useEffect(() => {
     if (items?.length === 0 && backends.search.peek().kind === "idle") void backends.discover();
   }, [items?.length]);
@@ -60,7 +60,7 @@ function Overview({ backends }: { backends: ImageBackends }) {
   );
 }
 
-/** Nothing before a search; then its course and its result. */
+/** Nothing before a search; then its progress and result. */
 function DetectedBackends({ backends }: { backends: ImageBackends }) {
   const t = texts.images;
   const search = backends.search.value;

@@ -1,4 +1,4 @@
-/** The text of one workflow. */
+/** The JSON of one workflow. */
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
@@ -10,17 +10,17 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 
-/** What is edited. */
+/** The edited workflow. */
 export interface EditedWorkflow {
-  /** Undefined for one that is not saved yet. */
+  /** Undefined if not saved yet. */
   id: string | undefined;
   name: string;
   text: string;
-  /** Why the file cannot be used. */
+  /** Why the file can't be used. */
   problem?: string;
 }
 
-/** Says what is wrong with the text while it is written; the rest the server says when it is saved. */
+/** Checks the text while it is typed; the server checks the rest on save. */
 export function WorkflowDialog(
   { backends, workflow, onClose }: { backends: ImageBackends; workflow: EditedWorkflow; onClose: () => void },
 ) {
@@ -109,7 +109,7 @@ export function WorkflowDialog(
   );
 }
 
-/** Returns the nodes of a workflow by their names, so that a difference names them. */
+/** Returns the nodes of a workflow by name, so that a difference names them. */
 function countNodes(workflow: unknown): Record<string, unknown> {
   if (typeof workflow !== "object" || workflow === null) return {};
   return Object.fromEntries(
@@ -125,7 +125,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Gives the id that a name becomes. */
+/** Converts a name to an id. */
 function toId(name: string): string {
   return name.trim().normalize("NFKD").replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
 }

@@ -1,4 +1,4 @@
-/** ComfyUI's workflows: those that lie in the folder, and the starter. */
+/** ComfyUI workflows: those in the folder, and the starter. */
 import type { Workflow } from "../../api/types.ts";
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
@@ -8,10 +8,10 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { type EditedWorkflow, WorkflowDialog } from "./WorkflowDialog.tsx";
 
-/** A file larger than this is no workflow. */
+/** A larger file is not a workflow. In bytes. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** The list; each row opens its text. */
+/** The list; each row opens its JSON. */
 export function WorkflowList({ backends }: { backends: ImageBackends }) {
   const store = useStore();
   const t = texts.images;
@@ -22,7 +22,7 @@ export function WorkflowList({ backends }: { backends: ImageBackends }) {
     try {
       if (problem !== undefined) return setEdited({ id, name, text: "", problem });
       const text = JSON.stringify(await backends.api.readWorkflow(id), null, 2);
-      // The starter itself stays: what is changed is a copy.
+      // The starter itself stays: edits are saved as a copy.
       setEdited(builtin ? { id: undefined, name: t.copyOfStarter, text } : { id, name, text });
     } catch (thrown) {
       store.report(thrown);

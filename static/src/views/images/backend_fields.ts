@@ -1,7 +1,7 @@
-/** The fields of an image backend's form, and what becomes of them. */
+/** The form of an image backend and its conversion to the API. */
 import type { BackendKind, ImageBackend, ImageBackendInput } from "../../api/types.ts";
 
-/** What stands in the form. */
+/** The form as typed. */
 export interface BackendFields {
   kind: BackendKind;
   name: string;
@@ -18,7 +18,7 @@ export interface BackendFields {
   scheduler: string;
 }
 
-/** Numbers of the form and what they may be. API document, `ImageProfileInput` */
+/** Numeric fields and their limits. API document, `ImageProfileInput` */
 export const NUMBERS = {
   width: { min: 16, max: 8192, isWhole: true },
   height: { min: 16, max: 8192, isWhole: true },
@@ -26,13 +26,13 @@ export const NUMBERS = {
   cfgScale: { min: 0, max: 100, isWhole: false },
 } as const;
 
-/** Where the kinds listen unless told. */
+/** Default addresses of the kinds. */
 const DEFAULT_URLS: Record<BackendKind, string> = {
   comfyui: "http://127.0.0.1:8188",
   a1111: "http://127.0.0.1:7860",
 };
 
-/** Gives the fields of a saved backend, or of a new one. */
+/** Returns the form of a saved backend, or of a new one. */
 export function toBackendFields(backend: ImageBackend | undefined): BackendFields {
   const defaults = backend?.defaults ?? {};
   const kind = backend?.kind ?? "comfyui";
@@ -53,13 +53,13 @@ export function toBackendFields(backend: ImageBackend | undefined): BackendField
   };
 }
 
-/** Gives the fields with another kind; an address that nobody changed follows it. */
+/** Changes the kind; an unchanged default address follows it. */
 export function setKind(fields: BackendFields, kind: BackendKind): BackendFields {
   const isUntouched = fields.baseUrl === DEFAULT_URLS[fields.kind] || fields.baseUrl.trim() === "";
   return { ...fields, kind, baseUrl: isUntouched ? DEFAULT_URLS[kind] : fields.baseUrl };
 }
 
-/** Gives the names of the fields that hold what they cannot. */
+/** Returns the names of the invalid fields. */
 export function findInvalidFields(fields: BackendFields): Set<keyof BackendFields> {
   const bad = new Set<keyof BackendFields>();
   if (fields.baseUrl.trim() === "") bad.add("baseUrl");
@@ -73,7 +73,7 @@ export function findInvalidFields(fields: BackendFields): Set<keyof BackendField
   return bad;
 }
 
-/** Gives what is sent. An empty key keeps the stored one. */
+/** Returns the API input. An empty key keeps the stored one. */
 export function toBackendInput(fields: BackendFields, id: string | undefined): ImageBackendInput {
   const number = (text: string) => text.trim() === "" ? null : Number(text.replace(",", "."));
   return {

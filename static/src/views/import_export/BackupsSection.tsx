@@ -1,4 +1,4 @@
-/** The backups: how they come about, one made now, and those that lie there. */
+/** Backups: schedule, create one now, and the list. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { backupPath, removeBackup, startBackup } from "../../api/import_export.ts";
@@ -16,7 +16,7 @@ import { DownloadLink } from "./DownloadLink.tsx";
 
 const BACKUP_COMMAND = "parlor backup FILE";
 
-/** @param props.onChange Called when a backup has come or gone: the list is old then. */
+/** @param props.onChange Called when the list is outdated. */
 export function BackupsSection({ report, onChange }: { report: DataReport; onChange: () => void }) {
   const { api, toasts } = useStore();
   const t = texts.data;
@@ -29,7 +29,7 @@ export function BackupsSection({ report, onChange }: { report: DataReport; onCha
     hasRemoved.current = true;
     onChange();
   };
-  // With its row went the button to which the focus came back.
+  // The row's button, to which the focus returned, is gone.
   useEffect(() => {
     if (hasRemoved.current && document.activeElement === document.body) heading.current?.focus();
     hasRemoved.current = false;
@@ -96,7 +96,7 @@ function BackupNow({ onMade }: { onMade: () => void }) {
   const [error, setError] = useState<ApiError>();
   const [isStarting, setStarting] = useState(false);
   const running = activity.runningJobs.value.find(({ kind }) => kind === "backup");
-  // The one that was seen here, to say how it ended.
+  // The job that was seen here, to show its result.
   const [followedId, follow] = useState<string>();
   if (running && running.id !== followedId) follow(running.id);
   const ended = activity.endedJobs.value.find(({ id }) => id === followedId);

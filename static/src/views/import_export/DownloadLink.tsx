@@ -1,4 +1,4 @@
-/** A link that saves an answer of our server as a file. */
+/** A link that downloads a response of our server. */
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
@@ -7,14 +7,14 @@ import { findDeviceToken } from "../../state/app/device_token.ts";
 import { useStore } from "../../state/store.ts";
 
 /**
- * The browser saves it by itself as it comes, however large it is. Where this device signs in with a token, which no link
- * carries, the page fetches it first and hands it over.
+ * Usually the browser downloads it as a stream. On a device that signs in with a token, which links don't send, the
+ * page fetches it first.
  */
 export function DownloadLink(
   { path, fileName, label, children, kind = "plain" }: {
     path: string;
     fileName: string;
-    /** A fuller name where the words alone do not tell which file. */
+    /** Accessible name, if the visible label is ambiguous. */
     label?: string;
     children: string;
     kind?: "plain" | "primary";

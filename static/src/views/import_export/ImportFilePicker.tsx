@@ -1,4 +1,4 @@
-/** Which file, and what it is. */
+/** Selects the file and its kind. */
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
@@ -11,10 +11,10 @@ import { bytes } from "../activity/format_progress.ts";
 import { DropArea } from "../characters/DropArea.tsx";
 import { ImportNotices } from "../characters/ImportNotices.tsx";
 
-/** What a chooser of files offers; a server may take more. */
+/** Filter of the file dialog; a server may accept more. */
 const FILES = ".zip,.json,.jsonl,.png,.charx,.bin,application/zip,application/json,image/png";
 
-/** What was chosen stays until something else is. */
+/** The selection stays until another file is chosen. */
 export function ImportFilePicker({ moving }: { moving: Imports }) {
   const t = texts.import;
   const chooser = useRef<HTMLInputElement>(null);
@@ -102,7 +102,7 @@ export function ImportFilePicker({ moving }: { moving: Imports }) {
   );
 }
 
-/** Gives what a kind is called; one that these words do not know yet goes by its own name. */
+/** Returns the label of a kind; an unknown one uses its own name. */
 export function getImportKindName(kind: string): string {
   const t = texts.import;
   return kind === "" ? t.kindUnknown : (t.kinds as Record<string, string>)[kind] ?? kind;

@@ -1,4 +1,4 @@
-/** Moving in: choose a file, see what would come in, bring it in, see what came. */
+/** Import: choose a file, preview, import, report. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../../api/client.ts";
@@ -15,16 +15,16 @@ import { ImportJobCard, UploadCard } from "./ImportProgress.tsx";
 import { ImportReportView } from "./ImportReportView.tsx";
 import { useResource } from "../use_resource.ts";
 
-/** One step after the other; each goes on when the page is left. */
+/** The steps; each continues when the page is left. */
 export function ImportPage() {
   const store = useStore();
   const moving = getImports(store);
   const t = texts.import;
-  // What an earlier page began shows once the jobs are known.
+  // An import of an earlier page appears once the jobs are loaded.
   const jobsState = store.activity.state.value;
   useEffect(() => void moving.open(), [jobsState]);
   const { before } = moving;
-  useServerTexts(); // there by the time a report is
+  useServerTexts(); // rendered by the time there is a report
   return (
     <section class="moving">
       <p>
@@ -39,7 +39,7 @@ export function ImportPage() {
   );
 }
 
-/** The import before; its report is read once somebody wants to see it. */
+/** The previous import; its report loads on demand. */
 function Before({ moving, job }: { moving: Imports; job: Job }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -50,7 +50,7 @@ function Before({ moving, job }: { moving: Imports; job: Job }) {
   );
 }
 
-/** Reads the report of a job, or says why it cannot be read. */
+/** Loads the report of a job, or shows why it can't. */
 function WithReport(
   { moving, job, children }: { moving: Imports; job: Job; children: (report: ImportReport) => ComponentChildren },
 ) {
@@ -90,7 +90,7 @@ function Step({ moving }: { moving: Imports }) {
   );
 }
 
-/** Why a job came to nothing. */
+/** Why a job failed. */
 function Ended({ job }: { job: Job }) {
   const t = texts.import;
   if (job.state === "cancelled") return <p class="muted" role="status">{t.cancelled}</p>;
@@ -120,7 +120,7 @@ function Trial({ moving, report }: { moving: Imports; report: ImportReport }) {
   );
 }
 
-/** The step before took its button, and the focus with it. */
+/** The previous step took its button, and the focus with it. */
 function focusOnce(heading: HTMLElement | null): void {
   if (heading && document.activeElement === document.body) heading.focus({ preventScroll: true });
 }

@@ -1,4 +1,4 @@
-/** A file that is being sent, and a job that reads it. */
+/** An upload, and the job that reads it. */
 import type { Job } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Progress } from "../../components/Progress.tsx";
@@ -6,7 +6,7 @@ import type { Imports, Upload } from "../../state/import_export/imports.ts";
 import { texts } from "../../texts/texts.ts";
 import { bytes, formatProgress } from "../activity/format_progress.ts";
 
-/** How far a file is, how fast it goes, and Cancel. */
+/** Progress, rate, and Cancel. */
 export function UploadCard({ moving, sending }: { moving: Imports; sending: Upload }) {
   const t = texts.import;
   return (
@@ -24,7 +24,7 @@ export function UploadCard({ moving, sending }: { moving: Imports; sending: Uplo
   );
 }
 
-/** How far the job is, and Cancel. */
+/** Progress of the job, and Cancel. */
 export function ImportJobCard({ moving, job }: { moving: Imports; job: Job }) {
   const t = texts.import;
   const { progress } = job;
@@ -46,12 +46,12 @@ export function ImportJobCard({ moving, job }: { moving: Imports; job: Job }) {
   );
 }
 
-/** Gives the part that is out. */
+/** Returns the uploaded share. */
 export function getUploadShare({ sentBytes, totalBytes }: Upload): number {
   return totalBytes === 0 ? 1 : sentBytes / totalBytes;
 }
 
-/** Gives `12 MB of 40 MB · 3.2 MB a second`. */
+/** Returns `12 MB of 40 MB · 3.2 MB a second`. */
 export function formatUpload({ sentBytes, totalBytes, bytesPerSecond }: Upload): string {
   const done = texts.activity.of(bytes(sentBytes), bytes(totalBytes));
   return bytesPerSecond > 0 ? `${done} · ${texts.import.rate(bytes(bytesPerSecond))}` : done;

@@ -1,4 +1,4 @@
-/** What an import brought, or would: how many of each kind with ways to them, and what did not come in, with the reasons. */
+/** The report of an import or a dry run: counts per kind with links, and what was not imported, with reasons. */
 import type { ImportedItem, ImportedKind, ImportReport, ImportReportLine } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
@@ -7,7 +7,7 @@ import { figure } from "../../texts/times.ts";
 import { translateReason, useServerTexts } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Where a thing of a kind is, or the page that lists it, and where all of them are. A picture in a chat has no page. */
+/** Links to a thing of each kind and to their list. An image in a chat has no page. */
 const PLACES: Partial<Record<ImportedKind, { one: (id: string) => string; all: string }>> = {
   conversation: { one: (id) => `/c/${id}`, all: "/search" },
   character: { one: (id) => `/characters/${id}`, all: "/characters" },
@@ -22,10 +22,10 @@ const PLACES: Partial<Record<ImportedKind, { one: (id: string) => string; all: s
 };
 
 const LEVELS: ImportReportLine["level"][] = ["refused", "left_out", "changed", "kept"];
-/** Lines that are shown before one asks for more. */
+/** Lines shown before the user asks for more. */
 const LINES_AT_ONCE = 100;
 
-/** Of a trial the things are named; of an import they are links. */
+/** A dry run lists names; an import lists links. */
 export function ImportReportView({ report }: { report: ImportReport }) {
   const t = texts.import;
   const things = (Object.keys(report.counts) as ImportedKind[]).filter((thing) => sum(report, thing) > 0);

@@ -1,4 +1,4 @@
-/** "Would it fire here?": tries the book as it stands in the editor on a text, a chat, or both. */
+/** Tests which entries of the edited lorebook would be activated by a text, a chat, or both. */
 import type { ActivatedEntry, LorebookTest, MissedEntry } from "../../api/types.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -10,7 +10,7 @@ import { texts } from "../../texts/texts.ts";
 import { ChatSelect } from "../documents/ChatPicker.tsx";
 import type { LorebookSectionProps } from "./LorebooksPage.tsx";
 
-/** What is scanned, and what came of it. */
+/** What is scanned, and the result. */
 export function ActivationTest({ editor, api }: LorebookSectionProps) {
   const [text, setText] = useState("");
   const [chatId, setChatId] = useState("");

@@ -1,4 +1,4 @@
-/** The characters a lorebook is for: found by typing, since there may be thousands. */
+/** Selects the characters of a lorebook: found by typing, since there may be thousands. */
 import type { CharacterItem } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -8,10 +8,10 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** How many are offered; who wants others types more. */
+/** Most suggestions; typing narrows them. */
 const OFFERED = 6;
 
-/** Those chosen, and the search for more. */
+/** The selected ones, and the search for more. */
 export function CharacterPicker({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
   const { people } = useStore();
   const t = texts.lorebooks;

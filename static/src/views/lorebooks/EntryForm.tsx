@@ -1,4 +1,4 @@
-/** The fields of one entry of a lorebook, in a book of its own or in a card. */
+/** The form of one entry of a lorebook, on its own or in a card. */
 import type { LorebookEntry } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { Button } from "../../components/Button.tsx";
@@ -17,13 +17,13 @@ import { texts } from "../../texts/texts.ts";
 import { CardWordLists, countTokens } from "../character_editor/fields.tsx";
 import { ChanceFields, GroupFields, MatchFields, PlaceFields, RecursionFields } from "./entry_details.tsx";
 
-/** What the parts of the form take. `onChange` gets the fields that change. */
+/** Props of the form's sections. `onChange` gets the changed fields. */
 export interface EntryProps {
   entry: LorebookEntry;
   onChange: (changes: Partial<LorebookEntry>) => void;
 }
 
-/** What is needed most stands open, the rest folded by subject. */
+/** The main fields are open, the rest is collapsed by subject. */
 export function EntryForm({ entry, onChange, onRemove }: EntryProps & { onRemove: () => void }) {
   const t = texts.editor;
   const more = texts.lorebooks.entry;

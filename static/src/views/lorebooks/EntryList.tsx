@@ -1,4 +1,4 @@
-/** The entries of a lorebook, thousands of them too, and the form of the one that is opened. */
+/** The entries of a lorebook, possibly thousands, and the form of the open one. */
 import type { LorebookEntry } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -15,9 +15,9 @@ import { texts } from "../../texts/texts.ts";
 import { EntryForm } from "./EntryForm.tsx";
 import type { LorebookSectionProps } from "./LorebooksPage.tsx";
 
-/** Height of a row: two lines of text. */
+/** Height of a row in px: two lines of text. */
 const ROW_PX = 60;
-/** So many rows are in view at most. */
+/** Most rows in view. */
 const ROWS = 9;
 
 /** The list, or one entry in its place. */
@@ -26,7 +26,7 @@ export function EntryList({ editor }: LorebookSectionProps) {
   const [query, setQuery] = useState("");
   const { book } = editor.data.value!;
   const set = (entries: LorebookEntry[], step: string) => editor.set({ book: { ...book, entries } }, step);
-  // Undo may have taken the opened one away.
+  // Undo may have removed the open entry.
   const entry = opened === undefined ? undefined : book.entries[opened];
   if (opened === undefined || entry === undefined) {
     return (

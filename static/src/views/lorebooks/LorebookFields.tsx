@@ -1,4 +1,4 @@
-/** What holds for a lorebook as a whole: its name, for whom it is there, how it is scanned. */
+/** Settings of a lorebook: name, scope, scanning. */
 import type { LorebookScope } from "../../api/types.ts";
 import { useEffect } from "preact/hooks";
 import type { LorebookDraft } from "../../api/lorebooks.ts";
@@ -71,7 +71,7 @@ export function LorebookFields({ editor }: LorebookSectionProps) {
   );
 }
 
-/** Those it is for, where it is not for everything. */
+/** What it applies to, unless it is global. */
 function Binding(
   { id, fields, onChange }: {
     id: string;

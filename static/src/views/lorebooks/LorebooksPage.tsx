@@ -16,7 +16,7 @@ import { ActivationTest } from "./ActivationTest.tsx";
 import { EntryList } from "./EntryList.tsx";
 import { LorebookFields } from "./LorebookFields.tsx";
 
-/** `item` is the id of the book to edit. */
+/** `item` is the id of the lorebook to edit. */
 export function LorebooksPage({ item }: { item: string | undefined }) {
   return item === undefined ? <Overview /> : <LorebookPage key={item} id={item} />;
 }
@@ -55,7 +55,7 @@ function Overview() {
   );
 }
 
-/** One lorebook being edited. Without a name it is not saved. */
+/** One lorebook in the editor. It is not saved without a name. */
 class LorebookEditor extends VersionedEditor<Lorebook, LorebookDraft> {
   constructor(api: LorebookApi, id: string) {
     super({
@@ -73,10 +73,10 @@ function toStoredVersion({ document, version }: VersionedDocument<Lorebook>): St
   return { whole: document, data: { name, enabled, scope, character_ids, persona_ids, book }, version };
 }
 
-/** Where the list stands. */
+/** Path of the list. */
 const LOREBOOKS = "/settings/lorebooks";
 
-/** What the parts of the editor take. */
+/** Props of the editor's sections. */
 export interface LorebookSectionProps {
   editor: LorebookEditor;
   api: LorebookApi;

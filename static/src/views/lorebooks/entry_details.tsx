@@ -1,4 +1,4 @@
-/** The fields of an entry that most entries leave as they are. */
+/** The less common fields of an entry. */
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
@@ -14,10 +14,10 @@ import { texts } from "../../texts/texts.ts";
 import { NumberInput } from "../../components/forms/NumberInput.tsx";
 import type { EntryProps } from "./EntryForm.tsx";
 
-/** Messages: more than any scan looks at. */
+/** Messages: more than any scan covers. */
 const MANY = 10_000;
 
-/** How words are looked for. */
+/** How keys are matched. */
 export function MatchFields({ entry, onChange }: EntryProps) {
   const t = texts.lorebooks.entry;
   return (
@@ -46,7 +46,7 @@ export function MatchFields({ entry, onChange }: EntryProps) {
   );
 }
 
-/** Where the text goes. */
+/** Where the content is inserted. */
 export function PlaceFields({ entry, onChange }: EntryProps) {
   const t = texts.editor.entry;
   const more = texts.lorebooks.entry;
@@ -99,7 +99,7 @@ export function PlaceFields({ entry, onChange }: EntryProps) {
   );
 }
 
-/** How likely it fires, and for how long. */
+/** Probability and timing. */
 export function ChanceFields({ entry, onChange }: EntryProps) {
   const t = texts.lorebooks.entry;
   const props = { entry, onChange };
@@ -134,7 +134,7 @@ export function ChanceFields({ entry, onChange }: EntryProps) {
   );
 }
 
-/** Of a group only one fires. */
+/** Only one entry of a group is activated. */
 export function GroupFields({ entry, onChange }: EntryProps) {
   const t = texts.lorebooks.entry;
   const { group } = entry.extensions;
@@ -154,7 +154,7 @@ export function GroupFields({ entry, onChange }: EntryProps) {
   );
 }
 
-/** What fires is scanned in its turn. */
+/** Recursion: the content of activated entries is scanned. */
 export function RecursionFields({ entry, onChange }: EntryProps) {
   const t = texts.lorebooks.entry;
   const props = { entry, onChange };

@@ -1,4 +1,4 @@
-/** Downloads that run, wait or failed. */
+/** Running, queued and failed downloads. */
 import type { ModelDownload } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
@@ -8,7 +8,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatDuration, formatSize } from "./format_figures.ts";
 
-/** Nothing where there are none. */
+/** Nothing without downloads. */
 export function DownloadList({ models }: { models: Models }) {
   const downloads = models.downloads.value;
   if (downloads.length === 0) return null;

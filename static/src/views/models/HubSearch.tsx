@@ -1,4 +1,4 @@
-/** The search of the hub, and the files of what it found. */
+/** Search on the hub, and the files of its results. */
 import type { HubFile, HubModel, ModelFormat } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
@@ -12,7 +12,7 @@ import { formatCount, formatDay, formatSize } from "./format_figures.ts";
 
 const FORMATS = [{ value: "gguf", name: "GGUF (llama.cpp)" }, { value: "mlx", name: "MLX (Apple)" }] as const;
 
-/** Asks the hub when told to, not at each key: it counts requests. */
+/** Searches on submit, not on each key: the hub limits requests. */
 export function HubSearch({ models }: { models: Models }) {
   const store = useStore();
   const t = texts.models;

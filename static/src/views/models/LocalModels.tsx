@@ -1,4 +1,4 @@
-/** Models on disk, and what can be done with each. */
+/** Models on disk and their actions. */
 import { useState } from "preact/hooks";
 import type { LocalModel } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
@@ -110,7 +110,7 @@ function listFacts({ repo, format, role, size_bytes, quantization, parameters, c
 
 const MAX_IDLE_MINUTES = 10_080; // API document: a week
 
-/** Asks for context size, layers and patience; closes when it has started or is left. */
+/** Asks for context size, GPU layers and idle time; closes when started. */
 function RunDialog({ models, model, onClose }: { models: Models; model: LocalModel; onClose: () => void }) {
   const store = useStore();
   const t = texts.models;

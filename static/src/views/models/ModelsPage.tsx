@@ -1,4 +1,4 @@
-/** Models: what runs, what comes, what is there, and the search for more. */
+/** Models: running, downloading, on disk, and the hub search. */
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
@@ -10,7 +10,7 @@ import { HubSearch } from "./HubSearch.tsx";
 import { LocalModels } from "./LocalModels.tsx";
 import { formatSize } from "./format_figures.ts";
 
-/** The page; it listens for changes while it is shown. */
+/** The page; it follows changes while shown. */
 export function ModelsPage() {
   const store = useStore();
   const [models] = useState(() => new Models(store.api));
@@ -33,7 +33,7 @@ export function ModelsPage() {
   );
 }
 
-/** Nothing while no model has been run. */
+/** Nothing until a model has been run. */
 function RunnerPanel({ models }: { models: Models }) {
   const store = useStore();
   const t = texts.models;

@@ -1,9 +1,9 @@
-/** Sizes, rates and times as people say them. */
+/** Formats sizes, rates and times. */
 import { language } from "../../texts/texts.ts";
 
 const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
 
-/** Gives a size in decimal units, as disks are sold: `1.6 GB`. */
+/** Formats a size in decimal units, as disks are sold: `1.6 GB`. */
 export function formatSize(bytes: number): string {
   let [value, unit] = [bytes, 0];
   while (value >= 1000 && unit < UNITS.length - 1) [value, unit] = [value / 1000, unit + 1];
@@ -12,7 +12,7 @@ export function formatSize(bytes: number): string {
   return new Intl.NumberFormat(language.value, format).format(value);
 }
 
-/** Gives a time that is still to go, in its two largest units: `3 min 20 s`. */
+/** Formats a remaining time in its two largest units: `3 min 20 s`. */
 export function formatDuration(seconds: number): string {
   const whole = Math.max(1, Math.round(seconds));
   const parts = [[Math.floor(whole / 3600), "hour"], [Math.floor(whole / 60) % 60, "minute"], [
@@ -25,12 +25,12 @@ export function formatDuration(seconds: number): string {
   ).join(" ");
 }
 
-/** Gives a large number in short: `1.2M`. */
+/** Formats a large number in short: `1.2M`. */
 export function formatCount(count: number): string {
   return new Intl.NumberFormat(language.value, { notation: "compact", maximumFractionDigits: 1 }).format(count);
 }
 
-/** Gives the day of a moment: `1 Aug 2026`. */
+/** Formats a date: `1 Aug 2026`. */
 export function formatDay(iso: string): string {
   return new Intl.DateTimeFormat(language.value, { dateStyle: "medium" }).format(new Date(iso));
 }

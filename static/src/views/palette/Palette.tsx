@@ -1,4 +1,4 @@
-/** The command palette: type a few letters, press Enter. */
+/** The command palette. */
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CharacterItem } from "../../api/types.ts";
 import { Icon } from "../../components/Icon.tsx";
@@ -7,7 +7,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { findEntries, type PaletteEntry } from "./palette_entries.ts";
 
-/** Over the page until something is chosen. */
+/** Shown over the page until something is chosen. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const store = useStore();
   const id = useId();
@@ -94,10 +94,10 @@ export function Palette({ onClose }: { onClose: () => void }) {
   );
 }
 
-/** How many are shown; who wants more types more. */
+/** Most characters listed; typing narrows them. */
 const SHOWN = 8;
 
-/** None without words; the ones of the words before until the new ones are there, or when they cannot be had. */
+/** None without a query; the previous ones until the new ones arrive. */
 function useFoundCharacters(query: string): readonly CharacterItem[] {
   const { api } = useStore();
   const [found, setFound] = useState<readonly CharacterItem[]>([]);

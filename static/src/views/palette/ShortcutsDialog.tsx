@@ -1,4 +1,4 @@
-/** The overview of all keys. */
+/** The overview of keyboard shortcuts. */
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { texts } from "../../texts/texts.ts";
 import { keyWords } from "./palette_entries.ts";

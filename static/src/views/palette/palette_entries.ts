@@ -1,4 +1,4 @@
-/** What the palette offers: chats, commands, settings; and which of it the typed words mean. */
+/** The entries of the palette: chats, commands, settings; and the search over them. */
 import type { CharacterItem } from "../../api/types.ts";
 import type { IconName } from "../../components/Icon.tsx";
 import type { Store } from "../../state/store.ts";
@@ -6,11 +6,11 @@ import { texts } from "../../texts/texts.ts";
 import { settingEntries } from "../settings/settings_index.ts";
 import { titleOf } from "../shell/ChatRow.tsx";
 
-/** One thing to choose. */
+/** One entry. */
 export interface PaletteEntry {
   key: string;
   title: string;
-  /** Said behind the title: the page of a setting, the keys of a command. */
+  /** Shown after the title: the page of a setting, the keys of a command. */
   hint?: string;
   icon: IconName;
   run: () => void;
@@ -22,10 +22,10 @@ export interface PaletteGroup {
   entries: PaletteEntry[];
 }
 
-/** How many of one kind are shown; who wants more types more. */
+/** Most entries of one kind; typing narrows them. */
 const SHOWN = { recent: 6, chats: 12, others: 8 };
 
-/** Gives what fits the words, best first in each group; without words the chats of late and all commands. */
+/** Returns the matching entries, best first in each group; without a query recent chats and all commands. */
 export function findEntries(query: string, store: Store, found: readonly CharacterItem[]): PaletteGroup[] {
   const words = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
   const go = (address: string) => () => store.router.go(address);
@@ -66,13 +66,13 @@ export function findEntries(query: string, store: Store, found: readonly Charact
     { title: texts.nav.chats, entries: best(chats, words, SHOWN.chats) },
     { title: texts.palette.commands, entries: best(commands(store), words, SHOWN.others) },
     { title: texts.nav.settings, entries: best(settings, words, SHOWN.others) },
-    // They come a moment later, and must not move what is chosen above them.
+    // They arrive a moment later, and must not move the selection above them.
     { title: texts.nav.characters, entries: characters },
     { title: texts.search.title, entries: [everywhere] },
   ]);
 }
 
-/** Everything that can be done from anywhere. */
+/** All global commands. */
 function commands(store: Store): PaletteEntry[] {
   const { device, router } = store;
   const t = texts.palette;
@@ -103,7 +103,10 @@ function commands(store: Store): PaletteEntry[] {
   ];
 }
 
-/** Gives the entries that hold all words: those that begin with the first word first, then those with a word that does. */
+/**
+ * Returns the entries that contain all words: first those that start with the first word, then those with a word that
+ * does.
+ */
 function best(entries: readonly PaletteEntry[], words: readonly string[], limit: number): PaletteEntry[] {
   const ranked: { entry: PaletteEntry; rank: number }[] = [];
   for (const entry of entries) {
@@ -122,7 +125,7 @@ function withoutEmpty(groups: PaletteGroup[]): PaletteGroup[] {
   return groups.filter((group) => group.entries.length > 0);
 }
 
-/** Keys of what can be done from anywhere, as they are called on this machine. */
+/** Shortcuts of global commands, as named on this machine. */
 export function keyWords(name: "palette" | "newChat" | "overview"): string {
   const isApple = /Mac|iPhone|iPad/.test(globalThis.navigator.platform);
   const main = isApple ? "⌘" : "Ctrl";

@@ -1,4 +1,4 @@
-/** Making and changing one persona. */
+/** The form of one persona. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { personaPath } from "../../api/characters.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
@@ -16,7 +16,7 @@ import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 
 type Read = { persona: Persona; version: string };
 
-/** The form, once it is known what it is about; without an id it makes a new one. */
+/** The form, once its persona is loaded; without an id it creates one. */
 export function PersonaFormPage({ id }: { id: string | undefined }) {
   const { api } = useStore();
   const [read, setRead] = useState<Read>();
@@ -73,7 +73,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
       setBusy(false);
     }
   };
-  // Somebody else saved meanwhile: what they wrote is shown, and only saving again takes its place.
+  // Someone else saved: their text is shown, and only saving again overwrites it.
   const explain = async (refused: ApiError) => {
     if (refused.status !== 412) return setError(refused);
     try {
@@ -123,7 +123,7 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
   );
 }
 
-/** The picture as it is or will be. */
+/** The current or the new image. */
 function ImageField(
   { persona, name, picture, onPicture }: {
     persona: Persona | undefined;

@@ -1,4 +1,4 @@
-/** The personas, and which of them speaks where a chat names none. */
+/** The personas, and the default one. */
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { personaPath } from "../../api/characters.ts";
 import type { Persona } from "../../api/types.ts";
@@ -14,7 +14,7 @@ import { ImportNotices } from "../characters/ImportNotices.tsx";
 import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
 import { warnAboutLargeExport } from "../documents/large_export.ts";
 
-/** A persona's own card or a character's. */
+/** The card of a persona or a character. */
 const CARD_FILES = ".png,.json,.webp,.jpg,.jpeg,image/png,application/json";
 
 /** The list. */
@@ -42,7 +42,7 @@ export function PersonasPage() {
   );
 }
 
-/** To a new persona: a form, or card files, of personas or of characters. */
+/** Ways to add a persona: a form, or card files of personas or characters. */
 function Ways() {
   const store = useStore();
   const chooser = useRef<HTMLInputElement>(null);

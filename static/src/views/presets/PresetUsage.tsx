@@ -1,4 +1,4 @@
-/** What a preset is called, and for what it is used: by default, for models, for one chat. */
+/** The name of a preset, and what it is used for: by default, for models, for one chat. */
 import { BUILTIN_PRESET_ID } from "../../api/presets.ts";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";

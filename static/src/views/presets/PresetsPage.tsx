@@ -63,10 +63,10 @@ function Overview() {
   );
 }
 
-/** Where the list stands. */
+/** Path of the list. */
 const PRESETS = "/settings/presets";
 
-/** What the parts of the editor take. */
+/** Props of the editor's sections. */
 export interface PresetSectionProps {
   editor: PresetEditor;
   api: PresetApi;
@@ -76,7 +76,7 @@ export interface PresetSectionProps {
 const PARTS = { prompts: PromptOrder, sentences: TemplateFields, samplers: SamplingFields, use: PresetUsage };
 type Section = keyof typeof PARTS;
 
-/** The page; the built-in preset can be looked at and copied. */
+/** The page; the built-in preset can be viewed and copied. */
 function PresetPage({ id }: { id: string }) {
   const store = useStore();
   const api = useMemo(() => presetApi(store.api.client), []);

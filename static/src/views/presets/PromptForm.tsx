@@ -1,4 +1,4 @@
-/** The fields of one prompt of a preset. */
+/** The form of one prompt of a preset. */
 import { useEffect, useRef } from "preact/hooks";
 import type { PresetPrompt } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
@@ -12,7 +12,7 @@ import { isFixed, isMarker, listOrder, replacePrompt, setOrder } from "../../sta
 import { texts } from "../../texts/texts.ts";
 import { countTokens } from "../character_editor/fields.tsx";
 
-/** Prompts that a card may bring its own of. */
+/** Prompts that a card can override. */
 const REPLACEABLE = ["main", "jailbreak"];
 
 /** The form. */
@@ -102,7 +102,7 @@ function Removal({ editor, identifier, onDone }: { editor: PresetEditor; identif
   );
 }
 
-/** What a prompt is called: parts of the chat by our own words, others by their names. */
+/** Returns the name of a prompt: our own for parts of the chat. */
 export function getPromptName({ identifier, name }: PresetPrompt): string {
   const { markers } = texts.presets;
   const own = Object.hasOwn(markers, identifier) ? markers[identifier as keyof typeof markers] : undefined;

@@ -1,4 +1,4 @@
-/** The prompts of a preset in their order, and the form of the one that is opened. */
+/** The prompts of a preset in order, and the form of the open one. */
 import { useState } from "preact/hooks";
 import { BUILTIN_PRESET_ID } from "../../api/presets.ts";
 import type { PresetPrompt } from "../../api/types.ts";
@@ -122,7 +122,7 @@ function PlaceRow(
         role="switch"
         class="switch"
         aria-label={t.enabled(name)}
-        // A chat without its messages is none: that part goes out whatever the order says.
+        // The chat history is always sent, whatever the order says.
         checked={enabled || identifier === "chatHistory"}
         disabled={isReadOnly || identifier === "chatHistory"}
         onChange={(event) => onToggle(event.currentTarget.checked)}

@@ -1,20 +1,20 @@
-/** How words are chosen. What is empty is not sent. */
+/** Sampling parameters. Empty ones are not sent. */
 import { NUMBER_FIELDS, type NumberField } from "../../state/documents/sampling.ts";
 import { texts } from "../../texts/texts.ts";
 import { NumberInput } from "../../components/forms/NumberInput.tsx";
 import type { PresetSectionProps } from "./PresetsPage.tsx";
 
-/** Samplers that a preset has beyond those of a chat. */
+/** Parameters that a preset has beyond those of a chat. */
 const MORE = [
   { name: "context_size", min: 1, max: 100_000_000, isWhole: true },
   { name: "top_a", min: 0, max: 1 },
   { name: "typical_p", min: 0, max: 1 },
 ] as const satisfies readonly NumberField[];
 
-/** Wide enough for any sampler that only its server knows. */
+/** Wide enough for any parameter that only its server knows. */
 const ANY = 1_000_000_000;
 
-/** A field for each, and for those a file brought along. */
+/** A field for each, and for those that a file added. */
 export function SamplingFields({ editor, isReadOnly }: PresetSectionProps) {
   const t = texts.presets.samplers;
   const { sampler } = editor.data.value!;

@@ -1,4 +1,4 @@
-/** What a preset says around the parts of a prompt, and how that is sent. What is not its own is the built-in preset's. */
+/** The utility prompts and format templates of a preset. Unset ones use the built-in preset's. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
 import { BUILTIN_PRESET_ID, type PresetDraft } from "../../api/presets.ts";
@@ -10,7 +10,7 @@ import { Switch } from "../../components/forms/Switch.tsx";
 import { texts } from "../../texts/texts.ts";
 import type { PresetSectionProps } from "./PresetsPage.tsx";
 
-/** Those that are sent, by SillyTavern's names, in the order in which they come about. */
+/** Those that are sent, by SillyTavern's names, in the order in which they occur. */
 const SENTENCES = [
   { name: "new_chat_prompt", rows: 2 },
   { name: "new_group_chat_prompt", rows: 2 },
@@ -26,18 +26,18 @@ const SENTENCES = [
   { name: "continue_nudge_prompt", rows: 2 },
 ] as const;
 
-/** Name of a sentence. */
+/** Name of a template. */
 type TemplateName = (typeof SENTENCES)[number]["name"];
-/** A choice of yes or no, by SillyTavern's name. */
+/** A boolean option, by SillyTavern's name. */
 type FlagName = "continue_prefill" | "squash_system_messages";
-/** What stands between an answer and its continuation. */
+/** The separator between a reply and its continuation. */
 const JOINT = "continue_postfix";
-/** What SillyTavern offers for it; a preset may say something else. */
+/** The choices of SillyTavern; a preset may have another. */
 const JOINTS = { none: "", space: " ", line: "\n", paragraph: "\n\n" } as const;
 
 type Rest = PresetDraft["rest"];
 
-/** Gives what a preset says for a sentence; an empty one is its own, too, and sends nothing. */
+/** Returns a preset's template; an empty one is set, too, and sends nothing. */
 function getTemplate(
   rest: Rest,
   builtin: Rest,
@@ -48,12 +48,12 @@ function getTemplate(
   return { text: typeof own === "string" ? own : builtinText, isOwn: typeof own === "string" && own !== builtinText };
 }
 
-/** Gives what a preset chooses. */
+/** Returns a preset's option. */
 function getFlag(rest: Rest, builtin: Rest, name: FlagName): boolean {
   return typeof rest[name] === "boolean" ? rest[name] : builtin[name] === true;
 }
 
-/** Gives the fields with a value of the preset's own, or with the built-in one for undefined. */
+/** Returns the fields with the preset's own value, or the built-in one for undefined. */
 function setTemplate(
   rest: Rest,
   name: TemplateName | FlagName | typeof JOINT,

@@ -1,4 +1,4 @@
-/** Search over all conversations, while its words are typed. */
+/** Search over all conversations, as you type. */
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { SearchHit } from "../../api/types.ts";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
@@ -10,10 +10,10 @@ import { texts } from "../../texts/texts.ts";
 import { moment } from "../../texts/times.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
-/** Height of a hit before it was measured. */
+/** Height of a hit before it is measured, in px. */
 const GUESSED_PX = 92;
 
-/** The field and its hits; the words stand in the address, so that a way back leads to the same hits. */
+/** The field and its hits. The query is in the URL, so that going back shows the same hits. */
 export function SearchScreen() {
   const store = useStore();
   const t = texts.search;

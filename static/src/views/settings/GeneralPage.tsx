@@ -1,4 +1,4 @@
-/** The person's name, the language, the looks, and how chats behave. */
+/** General settings: name, language, appearance, and chat behavior. */
 import { useState } from "preact/hooks";
 import type { Settings } from "../../api/types.ts";
 import { Field } from "../../components/forms/Field.tsx";
@@ -102,7 +102,7 @@ export function GeneralPage() {
   );
 }
 
-/** Saved when left, not with every letter. */
+/** Saved on blur, not with every key. */
 function NameField({ name, onChange }: { name: string; onChange: (name: string) => void }) {
   const [typed, setTyped] = useState<string>();
   return (
@@ -126,7 +126,7 @@ function NameField({ name, onChange }: { name: string; onChange: (name: string) 
   );
 }
 
-/** Off by default; says why where the browser does not let us. */
+/** Off by default; explains if the browser denies it. */
 function NotifySwitch() {
   const { device } = useStore();
   const t = texts.general;

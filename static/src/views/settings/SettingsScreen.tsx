@@ -1,4 +1,4 @@
-/** The settings: pages with addresses, not a dialog, and a search over all of them. */
+/** The settings: pages with URLs, and a search over all of them. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { lazy } from "../../components/Lazy.tsx";
@@ -25,7 +25,7 @@ const PersonaFormPage = lazy(() => import("../personas/PersonaFormPage.tsx").the
 const LorebooksPage = lazy(() => import("../lorebooks/LorebooksPage.tsx").then((file) => file.LorebooksPage));
 const PresetsPage = lazy(() => import("../presets/PresetsPage.tsx").then((file) => file.PresetsPage));
 
-/** One section; `item` is what it is about, such as the connection to edit. */
+/** One section; `item` is its subject, such as the connection to edit. */
 export function SettingsScreen({ section, item }: { section: string; item: string | undefined }) {
   const { device, router } = useStore();
   const [query, setQuery] = useState("");
@@ -37,7 +37,7 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
   useEffect(() => setQuery(""), [path, hash]);
   useEffect(() => showSetting(hash), [path, hash, query]);
   const nav = useRef<HTMLElement>(null);
-  // On a phone the sections stand in one line that scrolls.
+  // On phones the sections are one scrolling row.
   useEffect(() => {
     nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [section]);
@@ -74,8 +74,8 @@ export function SettingsScreen({ section, item }: { section: string; item: strin
 }
 
 /**
- * Brings the setting of an address into view and gives it the focus: at once, or when it comes, since pages load on demand
- * and read what they show. Who does something else meanwhile is not called back. Gives what ends the wait.
+ * Scrolls to the setting in the URL and focuses it: at once, or when it appears, since pages load on demand. Stops if
+ * the user does something else. Returns a function that cancels the wait.
  */
 function showSetting(id: string): (() => void) | undefined {
   if (id === "") return;

@@ -1,4 +1,4 @@
-/** What was removed in the last seven days: bring back, or remove for good. */
+/** The trash of the last seven days: restore, or delete permanently. */
 import { useEffect, useState } from "preact/hooks";
 import type { TrashItem } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
@@ -9,7 +9,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { moment } from "../../texts/times.ts";
 
-/** The list; emptying it is the one thing here that asks first, since nothing brings it back. */
+/** The list. Emptying it is the one action here that asks first, since it can't be undone. */
 export function TrashPage() {
   const store = useStore();
   const { trash } = store;

@@ -1,6 +1,6 @@
 /**
- * Every setting by its words and its place: for the search field over the settings and for the command palette. Who adds a
- * setting adds a line here; `anchor` is the id of its control.
+ * The index of all settings, for the settings search and the command palette. A new setting needs a line here; `anchor`
+ * is the id of its control.
  */
 import { texts } from "../../texts/texts.ts";
 
@@ -10,15 +10,15 @@ export interface SettingsSection {
   title: string;
 }
 
-/** One setting, or a page as a whole. */
+/** One setting, or a whole page. */
 export interface SettingEntry {
   title: string;
-  /** Title of the page it stands on. */
+  /** Title of its page. */
   place: string;
   address: string;
 }
 
-/** The pages, in their order. */
+/** The pages, in order. */
 export function settingsSections(): SettingsSection[] {
   const t = texts.settings;
   return [
@@ -37,7 +37,7 @@ export function settingsSections(): SettingsSection[] {
   ];
 }
 
-/** All settings there are, in the language that is shown. */
+/** All settings, in the current language. */
 export function settingEntries(): SettingEntry[] {
   const { general, connections, form, voice } = texts;
   const inside: Record<string, [anchor: string, title: string][]> = {
@@ -93,7 +93,7 @@ export function settingEntries(): SettingEntry[] {
   ]);
 }
 
-/** Finds the settings whose title or place hold all words that were typed. */
+/** Finds the settings whose title or page contains all words. */
 export function findSettings(query: string, entries = settingEntries()): SettingEntry[] {
   const words = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];

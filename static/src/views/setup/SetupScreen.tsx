@@ -1,4 +1,4 @@
-/** The first visit: a model, a name, a passkey, each to be skipped; then the built-in character says hello. */
+/** The first-run setup: a model, a name, a passkey, each skippable; then a chat with the built-in character. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
@@ -14,18 +14,18 @@ import { PasskeysUnavailable } from "../auth/PasskeysUnavailable.tsx";
 import { DetectedServers } from "../connections/DetectedServers.tsx";
 import { useAction } from "../use_action.ts";
 
-/** What a step gets. */
+/** Props of a step. */
 export interface StepProps {
-  /** Goes on, whether the step was done or skipped. */
+  /** Continues, whether the step was done or skipped. */
   onNext: () => void;
-  /** The page goes on at this moment. */
+  /** The page is navigating. */
   isLeaving: boolean;
 }
 
 const ICONS: Record<SetupStep, IconName> = { model: "plug", name: "user", passkey: "shield" };
 const PARTS = { model: ModelStep, name: NameStep, passkey: PasskeyStep };
 
-/** One step. Each has an address, so that the browser's back button goes one back. */
+/** One step. Each has a URL, so that the back button returns to the previous one. */
 export function SetupScreen({ step }: { step: SetupStep }) {
   const store = useStore();
   const t = texts.welcome;
@@ -51,10 +51,13 @@ export function SetupScreen({ step }: { step: SetupStep }) {
   );
 }
 
-/** Id that the server gives its built-in character. */
+/** Id of the built-in character. */
 const BUILTIN_ID = "pim";
 
-/** Ends the wizard in a chat with the built-in character; in an empty one where the character was removed. @throws {ApiError} */
+/**
+ * Completes the setup and opens a chat with the built-in character, or an empty one if it was deleted. @throws
+ * {ApiError}
+ */
 async function beginFirstChat(store: Store): Promise<void> {
   await store.completeSetup();
   try {
@@ -66,7 +69,7 @@ async function beginFirstChat(store: Store): Promise<void> {
   }
 }
 
-/** Looks for servers by itself: found ones first, then an address by hand. */
+/** Searches for servers at once; below that, an address by hand. */
 function ModelStep({ onNext }: StepProps) {
   const { connections } = useStore();
   const t = texts.welcome;
@@ -93,7 +96,7 @@ function ModelStep({ onNext }: StepProps) {
   );
 }
 
-/** Asks for the name; one that was given before stands there. */
+/** Asks for the name. */
 function NameStep({ onNext }: StepProps) {
   const { preferences } = useStore();
   const t = texts.welcome;
@@ -138,7 +141,7 @@ function NameStep({ onNext }: StepProps) {
   );
 }
 
-/** Offers a passkey where one is possible, and says how things stand. */
+/** Offers a passkey where possible, and shows the current state. */
 function PasskeyStep({ onNext, isLeaving }: StepProps) {
   const store = useStore();
   const t = texts.welcome;
@@ -150,7 +153,7 @@ function PasskeyStep({ onNext, isLeaving }: StepProps) {
   });
   if (auth === undefined) return <p class="muted" role="status">{texts.loading}</p>;
   const isOpen = !auth.paired && auth.passkeys_supported;
-  // Who skips it here said "not now" to the question that would come next.
+  // Skipping here also declines the later question.
   const skip = () => {
     if (isOpen && auth.bypass === "grace") store.device.isPairingDeclined.value = true;
     onNext();

@@ -1,10 +1,10 @@
-/** Opened by another program's share menu: what was shared goes into the composer of a new chat, and waits there. */
+/** The target of the system's share menu: shared content becomes the draft of a new chat. */
 import { useEffect } from "preact/hooks";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { addFiles } from "../chat/composer/add_files.ts";
 
-/** Passes through to the new chat. */
+/** Redirects to the new chat. */
 export function ShareScreen() {
   const store = useStore();
   useEffect(() => {
@@ -32,16 +32,16 @@ export function ShareScreen() {
   );
 }
 
-/** Texts and files, for a composer. */
+/** Shared texts and files. */
 interface SharedContent {
   text: string;
   files: File[];
 }
 
-/** The service worker's name for it. */
+/** The service worker's cache name. */
 const SHARED = "parlor-shared";
 
-/** Takes what was shared, once; undefined when there is nothing, as after a reload. */
+/** Takes the shared content once; undefined if there is none, as after a reload. */
 async function takeSharedContent(): Promise<SharedContent | undefined> {
   if (!("caches" in globalThis) || !await caches.has(SHARED)) return undefined;
   const cache = await caches.open(SHARED);

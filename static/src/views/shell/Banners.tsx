@@ -1,9 +1,9 @@
-/** Lines over the page that hold wherever the reader is. */
+/** Banners above every screen. */
 import { Icon } from "../../components/Icon.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Warns of a proxy that undermines who may pass, and of a server that is away. */
+/** Warns of a proxy that undermines access rules, and of a lost server. */
 export function Banners() {
   const store = useStore();
   const hint = store.auth.value?.hint;

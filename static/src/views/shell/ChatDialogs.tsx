@@ -1,4 +1,4 @@
-/** Questions about one chat: its name, its folder. */
+/** Dialogs of one chat: rename, move to a folder. */
 import type { ConversationSummary } from "../../api/types.ts";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -8,10 +8,10 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Longest title and name of a folder that are offered; the server takes more. */
+/** Longest title and folder name in the form; the server accepts more. */
 const MAX_LENGTH = 200;
 
-/** Asks what is wanted of the two. */
+/** Shows one of the two. */
 export function ChatDialog(
   { kind, item, onClose }: { kind: "rename" | "folder"; item: ConversationSummary; onClose: () => void },
 ) {
@@ -20,7 +20,7 @@ export function ChatDialog(
     : <FolderDialog item={item} onClose={onClose} />;
 }
 
-/** Asks for another title. */
+/** Renames the chat. */
 function RenameDialog({ item, onClose }: { item: ConversationSummary; onClose: () => void }) {
   const store = useStore();
   const [title, setTitle] = useState(item.title);
@@ -35,7 +35,7 @@ function RenameDialog({ item, onClose }: { item: ConversationSummary; onClose: (
   );
 }
 
-/** Asks for a folder, new or known; none takes the chat out. */
+/** Selects a folder, new or existing; none removes the chat from its folder. */
 function FolderDialog({ item, onClose }: { item: ConversationSummary; onClose: () => void }) {
   const store = useStore();
   const [folder, setFolder] = useState(item.folder ?? "");

@@ -1,4 +1,4 @@
-/** The chats in the sidebar, however many there are. */
+/** The chats in the sidebar. */
 import { useState } from "preact/hooks";
 import type { ConversationSummary } from "../../api/types.ts";
 import { Icon } from "../../components/Icon.tsx";
@@ -13,10 +13,10 @@ import { ChatRow } from "./ChatRow.tsx";
 
 const ChatDialog = lazy(() => import("./ChatDialogs.tsx").then((file) => file.ChatDialog), { as: "overlay" });
 
-/** Heights of rows in px; the second where a finger has to hit them. Said here because a virtual list has to know. */
+/** Heights of rows in px; the second on touch screens. Defined here because a virtual list needs them. */
 const ROW_PX = { fine: { chat: 36, folder: 36, heading: 36 }, coarse: { chat: 44, folder: 44, heading: 38 } };
 
-/** What is asked about a chat. */
+/** The open dialog of a chat. */
 interface Question {
   kind: "rename" | "folder";
   item: ConversationSummary;
@@ -90,13 +90,13 @@ function Row({ row, onAsk }: { row: ChatListRow; onAsk: (question: Question) => 
   );
 }
 
-/** One row of the sidebar's list. */
+/** One row of the list. */
 type ChatListRow =
   | { kind: "heading"; key: string; title: string }
   | { kind: "folder"; key: string; name: string; count: number; isFolded: boolean }
   | { kind: "chat"; key: string; item: ConversationSummary; isInFolder: boolean };
 
-/** Puts the chats (newest first) into rows; the chats of folded folders are left out. */
+/** Arranges the chats (newest first) in rows, without those of collapsed folders. */
 function chatRows(
   items: readonly ConversationSummary[],
   options: { folders: readonly string[]; folded: readonly string[]; pinnedTitle: string; now: Date },
@@ -113,7 +113,7 @@ function chatRows(
   for (const name of options.folders) {
     const inside = others.filter((item) => item.folder === name);
     const isFolded = options.folded.includes(name);
-    // All of a folder may be pinned; it stays in view so that others can be put there.
+    // All chats of a folder may be pinned; it stays visible so that others can be moved there.
     rows.push({ kind: "folder", key: `folder:${name}`, name, count: inside.length, isFolded });
     if (!isFolded) { for (const item of inside) chat(item, true); }
   }

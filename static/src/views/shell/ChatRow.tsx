@@ -1,4 +1,4 @@
-/** One chat in the sidebar, and what can be done with it. */
+/** One chat in the sidebar and its menu. */
 import type { ConversationSummary } from "../../api/types.ts";
 import { useRef } from "preact/hooks";
 import { Menu } from "../../components/overlays/Menu.tsx";
@@ -26,7 +26,7 @@ export function ChatRow(
       "a, button",
     );
     store.deleteChat(item.id, { done: t.removed, undo: texts.undo });
-    // The row goes with the button that has the focus.
+    // The row disappears together with the focused button.
     neighbour?.focus();
   };
   return (
@@ -55,7 +55,7 @@ export function ChatRow(
   );
 }
 
-/** What a chat is called where it has no title yet: the begin of its words, without the marks of Markdown. */
+/** Returns the title of a chat, or the start of its text without Markdown. */
 export function titleOf(item: ConversationSummary): string {
   return item.title || item.snippet?.replace(/[*_`#]/g, "") || texts.nav.untitled;
 }

@@ -47,7 +47,7 @@ const EditorScreen = lazy(() => import("../character_editor/EditorScreen.tsx").t
   as: "screen",
 });
 
-/** The whole page, behind what stands before it. */
+/** The whole page, behind the gate. */
 export function Shell() {
   return (
     <Gate>
@@ -92,7 +92,7 @@ function Screen() {
   const store = useStore();
   const screen = store.router.screen.value;
   const setup = store.setup.value;
-  // The first visit of all begins with the wizard, that of a session with the last chat; later "/" is only passed through.
+  // The very first visit starts with the setup, later sessions with the last chat; after that "/" only redirects.
   useEffect(() => {
     if (screen.name !== "home") return;
     const last = store.device.lastConversationId.peek();
@@ -128,7 +128,7 @@ function Unknown() {
   );
 }
 
-/** The sidebar over the page, on narrow screens. */
+/** The sidebar as a drawer, on narrow screens. */
 function Drawer() {
   const store = useStore();
   const path = store.router.path.value;
@@ -144,7 +144,7 @@ function Drawer() {
   );
 }
 
-/** The palette or the overview of keys, over everything else. */
+/** The palette or the shortcut overview, over everything else. */
 function Overlay() {
   const { overlay } = useStore();
   const close = () => overlay.value = undefined;
@@ -153,7 +153,7 @@ function Overlay() {
   return null;
 }
 
-/** What a screen has put at the right edge; another screen begins without it. */
+/** The right panel of a screen; another screen starts without it. */
 function RightPanel() {
   const store = useStore();
   const path = store.router.path.value;

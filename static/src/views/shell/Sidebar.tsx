@@ -1,4 +1,4 @@
-/** Ways to a new chat and to the search, the chats, and at the foot who the owner is, the state of the model, what runs and the settings. */
+/** The sidebar: new chat, search, the chats, and at the bottom persona, model state, activity and settings. */
 import { useEffect } from "preact/hooks";
 import { IconButton, LinkButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
@@ -10,7 +10,7 @@ import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
 import { listPersonaItems } from "../chat/PersonaMenu.tsx";
 import { ChatList } from "./ChatList.tsx";
 
-/** The sidebar's content; `onClose` is there when it is a drawer. */
+/** The content of the sidebar; `onClose` is set in the drawer. */
 export function Sidebar({ onClose }: { onClose?: () => void }) {
   const { device, overlay } = useStore();
   return (
@@ -67,14 +67,14 @@ function ActivityRow() {
   );
 }
 
-/** Who the owner is in new chats; chosen here. A chat may have a persona of its own, which its head names. */
+/** Selects the persona of new chats. A chat's own persona is shown in its header. */
 function PersonaRow() {
   const store = useStore();
   const { people, preferences } = store;
   useEffect(() => people.wantPersonas(), []);
   const settings = preferences.settings.value;
   const persona = people.persona(settings?.default_persona_id);
-  // One that is not known yet is not said to be none.
+  // A persona that is still loading is not shown as none.
   if (!settings || (settings.default_persona_id && !persona && people.personasState.value !== "ready")) return null;
   const t = texts.personas;
   const name = persona?.name ?? (settings.display_name || t.nobody);
@@ -92,7 +92,7 @@ function PersonaRow() {
   );
 }
 
-/** Which model answers, and whether it can. */
+/** The active model and whether it can be reached. */
 function ConnectionState() {
   const { connections } = useStore();
   const active = connections.active.value;

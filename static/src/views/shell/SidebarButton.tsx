@@ -1,13 +1,13 @@
-/** The way to the sidebar from any screen. */
+/** The button that opens the sidebar. */
 import { IconButton } from "../../components/Button.tsx";
 import { useMedia } from "../../components/hooks.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** The width from which the sidebar has its own place. */
+/** The width from which the sidebar has its own column. */
 export const WIDE_QUERY = "(min-width: 1024px)";
 
-/** Opens the drawer, or brings a folded sidebar back; nothing where the sidebar is in view. */
+/** Opens the drawer, or unfolds the sidebar; nothing while the sidebar is visible. */
 export function SidebarButton() {
   const store = useStore();
   const isWide = useMedia(WIDE_QUERY);

@@ -1,4 +1,4 @@
-/** Keys that work on every screen: the palette, a new chat, the overview of keys. */
+/** Global shortcuts: the palette, a new chat, the shortcut overview. */
 import { useEffect } from "preact/hooks";
 import { type Store, useStore } from "../../state/store.ts";
 
@@ -14,13 +14,13 @@ export function useGlobalShortcuts(): void {
   }, []);
 }
 
-/** Acts on a key and says whether it did. */
+/** Handles a key and returns whether it did. */
 function act(event: KeyboardEvent, store: Store): boolean {
   const key = event.key.toLowerCase();
   const isMain = (event.ctrlKey || event.metaKey) && !event.altKey;
   if (isMain && !event.shiftKey && key === "k") {
     const isOpen = store.overlay.peek() === "palette";
-    // A question that is open first wants its answer.
+    // An open dialog goes first.
     if (!isOpen && document.querySelector("dialog[open]:not(.drawer)")) return true;
     store.overlay.value = isOpen ? undefined : "palette";
     return true;
@@ -30,7 +30,7 @@ function act(event: KeyboardEvent, store: Store): boolean {
     store.router.go("/new");
     return true;
   }
-  // By its character: on many keyboards it needs Shift.
+  // By character: on many keyboards it needs Shift.
   if (event.key === "?" && !isMain && !event.altKey && !isTyping(event.target)) {
     store.overlay.value = "shortcuts";
     return true;
@@ -38,7 +38,7 @@ function act(event: KeyboardEvent, store: Store): boolean {
   return false;
 }
 
-/** Tells whether a key goes into a text; an empty message field counts too: somebody may want to send a question mark. */
+/** Returns whether a key goes into a text field, even an empty one: a message may start with a question mark. */
 function isTyping(target: EventTarget | null): boolean {
   if (target instanceof HTMLInputElement) return !["checkbox", "radio", "range", "button"].includes(target.type);
   return target instanceof HTMLTextAreaElement || (target instanceof HTMLElement && target.isContentEditable);

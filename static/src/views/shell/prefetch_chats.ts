@@ -1,12 +1,12 @@
-/** Reads a chat as soon as somebody is about to open it: a pointer rests on its link or presses it, or the focus comes to it. */
+/** Prefetches a chat that is about to be opened: hover, press or focus on its link. */
 import { useEffect } from "preact/hooks";
 import { parsePath } from "../../state/app/router.ts";
 import { useStore } from "../../state/store.ts";
 
-/** A pointer or the focus that only passes by is gone by then, as is a finger that begins to scroll. */
+/** A passing pointer or focus is gone by then, as is a finger that starts to scroll. In milliseconds. */
 const REST_MS = 60;
 
-/** What ends a wish before it was one. */
+/** Events that cancel it. */
 const ENDS = ["pointerout", "pointercancel", "focusout"];
 
 /** Listens as long as the frame is shown. */
@@ -21,7 +21,7 @@ export function usePrefetchChats(): void {
       const id = findChatId(event.target);
       if (id === undefined) return;
       clearTimeout(timer);
-      // A button that is pressed is released soon; a finger may be about to scroll.
+      // A press is followed by a release soon; a finger may be about to scroll.
       if (event.type === "pointerdown" && (event as PointerEvent).pointerType === "mouse") begin(id);
       else timer = setTimeout(() => begin(id), REST_MS);
     };
@@ -37,7 +37,7 @@ export function usePrefetchChats(): void {
   }, []);
 }
 
-/** Gives the conversation that a link around an element leads to. */
+/** Returns the conversation that a link around an element opens. */
 function findChatId(target: EventTarget | null): string | undefined {
   const link = target instanceof Element ? target.closest<HTMLAnchorElement>("a[href^='/c/']") : null;
   const screen = link && parsePath(link.pathname);

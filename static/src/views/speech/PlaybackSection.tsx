@@ -1,4 +1,4 @@
-/** How it sounds: which voice reads what, how fast, and whether replies are read by themselves. Every change holds at once. */
+/** Playback: voices, speed, and whether replies are read automatically. Every change applies at once. */
 import type { Settings, SpeechConfig } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Slider } from "../../components/forms/Slider.tsx";
@@ -10,10 +10,10 @@ import { figure } from "../../texts/times.ts";
 import { texts } from "../../texts/texts.ts";
 import { VoicePicker } from "./VoicePicker.tsx";
 
-/** Slower and faster can be set by the API; nobody listens to it. */
+/** Range of the speed; the API allows more, which is unintelligible. */
 const SPEED = { min: 0.5, max: 2, step: 0.05 };
 
-/** The part. */
+/** The section. */
 export function PlaybackSection(
   { speech, library, config }: { speech: SpeechSettings; library: VoiceLibrary; config: SpeechConfig },
 ) {

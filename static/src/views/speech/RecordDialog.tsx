@@ -1,4 +1,4 @@
-/** Records a voice sample from the microphone, lets it be heard, and keeps it under a name. */
+/** Records a voice sample from the microphone, previews it, and saves it under a name. */
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
@@ -12,7 +12,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { clock, moment } from "../../texts/times.ts";
 
-/** Closing it lets the microphone go. */
+/** Closing it releases the microphone. */
 export function RecordDialog({ library, onClose }: { library: VoiceLibrary; onClose: () => void }) {
   const store = useStore();
   const t = texts.voice.library;
@@ -84,7 +84,7 @@ export function RecordDialog({ library, onClose }: { library: VoiceLibrary; onCl
   );
 }
 
-/** The browser's own player, for what is on this device alone. */
+/** The browser's own player for the local recording. */
 function Preview({ audio }: { audio: Blob }) {
   const [url, setUrl] = useState<string>();
   useEffect(() => {

@@ -1,16 +1,16 @@
-/** What is being read aloud, with Pause and Stop: in sight wherever the reader scrolls. */
+/** What is being read aloud, with Pause and Stop: visible while scrolling. */
 import { IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { PlaybackQueue } from "../../speech/playback_queue.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** Nothing while nothing is heard. Spoken is only that it was held, perhaps by the browser: the rest can be heard. */
+/** Nothing while silent. Only a pause is announced, perhaps the browser's: the rest is audible. */
 export function SpeechBar() {
   const { speaking } = useStore();
   const heard = speaking.now.value;
   if (!heard) return null;
-  // Until its parts are loaded there is only the wish.
+  // Until the player is loaded there is only the request.
   const reading = heard instanceof PlaybackQueue ? heard : undefined;
   const phase = reading?.phase.value ?? "preparing";
   const isPaused = phase === "paused";

@@ -1,4 +1,4 @@
-/** Speech: the server that speaks, how it sounds, and the library of voice samples. */
+/** Speech: the server, playback, and the library of voice samples. */
 import { useEffect } from "preact/hooks";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
@@ -8,7 +8,7 @@ import { SpeechServerSection } from "./SpeechServerSection.tsx";
 import { PlaybackSection } from "./PlaybackSection.tsx";
 import { useVoices } from "./use_voices.ts";
 
-/** The page; leaving it ends what is heard. */
+/** The page; leaving it stops playback. */
 export function SpeechPage() {
   const { speaking } = useStore();
   const { speech, library } = useVoices();

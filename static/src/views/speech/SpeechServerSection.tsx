@@ -1,4 +1,4 @@
-/** The speech server: its address, key, model and format, and a trial that can be heard. */
+/** The speech server: address, key, model, format, and an audible test. */
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { SpeechConfig } from "../../api/types.ts";
@@ -15,10 +15,10 @@ import { figure } from "../../texts/times.ts";
 
 type Changes = Partial<{ base_url: string; model: string; format: (typeof FORMATS)[number] }>;
 
-/** Formats there are to choose; the first is heard earliest. */
+/** Selectable formats; the first starts soonest. */
 const FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
 
-/** The form; what it holds counts once it is saved, and a trial saves it first. */
+/** The form. A test saves it first. */
 export function SpeechServerSection({ speech, config }: { speech: SpeechSettings; config: SpeechConfig }) {
   const store = useStore();
   const t = texts.voice;

@@ -1,4 +1,4 @@
-/** Asks where a voice sample is to be fetched from. */
+/** Imports a voice sample from a URL. */
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
@@ -7,7 +7,7 @@ import { useStore } from "../../state/store.ts";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** The form; the import itself goes on behind it, in sight on the page. */
+/** The form; the import itself continues on the page. */
 export function VoiceImportDialog({ library, onClose }: { library: VoiceLibrary; onClose: () => void }) {
   const store = useStore();
   const t = texts.voice.library;
@@ -62,7 +62,7 @@ export function VoiceImportDialog({ library, onClose }: { library: VoiceLibrary;
   );
 }
 
-/** Reads `75`, `1:15` or `1:01:15`; undefined for nothing, null for what is no time. */
+/** Parses `75`, `1:15` or `1:01:15`; undefined for empty text, null for an invalid time. */
 function parseSeconds(text: string): number | undefined | null {
   if (text.trim() === "") return undefined;
   if (!/^\d{1,5}(?::[0-5]?\d){0,2}(?:\.\d+)?$/.test(text.trim())) return null;

@@ -1,4 +1,4 @@
-/** The library of voice samples: record, upload, fetch; hear, rename, delete. */
+/** The library of voice samples: record, upload, import; play, rename, delete. */
 import { useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Job } from "../../api/types.ts";
@@ -13,7 +13,7 @@ import { RecordDialog } from "./RecordDialog.tsx";
 import { VoiceImportDialog } from "./VoiceImportDialog.tsx";
 import { VoiceSampleRow } from "./VoiceSampleRow.tsx";
 
-/** The part. */
+/** The section. */
 export function VoiceLibrarySection({ library }: { library: VoiceLibrary }) {
   const t = texts.voice.library;
   const [dialog, setDialog] = useState<"record" | "import">();
@@ -69,12 +69,12 @@ export function VoiceLibrarySection({ library }: { library: VoiceLibrary }) {
   );
 }
 
-/** What stands before the last point of a file's name. */
+/** Returns a file's name without its extension. */
 function getSampleName({ name }: File): string {
   return name.replace(/\.[^.]*$/, "").trim() || name;
 }
 
-/** How far it is, and Cancel. */
+/** Progress and Cancel. */
 function VoiceImportRow({ job }: { job: Job }) {
   const store = useStore();
   const { title, progress } = job;

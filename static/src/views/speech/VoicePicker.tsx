@@ -1,7 +1,7 @@
 /**
- * The choice of a voice: those of the speech server, those of the library, or one by its name; each can be heard.
+ * A voice picker: voices of the speech server, of the library, or by name; each can be previewed.
  *
- * Props: `speech`, `library`, `label`, `value` (empty is `standard`), `standard` (what an empty choice is called),
+ * Props: `speech`, `library`, `label`, `value` (empty is `standard`), `standard` (label of the empty choice),
  * `onChange(voice)`; `id?`, `hint?`.
  */
 import { useState } from "preact/hooks";
@@ -12,10 +12,10 @@ import { useStore } from "../../state/store.ts";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
 import { texts } from "../../texts/texts.ts";
 
-/** No voice has a name of nothing but this. */
+/** Not a valid voice name. */
 const OTHER = "\n";
 
-/** A list with a button that lets the chosen voice be heard. */
+/** A select with a preview button. */
 export function VoicePicker(
   props: FieldProps & {
     speech: SpeechSettings;
@@ -31,12 +31,12 @@ export function VoicePicker(
   const t = texts.voice;
   const choice = speech.choice.value;
   const samples = library.shown.value ?? [];
-  // Where the samples are all there is, the server's list says the same.
+  // If samples are all there is, the server's list repeats them.
   const listed = choice?.source === "files" ? [] : choice?.voices ?? [];
   const isKnown = value === "" || [...listed, ...samples].some(({ id }) => id === value);
   const isHeard = speaking.now.value?.key === trialKey(value);
   const choose = (voice: string) => {
-    // What is typed counts once it is left, not with every letter.
+    // Applied on blur, not with every key.
     setTyped(voice === OTHER ? "" : undefined);
     if (voice !== OTHER) onChange(voice);
   };

@@ -12,7 +12,7 @@ import { texts } from "../../texts/texts.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 import { bytes } from "../activity/format_progress.ts";
 
-/** Its name, what is known of it, and what can be done with it. */
+/** Name, details, actions. */
 export function VoiceSampleRow({ library, sample }: { library: VoiceLibrary; sample: VoiceSample }) {
   const { speaking } = useStore();
   const [isRenaming, setRenaming] = useState(false);

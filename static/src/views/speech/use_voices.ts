@@ -1,10 +1,10 @@
-/** The speech server and the library, for whoever offers voices. */
+/** The speech settings and the library, for voice pickers. */
 import { useEffect, useState } from "preact/hooks";
 import { SpeechSettings } from "../../state/speech/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import { VoiceLibrary } from "../../state/speech/voice_library.ts";
 
-/** Reads both, and listens for changes while the view is shown. */
+/** Loads both, and follows changes while the view is shown. */
 export function useVoices(): { speech: SpeechSettings; library: VoiceLibrary } {
   const store = useStore();
   const [voices] = useState(() => ({ speech: new SpeechSettings(store), library: new VoiceLibrary(store) }));

@@ -1,7 +1,7 @@
 /**
- * The node's name: to switch it on with, or to rename it.
+ * The form of the node's name: to turn it on, or to rename it.
  *
- * Props: `node`, `hostname` (the one it has), `action` (what the button says); `isFirst?` (it is switched on).
+ * Props: `node`, `hostname` (the current one), `action` (label of the button); `isFirst?` (it turns the node on).
  */
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
@@ -11,10 +11,10 @@ import type { TailnetNode } from "../../state/app/tailnet.ts";
 import { texts } from "../../texts/texts.ts";
 import { useAction } from "../use_action.ts";
 
-/** One label of a host name, as the server takes it. */
+/** One DNS label, as the server accepts it. */
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Checks the name before it asks the server. */
+/** Validates the name before it asks the server. */
 export function NameForm(
   { node, hostname, action, isFirst = false }: {
     node: TailnetNode;

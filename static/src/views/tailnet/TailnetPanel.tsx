@@ -1,4 +1,4 @@
-/** Settings: the node in the owner's tailnet, and what each of its states needs of a person. */
+/** Settings: the tailnet node, and what each state needs from the user. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { tailnetApi } from "../../api/tailnet.ts";
@@ -14,7 +14,7 @@ import { QrCode } from "../auth/QrCode.tsx";
 import { NameForm } from "./NameForm.tsx";
 import { useAction } from "../use_action.ts";
 
-/** The panel; it listens for changes while it is shown. */
+/** The panel; it follows changes while shown. */
 export function TailnetPanel() {
   const store = useStore();
   const [node] = useState(() => new TailnetNode(tailnetApi(store.api.client)));
@@ -83,7 +83,7 @@ function Off({ node, status }: { node: TailnetNode; status: TailnetStatus }) {
   );
 }
 
-/** The address is a secret of whoever may sign it in, so it leads out without saying where from. */
+/** The URL is a secret, so the link sends no referrer. */
 function SignIn({ status: { auth_url, error } }: { status: TailnetStatus }) {
   const t = texts.tailnet;
   if (auth_url === null) return <p>{error}</p>;
@@ -119,7 +119,7 @@ function Running({ node, status }: { node: TailnetNode; status: TailnetStatus })
   );
 }
 
-/** What stands below every state of a node that is switched on. */
+/** Shown below every state of an enabled node. */
 function WithTurnOff(
   { node, status, canRetry = false, children }: {
     node: TailnetNode;
@@ -144,7 +144,7 @@ function WithTurnOff(
   );
 }
 
-/** Says what will be gone. */
+/** Says what will be lost. */
 function TurnOffDialog(
   { node, status: { url, fqdn }, onClose }: { node: TailnetNode; status: TailnetStatus; onClose: () => void },
 ) {

@@ -1,10 +1,10 @@
-/** The commands that fit what was typed behind a `/`. */
+/** The slash commands that match the typed text. */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { CommandName } from "../../../state/chat/slash_commands.ts";
 import { texts } from "../../../texts/texts.ts";
 import { LIST_ID, optionId } from "./command_actions.ts";
 
-/** The focus stays in the composer; its arrow keys move through the list. */
+/** The focus stays in the composer, whose arrow keys move through the list. */
 export function CommandList(
   { names, at, onChoose }: { names: readonly CommandName[]; at: number; onChoose: (name: CommandName) => void },
 ) {
@@ -17,7 +17,7 @@ export function CommandList(
       id={LIST_ID}
       role="listbox"
       aria-label={texts.composer.commands}
-      // It scrolls on a phone, and what scrolls has to be within reach of the keys.
+      // It scrolls on phones, and scroll containers must be reachable by keyboard.
       tabIndex={0}
     >
       {names.map((name, index) => (

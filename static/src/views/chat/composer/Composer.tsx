@@ -1,4 +1,4 @@
-/** Where a message is written: grows with its text, sends on Enter, takes pictures and files, keeps what was typed. */
+/** The composer: grows with its text, sends on Enter, accepts images and files, keeps the draft. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../../components/Button.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
@@ -24,26 +24,26 @@ const GenerateImageDialog = lazy(
   },
 );
 
-/** The composer with what there is to say about it. */
+/** The composer with its hints. */
 export function Composer({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
-  // With a finger Enter is the only way to break a line; there the button sends.
+  // On touch screens Enter is the only way to break a line, so only the button sends.
   const isTouch = useMedia("(pointer: coarse)");
-  // On a phone the row has no room for it; there it is a command.
+  // On phones there is no space for it in the row; there it is a command.
   const isRoomy = !useMedia(PHONE_QUERY);
   const [isOver, setOver] = useState(false);
-  /** The prompt to draw; empty to have one made. */
+  /** The prompt of the image; empty to have one written. */
   const [drawn, setDrawn] = useState<string>();
   const text = chat.draft.text.value;
-  const isGhostwritten = chat.ghostwriting.value !== undefined;
-  const isRunning = chat.isRunning.value || isGhostwritten;
+  const isGhostwritten = chat.replies.impersonation.value !== undefined;
+  const isRunning = chat.replies.isRunning.value || isGhostwritten;
   const isEmpty = text.trim() === "" && chat.pictures.items.value.length === 0;
   const isWaiting = chat.pictures.isBusy.value;
   const actions = useCommandActions(chat, setDrawn);
 
-  // The list of commands goes by what stands in the composer, until it is sent away.
+  // The command list follows the text until it is dismissed.
   const [dismissed, setDismissed] = useState("");
   const [chosen, setChosen] = useState(0);
   const commands = text === dismissed ? [] : commandsFor(text, chat);
@@ -51,7 +51,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
 
   useAutoHeight(area, text);
   useEffect(() => {
-    // On touch focus would open the keyboard over what is to be read. Stop takes the focus along when it goes.
+    // On touch screens focus would open the keyboard over the text. When Stop disappears, it loses the focus.
     if (!isTouch && document.activeElement === document.body) area.current?.focus();
   }, [isRunning]);
 
@@ -62,7 +62,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const send = () => {
     const command = parseCommand(text, chat);
     if (command) run(command.name, command.rest);
-    else chat.send();
+    else chat.replies.send();
     area.current?.focus();
   };
   const insertFiles = (files: Iterable<File>) => {
@@ -86,7 +86,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
     else if (event.key === "Enter" && sends(event, isTouch, store.preferences.settings.value?.send_on_enter ?? true)) {
       event.preventDefault();
       send();
-    } else if (event.key === "Escape" && isRunning) void chat.stop();
+    } else if (event.key === "Escape" && isRunning) void chat.replies.stop();
     else if (event.key === "ArrowUp" && text === "" && !event.altKey && chat.actions.startEditOfLastTurn()) {
       event.preventDefault();
     }
@@ -145,7 +145,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
                 icon="pencil"
                 label={texts.composer.writeForMe}
                 isDisabled={isRunning}
-                onClick={() => void chat.writeForMe()}
+                onClick={() => void chat.replies.impersonate()}
               />
             )}
             <textarea
@@ -167,7 +167,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
               onKeyDown={onKeyDown}
               onPaste={(event) => {
                 const files = event.clipboardData?.files;
-                // Office programs put a picture of the text beside the text.
+                // Office programs add an image of the text to the clipboard.
                 if (!files || files.length === 0 || event.clipboardData?.types.includes("text/plain")) return;
                 event.preventDefault();
                 insertFiles(files);
@@ -180,8 +180,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
                   icon="stop"
                   kind="primary"
                   label={texts.composer.stop}
-                  isDisabled={chat.run.value?.isStopping.value}
-                  onClick={() => chat.stop()}
+                  isDisabled={chat.replies.run.value?.isStopping.value}
+                  onClick={() => chat.replies.stop()}
                 />
               )
               : (

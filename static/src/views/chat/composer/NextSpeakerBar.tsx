@@ -1,25 +1,25 @@
-/** Over the composer of a chat of several characters: who answers next, and who after that. */
+/** Above the composer of a group chat: who speaks next, and who after that. */
 import { useEffect } from "preact/hooks";
 import { Button, IconButton } from "../../../components/Button.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 
-/** A press on a name names who answers; a second one leaves it to the order again. */
+/** Clicking a name selects who speaks next; clicking again returns to the order. */
 export function NextSpeakerBar({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const participants = chat.options.value.participants ?? [];
   const ids = participants.map(({ character_id }) => character_id).join("\n");
   useEffect(() => {
     for (const { character_id } of participants) store.people.wantCharacter(character_id);
-    chat.wantGroup().catch((thrown) => store.report(thrown));
+    chat.loadTurnOrder().catch((thrown) => store.report(thrown));
   }, [ids]);
   const group = chat.group.value;
   if (!group) return null;
   const t = texts.chatOptions;
   const next = group.next.value;
   const waiting = group.waiting.value;
-  const isBusy = chat.isRunning.value || chat.ghostwriting.value !== undefined;
+  const isBusy = chat.replies.isRunning.value || chat.replies.impersonation.value !== undefined;
   const choose = (id: string) => group.named.value = group.named.peek() === id ? undefined : id;
   return (
     <div class="cast-bar">
@@ -37,8 +37,10 @@ export function NextSpeakerBar({ chat }: { chat: OpenChat }) {
         ))}
       </div>
       <div class="cast-actions">
-        <Button kind="quiet" icon="play" isDisabled={isBusy} onClick={() => chat.speakOn(next)}>{t.speak}</Button>
-        <Button kind="quiet" icon="pencil" isDisabled={isBusy} onClick={() => void chat.writeForMe()}>
+        <Button kind="quiet" icon="play" isDisabled={isBusy} onClick={() => chat.replies.speakOn(next)}>
+          {t.speak}
+        </Button>
+        <Button kind="quiet" icon="pencil" isDisabled={isBusy} onClick={() => void chat.replies.impersonate()}>
           {texts.composer.writeForMe}
         </Button>
       </div>
@@ -52,7 +54,7 @@ export function NextSpeakerBar({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** What a character is called; its id until its card is here. */
+/** Returns a character's name; its id until its card is loaded. */
 export function getSpeakerName({ people }: Store, id: string): string {
   return people.character(id)?.name ?? id;
 }

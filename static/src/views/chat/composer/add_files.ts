@@ -1,14 +1,14 @@
-/** Files that were pasted, dropped or chosen: pictures stand beside the message, texts become a part of it. */
+/** Pasted, dropped or chosen files: images are attached, text files are inserted into the message. */
 import { ApiError } from "../../../api/client.ts";
 import { isImageFile } from "../../../state/chat/image_attachments.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
 
 /**
- * Takes files into the composer of a chat.
+ * Adds files to the composer of a chat.
  *
- * @param at Where the cursor stands in the text.
- * @param onProblem Called with the reason for every file that cannot be taken.
+ * @param at The caret's position in the text.
+ * @param onProblem Called with the reason for every file that can't be added.
  */
 export async function addFiles(
   files: Iterable<File>,
@@ -16,7 +16,7 @@ export async function addFiles(
   at: number,
   onProblem: (problem: string) => void,
 ): Promise<void> {
-  // Copied at once: the list of a drop is empty after its event.
+  // Copied at once: a drop's list is empty after its event.
   for (const file of [...files]) {
     if (isImageFile(file)) {
       await chat.pictures.add(file).catch((thrown) =>
@@ -33,13 +33,13 @@ export async function addFiles(
   }
 }
 
-/** A file of more than this is no part of a message. In bytes. */
+/** Largest text file of a message, in bytes. */
 const MAX_TEXT_BYTES = 256 * 1024;
 
-/** Why a file cannot become text. */
+/** Why a file can't be inserted as text. */
 type TextFileProblem = "too_large" | "not_text";
 
-/** Reads a file; gives why that makes no sense instead. */
+/** Reads a text file, or returns why it can't be used. */
 async function readTextFile(file: File): Promise<{ text: string } | { problem: TextFileProblem }> {
   if (file.size > MAX_TEXT_BYTES) return { problem: "too_large" };
   try {
@@ -50,7 +50,7 @@ async function readTextFile(file: File): Promise<{ text: string } | { problem: T
   }
 }
 
-/** Gives a file's text as a fenced block under its name. The fence is longer than any inside. */
+/** Returns a file's text as a fenced block under its name. The fence is longer than any inside. */
 function asFencedBlock(name: string, text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/^\s*(`{3,})/gm)].map(([, ticks]) => ticks!.length));
   const fence = "`".repeat(longest + 1);
@@ -58,7 +58,7 @@ function asFencedBlock(name: string, text: string): string {
   return `${name}\n\n${fence}${extension}\n${text.replace(/\n$/, "")}\n${fence}\n`;
 }
 
-/** Puts a block where the cursor stands, on lines of its own. */
+/** Inserts a block at the caret, on its own lines. */
 function insertBlock(text: string, at: number, block: string): string {
   const before = text.slice(0, at).replace(/\s+$/, "");
   const after = text.slice(at).replace(/^\s+/, "");

@@ -1,4 +1,4 @@
-/** What commands and shortcuts do that needs more than the chat: going elsewhere, opening panels. */
+/** Actions of commands and shortcuts that need more than the chat: navigation, panels. */
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import type { CommandActions, CommandName } from "../../../state/chat/slash_commands.ts";
 import { type Store, useStore } from "../../../state/store.ts";
@@ -6,7 +6,7 @@ import { texts } from "../../../texts/texts.ts";
 import { forkChat } from "../messages/MessageActionBar.tsx";
 import { openChatPanel } from "../panels/panels.tsx";
 
-/** Gives the actions for the open chat. @param draw Opens the dialog that draws, with a prompt or none. */
+/** Returns the actions for the open chat. @param draw Opens the image dialog, with a prompt or none. */
 export function useCommandActions(chat: OpenChat, draw: (prompt: string) => void): CommandActions {
   const store = useStore();
   return {
@@ -27,7 +27,7 @@ export function useCommandActions(chat: OpenChat, draw: (prompt: string) => void
   };
 }
 
-/** The lorebook inside the card of whom the chat is with. */
+/** The lorebook inside the character's card. */
 function openLorebook(store: Store, chat: OpenChat): void {
   const id = chat.head.peek()?.participants?.[0]?.character_id;
   if (id !== undefined) store.router.go(`/characters/${encodeURIComponent(id)}/edit#lorebook`);
@@ -47,10 +47,10 @@ async function speakAs(store: Store, chat: OpenChat, name: string): Promise<void
   await chat.speakAs(found.id);
 }
 
-/** Id of the list, for the field it belongs to. */
+/** Id of the list, for the composer's ARIA attributes. */
 export const LIST_ID = "composer-commands";
 
-/** Id of one entry. */
+/** Id of one option. */
 export function optionId(name: CommandName): string {
   return `${LIST_ID}-${name}`;
 }

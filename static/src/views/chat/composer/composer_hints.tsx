@@ -1,11 +1,11 @@
-/** What stands over and under the composer. */
+/** The hints above and below the composer. */
 import { Button, IconButton } from "../../../components/Button.tsx";
 import { Notice } from "../../../components/Notice.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 
-/** Failures and clashes stand right over the text they are about. */
+/** Failures and conflicts are shown right above their text. */
 export function ComposerHeader({ chat }: { chat: OpenChat }) {
   const problem = chat.problem.value;
   return (
@@ -36,7 +36,7 @@ export function ComposerHeader({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** The pictures that will go out with the message. */
+/** The images that go out with the message. */
 export function ImageRow({ chat }: { chat: OpenChat }) {
   const pictures = chat.pictures.items.value;
   if (pictures.length === 0) return null;
@@ -56,11 +56,11 @@ export function ImageRow({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Nobody should take the demonstration for a model, nor a temporary chat for a kept one. */
+/** Makes clear that the demo is not a model, and that a temporary chat is not stored. */
 export function ComposerFooter({ chat }: { chat: OpenChat }) {
   const { connections, isSetupCompleted } = useStore();
   if (chat.isTemporary) return <p class="composer-note">{texts.chat.temporaryNote}</p>;
-  // The hint of the first visit says the same.
+  // The demo hint says the same.
   if (connections.active.value?.kind !== "demo" || (chat.isEmpty.value && !isSetupCompleted.value)) return null;
   return (
     <p class="composer-note">

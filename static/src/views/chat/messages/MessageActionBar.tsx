@@ -1,4 +1,4 @@
-/** What can be done with a message: a few buttons, the rest behind one; on touch all behind one. */
+/** The actions of a message: a few buttons, the rest in a menu; on touch screens all in a menu. */
 import { useRef, useState } from "preact/hooks";
 import type { Message } from "../../../api/types.ts";
 import { IconButton } from "../../../components/Button.tsx";
@@ -16,22 +16,22 @@ const MessageDetails = lazy(() => import("./MessageDetails.tsx").then((file) => 
   as: "overlay",
 });
 
-/** Shortcuts as they stand on the keys. */
+/** Shortcuts as printed on the keys. */
 const KEYS = { regenerate: "Alt R", continueReply: "Alt C" };
 
-/** What the bar is about. */
+/** Props of the bar. */
 interface BarProps {
   chat: OpenChat;
   message: Message;
   isLast: boolean;
 }
 
-/** The bar under a message. */
+/** The bar below a message. */
 export function MessageActionBar({ chat, message, isLast }: BarProps) {
   const store = useStore();
   const isTouch = useMedia("(hover: none)");
   const [hasDetails, setDetails] = useState(false);
-  const isIdle = !chat.isRunning.value;
+  const isIdle = !chat.replies.isRunning.value;
   const isReply = message.role === "assistant";
   const speech = useSpeaking(chat, message);
   const bar = useRef<HTMLDivElement>(null);
@@ -39,7 +39,7 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
     const neighbour = findNeighbor(bar.current, isFollowing);
     const done = isFollowing ? texts.chat.removedFrom : texts.chat.removed;
     await store.deleteMessage(chat, message.id, isFollowing, { done, undo: texts.undo });
-    // The message goes with the button that has the focus.
+    // The message disappears together with the focused button.
     requestAnimationFrame(() => document.activeElement === document.body && neighbour?.focus());
   };
   const items = listActions(store, chat, message, isLast, {
@@ -66,7 +66,7 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
         <IconButton
           icon="redo"
           label={texts.chat.regenerate}
-          onClick={() => chat.regenerate(message.id)}
+          onClick={() => chat.replies.regenerate(message.id)}
         />
       )}
       <VariantSwitcher chat={chat} message={message} />
@@ -87,7 +87,7 @@ function listActions(
   { onDetails, onRemove }: { onDetails: () => void; onRemove: (isFollowing: boolean) => void },
 ): (MenuItem | "line")[] {
   const { id } = message;
-  const isIdle = !chat.isRunning.value;
+  const isIdle = !chat.replies.isRunning.value;
   const isReply = message.role === "assistant";
   const items: (MenuItem | "line" | false)[] = [
     {
@@ -101,13 +101,18 @@ function listActions(
     },
     isIdle && { label: texts.chat.edit, icon: "pencil", onSelect: () => chat.actions.startEdit(id) },
     isIdle && isReply && isLast &&
-    { label: texts.chat.regenerate, icon: "redo", hint: KEYS.regenerate, onSelect: () => chat.regenerate(id) },
+    {
+      label: texts.chat.regenerate,
+      icon: "redo",
+      hint: KEYS.regenerate,
+      onSelect: () => chat.replies.regenerate(id),
+    },
     isIdle && isReply && isLast && textOf(message.content) !== "" &&
     {
       label: texts.chat.continueReply,
       icon: "forward",
       hint: KEYS.continueReply,
-      onSelect: () => chat.continueReply(id),
+      onSelect: () => chat.replies.continueReply(id),
     },
     !chat.isTemporary &&
     { label: texts.chat.fork, icon: "branch", onSelect: () => void forkChat(store, chat, id) },
@@ -134,7 +139,7 @@ function listActions(
   return items.filter((item) => item !== false);
 }
 
-/** Gives what takes the focus when a message goes: what can be done with the one beside it, else the list. */
+/** Returns what takes the focus when a message is deleted: the actions of its neighbor, else the list. */
 function findNeighbor(bar: HTMLElement | null, isFollowing: boolean): HTMLElement | null | undefined {
   const message = bar?.closest(".message");
   const [before, after] = [message?.previousElementSibling, isFollowing ? null : message?.nextElementSibling];
@@ -143,12 +148,12 @@ function findNeighbor(bar: HTMLElement | null, isFollowing: boolean): HTMLElemen
     bar?.closest<HTMLElement>(".message-scroll");
 }
 
-/** What is shown is what is copied. */
+/** Copies what is shown. */
 function getSpokenText({ role, content }: Message): string {
   return role === "assistant" ? splitReasoning(textOf(content)).said : textOf(content);
 }
 
-/** Copies the chat up to a message, and goes there. */
+/** Copies the chat up to a message and opens the copy. */
 export async function forkChat(store: Store, chat: OpenChat, messageId: string): Promise<void> {
   const id = await chat.actions.fork(messageId);
   if (id === undefined) return;
@@ -156,12 +161,12 @@ export async function forkChat(store: Store, chat: OpenChat, messageId: string):
   store.toasts.show(texts.chat.forked);
 }
 
-/** ‹ 2/3 ›, where there is more than one. */
+/** ‹ 2/3 ›, if there is more than one. */
 function VariantSwitcher({ chat, message }: { chat: OpenChat; message: Message }) {
   const count = message.variant_count ?? 1;
   const at = message.active_variant ?? 0;
   if (count < 2) return null;
-  const isBusy = chat.isRunning.value;
+  const isBusy = chat.replies.isRunning.value;
   const step = (by: 1 | -1) => void chat.actions.switchVariant(message.id, by);
   return (
     <span class="variants">
@@ -182,14 +187,14 @@ function VariantSwitcher({ chat, message }: { chat: OpenChat; message: Message }
   );
 }
 
-/** Gives what the button and its twin in the menu have in common: whether the message is heard, and what a press does. */
+/** Returns what the button and its menu item share: whether the message is being read, and the action. */
 function useSpeaking(chat: OpenChat, { id }: Message) {
   const { speaking } = useStore();
   const isHeard = speaking.now.value?.key === id;
   return { isHeard, toggle: () => isHeard ? speaking.stop() : void speaking.readMessage(chat, id) };
 }
 
-/** Pressed while the message is heard. */
+/** Pressed while the message is being read. */
 export function SpeakButton({ chat, message }: { chat: OpenChat; message: Message }) {
   const { isHeard, toggle } = useSpeaking(chat, message);
   return <IconButton icon="speaker" label={texts.chat.speak} isPressed={isHeard} onClick={toggle} />;

@@ -1,4 +1,4 @@
-/** Who says a message, with their portrait. */
+/** The author of a message, with portrait. */
 import type { Message } from "../../../api/types.ts";
 import { useEffect } from "preact/hooks";
 import { Portrait } from "../../../components/Portrait.tsx";
@@ -7,13 +7,13 @@ import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { toPersonaPortraitProps, toPortraitProps } from "../../characters/portrait_props.ts";
 
-/** Width of the portrait beside a name, in pixels. */
+/** Width of the portrait, in pixels. */
 const WIDTH_PX = 28;
 
-/** The character that answers here, or the assistant. */
+/** The character that replies, or the assistant. */
 export function ReplyAuthor({ chat, message }: { chat: OpenChat; message: Message }) {
   const { people } = useStore();
-  // Among several nobody is guessed.
+  // In a group, the author is not guessed.
   const only = chat.isGroup.value ? undefined : chat.options.value.participants?.[0];
   const id = message.character_id ?? only?.character_id;
   useEffect(() => {
@@ -29,7 +29,7 @@ export function ReplyAuthor({ chat, message }: { chat: OpenChat; message: Messag
   );
 }
 
-/** The persona that spoke; without one the turn's place says enough, and only a screen reader hears who it was. */
+/** The persona that wrote; without one, only screen readers need the author. */
 export function UserAuthor({ message }: { message: Message }) {
   const { people } = useStore();
   const id = message.persona_id;

@@ -1,4 +1,4 @@
-/** What is known of a message beside its text. */
+/** Details of a message. */
 import type { Message } from "../../../api/types.ts";
 import { Sheet } from "../../../components/overlays/Dialog.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
@@ -35,11 +35,11 @@ export function MessageDetails(
   );
 }
 
-/** As the model's server measured it, else as this page saw it. */
+/** As the model's server measured it, otherwise as this page did. */
 function tokensPerSecond(chat: OpenChat, message: Message): number | undefined {
   const told = message.timings?.predicted_per_second;
   if (typeof told === "number" && told > 0) return told;
-  const ms = chat.measured.peek().get(message.id)?.writingMs;
+  const ms = chat.replies.measured.peek().get(message.id)?.writingMs;
   const tokens = message.usage?.completion_tokens;
   return ms && tokens ? tokens / (ms / 1000) : undefined;
 }

@@ -1,4 +1,4 @@
-/** A message while it is edited in its place. */
+/** Edits a message in place. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../../components/Button.tsx";
 import { Notice } from "../../../components/Notice.tsx";
@@ -7,7 +7,7 @@ import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { useAutoHeight } from "../../../components/hooks.ts";
 
-/** Escape gives up; Ctrl or ⌘ with Enter saves, and sends again where that is offered. */
+/** Escape cancels; Ctrl or ⌘ with Enter saves, and sends again where offered. */
 export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend: boolean }) {
   const store = useStore();
   const area = useRef<HTMLTextAreaElement>(null);
@@ -62,7 +62,7 @@ export function MessageEditForm({ chat, canResend }: { chat: OpenChat; canResend
           <Button
             kind="primary"
             isBusy={isBusy}
-            isDisabled={chat.isRunning.value}
+            isDisabled={chat.replies.isRunning.value}
             onClick={send}
           >
             {texts.chat.saveAndSend}

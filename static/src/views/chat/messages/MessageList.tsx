@@ -1,4 +1,4 @@
-/** The messages in their order: the end is followed while the reader is there, more come in as they scroll. */
+/** The messages in order. Follows the end while the reader is there, loads more on scrolling. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { asApiError } from "../../../api/client.ts";
@@ -12,10 +12,10 @@ import { MessageView } from "./MessageView.tsx";
 import { useJumpTarget } from "./jump_target.ts";
 import { useFollowEnd } from "./use_follow_end.ts";
 
-/** How far before an end of the list more is fetched, so that a reader seldom meets that end. */
+/** Distance to an end of the list at which more is loaded, so that readers seldom reach it. */
 const AHEAD = "1200px 0px";
 
-/** The scrolling list. */
+/** The scroll container. */
 export function MessageList({ chat }: { chat: OpenChat }) {
   const box = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -61,7 +61,7 @@ export function MessageList({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** An end of the list that has more behind it: fetched when it comes near, or when it is pressed. */
+/** An end of the list with more beyond it: loaded when near, or on click. */
 function More(
   { box, label, onNear }: { box: { current: HTMLElement | null }; label: string; onNear: () => Promise<void> | void },
 ) {
@@ -74,7 +74,7 @@ function More(
       isBusy = true;
       await onNear();
       isBusy = false;
-      // What came in may be less than the way to it; the observer tells only of changes.
+      // What was loaded may be too short; the observer only reports changes.
       if (isNear) setTimeout(() => isNear && go(), 50);
     };
     const observer = new IntersectionObserver(([entry]) => {
@@ -95,9 +95,9 @@ function More(
 }
 
 /**
- * Gives what shows the messages before those that are shown.
+ * Returns a function that shows earlier messages without moving the reader.
  *
- * Browsers that anchor scrolling do the same by themselves, but not at the very top, and Safari not at all.
+ * Browsers with scroll anchoring do the same, but not at the very top, and Safari not at all.
  */
 function useLoadOlder(
   chat: OpenChat,
@@ -114,7 +114,7 @@ function useLoadOlder(
   }, [first]);
   return async () => {
     try {
-      // Measured when the new ones are here, not when they are asked for: the reader scrolls on meanwhile.
+      // Measured when the new messages are rendered, since the reader scrolls on.
       await chat.window.moreAbove(() => {
         const element = content.current?.querySelector(".message");
         if (element) held.current = { element, top: element.getBoundingClientRect().top };
@@ -125,20 +125,20 @@ function useLoadOlder(
   };
 }
 
-/** Sentences that stay in the page; older ones have been read. */
+/** Sentences that stay in the page; older ones have been announced. */
 const KEPT = 6;
 
-/** A hidden region; the message list itself is silent, since it changes with every token. */
+/** A hidden live region. The message list itself is silent, since it changes with every token. */
 function Announcer({ chat }: { chat: OpenChat }) {
   const [lines, setLines] = useState<{ id: number; text: string }[]>([]);
-  const run = chat.run.value;
+  const run = chat.replies.run.value;
   useEffect(() => {
     if (!run) return;
     let nextId = Date.now();
     const say = (text: string) => {
       if (text !== "") setLines((before) => [...before, { id: nextId++, text }].slice(-KEPT));
     };
-    // Thoughts are folded away for those who look, too.
+    // Reasoning is collapsed for everyone.
     const said = () => splitReasoning(run.text.peek()).said;
     const sentences = new Sentences(said());
     const endPhase = run.phase.subscribe((phase) => {

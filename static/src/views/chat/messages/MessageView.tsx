@@ -1,4 +1,4 @@
-/** One message: who speaks, what they say, how it ended, what can be done with it. */
+/** One message: author, content, how it ended, actions. */
 import { useRef, useState } from "preact/hooks";
 import type { Message } from "../../../api/types.ts";
 import { ErrorBoundary } from "../../../components/ErrorBoundary.tsx";
@@ -19,21 +19,21 @@ const ImageViewer = lazy(() => import("../../images/ImageViewer.tsx").then((file
 });
 const MessageEditForm = lazy(() => import("./MessageEditForm.tsx").then((file) => file.MessageEditForm));
 
-/** What a message's view takes. */
+/** Props of a message. */
 export interface MessageProps {
   chat: OpenChat;
   message: Message;
   isLast: boolean;
 }
 
-/** A turn of the user stands in a soft block, a reply stands free. A view that throws takes no other message along. */
+/** A user message in a soft block, or a reply. A message that throws doesn't affect the others. */
 export const MessageView = memo((props: MessageProps) => (
   <ErrorBoundary resetKey={props.message} fallback={<BrokenMessage {...props} />}>
     {props.message.role === "assistant" ? <ReplyView {...props} /> : <UserMessageView {...props} />}
   </ErrorBoundary>
 ));
 
-/** A message whose view threw: its text, and the actions that don't depend on showing it. */
+/** A message whose view threw: its text, and the actions that don't depend on rendering it. */
 function BrokenMessage({ chat, message, isLast }: MessageProps) {
   const isEdited = chat.actions.editing.value?.messageId === message.id;
   return (
@@ -64,20 +64,20 @@ function UserMessageView({ chat, message, isLast }: MessageProps) {
         )}
       {!isEdited && <MessageActionBar chat={chat} message={message} isLast={isLast} />}
       <BranchLinks chat={chat} message={message} />
-      {isLast && message.role === "user" && !isEdited && !chat.isRunning.value && (
-        <Unanswered onAsk={() => chat.askAgain()} />
+      {isLast && message.role === "user" && !isEdited && !chat.replies.isRunning.value && (
+        <Unanswered onAsk={() => chat.replies.askAgain()} />
       )}
     </article>
   );
 }
 
 function ReplyView({ chat, message, isLast }: MessageProps) {
-  const running = chat.run.value;
+  const running = chat.replies.run.value;
   const run = running?.messageId === message.id ? running : undefined;
   const { thoughts, said: text } = splitReasoning(run ? run.text.value : textOf(message.content));
   const apart = run ? run.reasoning.value : message.reasoning ?? "";
   const reasoning = [apart, thoughts].filter((part) => part !== "").join("\n\n");
-  const thoughtMs = run ? run.thoughtMs.value : chat.measured.value.get(message.id)?.thoughtMs;
+  const thoughtMs = run ? run.thoughtMs.value : chat.replies.measured.value.get(message.id)?.thoughtMs;
   const isEdited = chat.actions.editing.value?.messageId === message.id;
   const swipe = useSwipe((step) => void chat.actions.switchVariant(message.id, step));
   return (
@@ -98,7 +98,7 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
         : <Markdown text={text} isFinal={run === undefined} />}
       {run ? <ReplyProgress run={run} /> : <ReplyEnding chat={chat} message={message} isLast={isLast} />}
       {run && text + reasoning !== "" && (
-        // As high as the actions that take its place: nothing moves when the reply ends.
+        // As high as the actions that replace it, so that nothing moves when the reply ends.
         <div class="message-actions">
           {run.phase.value === "writing" && <span class="writing" aria-hidden="true" />}
           {text !== "" && <SpeakButton chat={chat} message={message} />}
@@ -114,12 +114,12 @@ function getClassName(kind: "turn" | "reply", message: Message): string {
   return message.hidden ? `message ${kind} is-hidden` : `message ${kind}`;
 }
 
-/** Said in words: a paler colour alone would not tell it to everybody. */
+/** Said in text: a paler color alone is not accessible. */
 function HiddenNote() {
   return <p class="hidden-note">{texts.chat.hiddenNote}</p>;
 }
 
-/** Pictures of our own or inside of the message; others would be asked for from elsewhere, so they are links. */
+/** Our own or embedded images. Others would be requested from elsewhere, so they are links. */
 function Images({ chat, message }: { chat: OpenChat; message: Message }) {
   const [zoomed, setZoomed] = useState<string>();
   const urls = listImageUrls(message);
@@ -151,7 +151,7 @@ function Images({ chat, message }: { chat: OpenChat; message: Message }) {
   );
 }
 
-/** Where other chats part from this one. */
+/** Where other chats branch from this one. */
 function BranchLinks({ chat, message }: { chat: OpenChat; message: Message }) {
   const forks = chat.actions.branches.value.forks.filter((fork) => fork.message_id === message.id);
   if (forks.length === 0) return null;
@@ -168,7 +168,7 @@ function BranchLinks({ chat, message }: { chat: OpenChat; message: Message }) {
   );
 }
 
-/** Opens on demand; its text is plain, since half-thought markdown helps nobody. */
+/** Opens on demand. Plain text, since Markdown of unfinished reasoning helps nobody. */
 function Reasoning(
   { text, isThinking, durationMs }: { text: string; isThinking: boolean; durationMs: number | undefined },
 ) {
@@ -185,7 +185,7 @@ function Reasoning(
   );
 }
 
-/** Waiting with its clock, or a lost line. Spoken by the announcer, not from here. */
+/** Waiting with its clock, or a lost connection. The live region announces it. */
 function ReplyProgress({ run }: { run: ReplyStream }) {
   const phase = run.phase.value;
   const isWaiting = phase === "waiting" || phase === "sending";
@@ -200,14 +200,14 @@ function ReplyProgress({ run }: { run: ReplyStream }) {
   );
 }
 
-/** A swipe is at least this long, and at most that steep. */
+/** A swipe has at least this length in px, and at most this slope. */
 const MIN_PX = 64;
 const MAX_SLOPE = 0.6;
 
-/** What scrolls sideways in itself keeps its swipes. */
+/** Elements that scroll sideways keep their swipes. */
 const SCROLLERS = "pre, .table-scroll, .formula, textarea";
 
-/** Gives handlers for an element; a swipe to the left is a step forward, as with pages. */
+/** Returns touch handlers; a swipe to the left goes forward, as with pages. */
 function useSwipe(onSwipe: (step: 1 | -1) => void) {
   const start = useRef<{ x: number; y: number }>(undefined);
   return {
@@ -224,7 +224,7 @@ function useSwipe(onSwipe: (step: 1 | -1) => void) {
       if (!from || !touch) return;
       const [dx, dy] = [touch.clientX - from.x, touch.clientY - from.y];
       const isSwipe = Math.abs(dx) >= MIN_PX && Math.abs(dy) <= Math.abs(dx) * MAX_SLOPE;
-      // A drag that selected text was no swipe.
+      // A drag that selected text is not a swipe.
       if (isSwipe && getSelection()?.isCollapsed !== false) onSwipe(dx < 0 ? 1 : -1);
     },
   };

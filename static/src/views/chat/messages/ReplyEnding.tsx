@@ -1,4 +1,4 @@
-/** How a reply ended, where it did not simply end; and what can be done about it. */
+/** How a reply ended, unless it is complete, and what to do about it. */
 import type { Message } from "../../../api/types.ts";
 import { Button, LinkButton } from "../../../components/Button.tsx";
 import { ErrorDetails } from "../../../components/Notice.tsx";
@@ -7,13 +7,17 @@ import { textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
 
-/** Nothing for a reply that is complete and holds something. */
+/** Nothing for a complete reply with content. */
 export function ReplyEnding({ chat, message, isLast }: { chat: OpenChat; message: Message; isLast: boolean }) {
   const hasText = textOf(message.content) !== "";
   const { error, status } = message;
-  const retry = isLast && <Button icon="redo" onClick={() => chat.regenerate(message.id)}>{texts.chat.retry}</Button>;
+  const retry = isLast && (
+    <Button icon="redo" onClick={() => chat.replies.regenerate(message.id)}>{texts.chat.retry}</Button>
+  );
   const more = isLast && hasText && (
-    <Button icon="forward" onClick={() => chat.continueReply(message.id)}>{texts.chat.continueReply}</Button>
+    <Button icon="forward" onClick={() => chat.replies.continueReply(message.id)}>
+      {texts.chat.continueReply}
+    </Button>
   );
   const attempt = message.last_attempt;
   if (status === "complete" && attempt) {
@@ -66,7 +70,7 @@ export function ReplyEnding({ chat, message, isLast }: { chat: OpenChat; message
   return null;
 }
 
-/** A turn of the user that nothing answered: its reply never began. */
+/** A user message without a reply. */
 export function Unanswered({ onAsk }: { onAsk: () => void }) {
   return (
     <div class="ending">

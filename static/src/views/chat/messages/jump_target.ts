@@ -1,4 +1,4 @@
-/** Brings a message into view that was jumped to, and marks the words it was found by. */
+/** Scrolls to a message that was jumped to, and highlights the words it was found by. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
@@ -6,14 +6,14 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 /** Name of the highlight in prose.css. */
 const FOUND = "found";
 
-/** Frames in which the message is brought into view again: its surroundings get their real heights only now. */
+/** Frames in which the position is corrected: nearby messages are only measured now. */
 const FRAMES = 4;
 
 /**
  * Follows `chat.target`.
  *
  * @param onLeave Called before the view moves.
- * @param onArrived Called when it has moved.
+ * @param onArrived Called after it has moved.
  */
 export function useJumpTarget(
   chat: OpenChat,
@@ -44,12 +44,12 @@ export function useJumpTarget(
       element.classList.remove("is-target");
     };
   }, [target]);
-  // Marks belong to the search they came from.
+  // Highlights belong to the search they came from.
   const isSearching = chat.search.isOpen.value;
   useEffect(() => () => void highlights()?.delete(FOUND), [isSearching]);
 }
 
-/** Marks words without touching the page's elements; browsers that cannot do that show the message alone. */
+/** Highlights words without changing elements. Browsers without support only show the message. */
 function splitByWords(element: Element, words: readonly string[]): void {
   const registry = highlights();
   if (!registry) return;

@@ -1,37 +1,37 @@
-/** Keeps the end of the messages in view while the reader is there, and counts what came while not. */
+/** Keeps the end of the messages in view while the reader is there, and counts what arrives otherwise. */
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 
-/** A reader who is at most this far from the end wants to follow. */
+/** A reader at most this far from the end follows it, in px. */
 const NEAR_END_PX = 64;
 
-/** What following tells a view, and what the view tells it. */
+/** The interface between following and the view. */
 export interface Following {
   /** The reader is not at the end. */
   isAway: boolean;
-  /** Paragraphs that came since. */
+  /** Paragraphs that arrived since. */
   newCount: number;
   onScroll(): void;
-  /** Goes to the end and stays there. */
+  /** Scrolls to the end and follows it. */
   jump(): void;
-  /** The view goes elsewhere by itself. */
+  /** The view is about to scroll by itself. */
   leave(): void;
 }
 
-/** Follows the end of the content of a box. */
+/** Follows the end of a scroll container. */
 export function useFollowEnd(
   chat: OpenChat,
   box: RefObject<HTMLElement | null>,
   content: RefObject<HTMLElement | null>,
 ): Following {
   const isFollowing = useRef(true);
-  /** The last message and how much of it there was when the reader left the end. */
+  /** The last message and its length when the reader left the end. */
   const seen = useRef<{ messageId: string | undefined; blocks: number }>({ messageId: undefined, blocks: 0 });
   const [isAway, setAway] = useState(false);
   const [newCount, setNewCount] = useState(0);
 
-  /** Where the box was when it was last looked at. */
+  /** The last known scroll position. */
   const last = useRef({ top: 0, fromEnd: 0 });
 
   const toEnd = () => {
@@ -72,7 +72,7 @@ export function useFollowEnd(
     return () => observer.disconnect();
   }, []);
 
-  // What the reader sends is what the reader wants to see.
+  // A reader wants to see what they send.
   const lastOwn = chat.pages.items.value.findLast((message) => message.role === "user")?.id;
   const known = useRef(lastOwn);
   useEffect(() => {
@@ -89,7 +89,7 @@ export function useFollowEnd(
     onScroll() {
       const place = getScrollPosition(box.current);
       const isNear = place.fromEnd < NEAR_END_PX && !chat.window.hasBelow.peek();
-      // What grows or shrinks moves the place too; only a reader goes up and away from the end at once.
+      // Growing or shrinking content moves the position, too; only a reader scrolls up and away at once.
       const isLeaving = place.top < last.current.top - 1 && place.fromEnd > last.current.fromEnd + 1;
       last.current = place;
       if (isNear && !isFollowing.current) setFollowing(true);
@@ -98,7 +98,7 @@ export function useFollowEnd(
     jump() {
       chat.window.toEnd();
       setFollowing(true);
-      // Behind the rendering of what may not have been shown.
+      // After pending rendering.
       requestAnimationFrame(toEnd);
       box.current?.focus({ preventScroll: true });
     },

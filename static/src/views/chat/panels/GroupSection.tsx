@@ -1,4 +1,4 @@
-/** The characters of a chat: who takes part, who keeps silent, who joins, and how it comes about who answers. */
+/** The characters of a group: members, muted, adding, and the reply order. */
 import type { CharacterItem, Participant, ReplyOrder } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { asApiError } from "../../../api/client.ts";
@@ -15,9 +15,9 @@ import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
 
 /** Width of the portraits, in pixels. */
 const WIDTH_PX = 32;
-/** As many as can be looked over; typing narrows them. */
+/** Most characters listed; typing narrows them. */
 const MAX_FOUND = 6;
-/** Pause after the last key before the search begins. */
+/** Pause in typing before the search starts, in milliseconds. */
 const SEARCH_AFTER_MS = 250;
 
 /** Every change is saved at once. */
@@ -62,7 +62,7 @@ export function GroupSection({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** `onGreet`: absent where nobody but this one takes part. */
+/** `onGreet`: absent for the only member. */
 function Member({ member, onMute, onLeave, onGreet }: {
   member: Participant;
   onMute: () => void;

@@ -1,4 +1,4 @@
-/** Earlier versions of the chat: when and why each was replaced, how it differs from now, and Restore. */
+/** Revisions of the chat: when and why each was replaced, the difference, and Restore. */
 import { useEffect, useState } from "preact/hooks";
 import type { MessageDiff, Revision } from "../../../api/types.ts";
 import { compareRevision, listRevisions, restoreRevision } from "../../../api/versions.ts";
@@ -11,7 +11,7 @@ import { texts } from "../../../texts/texts.ts";
 import { fullMoment } from "../../../texts/times.ts";
 import { useResource } from "../../use_resource.ts";
 
-/** The list; it is read again whenever the conversation changes. */
+/** The list, reloaded when the conversation changes. */
 export function HistoryPanel({ chat }: { chat: OpenChat }) {
   const { api } = useStore();
   const t = texts.chatOptions.history;
@@ -51,7 +51,7 @@ function Entry({ chat, revision }: { chat: OpenChat; revision: Revision }) {
     const { client } = store.api;
     await restoreRevision(client, chat.id, revision.n);
     await chat.reload();
-    // Restoring stores the version it replaces, as the newest one.
+    // Restoring stores the replaced version as the newest one.
     const [replaced] = await listRevisions(client, chat.id);
     store.offerUndo(
       { done: t.restored, undo: texts.undo },
@@ -75,7 +75,12 @@ function Entry({ chat, revision }: { chat: OpenChat; revision: Revision }) {
         </summary>
         {isOpen && <Difference chat={chat} n={revision.n} />}
         <div class="actions-row">
-          <Button icon="restore" isBusy={isBusy} isDisabled={chat.isRunning.value} onClick={() => void restore()}>
+          <Button
+            icon="restore"
+            isBusy={isBusy}
+            isDisabled={chat.replies.isRunning.value}
+            onClick={() => void restore()}
+          >
             {t.restore}
           </Button>
         </div>

@@ -1,4 +1,4 @@
-/** The lorebooks that are there for one chat, and the preset that is pinned to it. */
+/** The lorebooks of one chat, and its pinned preset. */
 import type { ChatOptions, LorebookItem, PresetItem } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
@@ -16,10 +16,10 @@ interface Lists {
   presets: PresetItem[];
 }
 
-/** Stands for: whichever preset is meant for the model. */
+/** Means: the preset for the model. */
 const BY_MODEL = "";
 
-/** What can be chosen is read when this is opened. */
+/** The choices load when this is opened. */
 export function LorebooksSection({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const [lists, setLists] = useState<Lists | ApiError>();
@@ -57,7 +57,7 @@ function Choices({ chat, lists: { books, presets } }: { chat: OpenChat; lists: L
   const { preset_id, lorebook_ids } = chat.options.value;
   const chosen = lorebook_ids ?? [];
   const change = (options: ChatOptions) => void chat.change(options).catch((thrown) => store.report(thrown));
-  // A book for everywhere is there anyhow, and one of a character or persona comes with them.
+  // Global lorebooks apply anyway, and those of a character or persona come with them.
   const shown = books.filter(({ id, scope, enabled }) => chosen.includes(id) || (scope === "chat" && enabled));
   const t = texts.chatOptions;
   const setBook = (id: string, isOn: boolean) => {

@@ -1,4 +1,4 @@
-/** What a chat sets for itself: how the model chooses its words, and what it is told beside the messages. */
+/** The options of a chat: sampling, prompts, group, lorebooks. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ChatOptions } from "../../../api/types.ts";
 import { Button } from "../../../components/Button.tsx";
@@ -20,16 +20,16 @@ import { GroupSection } from "./GroupSection.tsx";
 import { LorebooksSection } from "./LorebooksSection.tsx";
 import { openChatPanel } from "./panels.tsx";
 
-/** Pause after the last key before a change is saved. */
+/** Pause in typing before a change is saved, in milliseconds. */
 const SAVE_AFTER_MS = 500;
 
-/** Depth of a note where nothing else is said: before the last turns, where it is heeded. */
+/** Default depth of a note: before the last messages, where models heed it. */
 const NOTE_DEPTH = 4;
 
-/** Saves a change, at once or a moment later. */
+/** Saves a change, at once or after a pause. */
 export type Change = (options: ChatOptions) => void;
 
-/** All of it; every change is saved by itself. */
+/** The panel; every change is saved automatically. */
 export function OptionsPanel({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const change = useSaving(chat);
@@ -66,7 +66,7 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** Gathers changes and saves them once typing rests, and what is left when the panel goes. */
+/** Collects changes, and saves them when typing pauses or the panel closes. */
 function useSaving(chat: OpenChat): Change {
   const store = useStore();
   const waiting = useRef<ChatOptions>({});
@@ -176,7 +176,7 @@ function Sampling({ options, onChange }: { options: ChatOptions; onChange: Chang
   );
 }
 
-/** Empty means: as the model has it. */
+/** Empty means: the model's default. */
 function NumberInput(
   { field, name, initial, onChange }: {
     field: NumberField;
@@ -204,7 +204,7 @@ function NumberInput(
   );
 }
 
-/** A summary that comes while this is open is shown, unless somebody writes at it. */
+/** A new summary is shown unless the user is editing it. */
 function SummarySection({ chat, onChange }: { chat: OpenChat; onChange: Change }) {
   const store = useStore();
   const { summary } = chat.options.value;

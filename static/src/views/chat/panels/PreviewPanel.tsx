@@ -1,4 +1,4 @@
-/** Exactly what the model would be sent now, with its size and what does not fit. */
+/** The exact prompt, its size and what does not fit. */
 import type { ChatPreview, DroppedEntry, PromptPiece, UnexpandedField } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
@@ -11,7 +11,7 @@ import { texts } from "../../../texts/texts.ts";
 import { useStore } from "../../../state/store.ts";
 import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
 
-/** Made again whenever the chat has changed, and on demand for what stands in the composer. */
+/** Reloaded when the chat changes, and on demand for the composer's text. */
 export function PreviewPanel({ chat }: { chat: OpenChat }) {
   const [found, setFound] = useState<ChatPreview | ApiError>();
   const [round, setRound] = useState(0);
@@ -53,9 +53,9 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
   );
 }
 
-/** What a message says, in the pieces it was put together from. */
+/** The content of a message, in the pieces it was assembled from. */
 function PromptText({ words, pieces }: { words: string; pieces: PromptPiece[] }) {
-  // Put together otherwise, the words alone are exactly what goes out.
+  // If it can't be assembled from pieces, the text alone is exact.
   const isWhole = pieces.map(({ text }) => text).join("\n\n") === words;
   return (
     <div class="preview-text" tabIndex={0}>
@@ -81,7 +81,7 @@ function PieceName({ piece: { part, title, tokens, entry } }: { piece: PromptPie
   );
 }
 
-/** Stands before the messages: there may be hundreds of them, and what is wrong with them should be seen first. */
+/** Before the messages: there may be hundreds of them, and problems should be seen first. */
 function UnexpandedFields({ fields }: { fields: UnexpandedField[] }) {
   if (fields.length === 0) return null;
   const t = texts.chatOptions.notExpanded;

@@ -1,11 +1,11 @@
-/** What a chat shows at the right edge: its options, and what would be sent. Loaded when first opened. */
+/** The right panels of a chat. Loaded when first opened. */
 import { lazy } from "../../../components/Lazy.tsx";
 import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import type { ComponentType } from "preact";
 
-/** The panels there are. */
+/** The panels. */
 export type ChatPanel = "options" | "preview" | "history";
 
 const VIEWS: Record<ChatPanel, ComponentType<{ chat: OpenChat }>> = {
@@ -14,7 +14,7 @@ const VIEWS: Record<ChatPanel, ComponentType<{ chat: OpenChat }>> = {
   history: lazy(() => import("./HistoryPanel.tsx").then(({ HistoryPanel }) => HistoryPanel)),
 };
 
-/** Opens a panel about the chat that is open. */
+/** Opens a panel of the open chat. */
 export function openChatPanel(store: Store, id: ChatPanel): void {
   store.openPanel({ id, title: texts.chat[id].title, view: () => <OfOpenChat id={id} /> });
 }

@@ -1,0 +1,263 @@
+/** The replies of the open conversation: send, follow, stop, regenerate, continue. */
+import type { ChatRequest, Message } from "../../api/types.ts";
+import { batch, computed, signal } from "@preact/signals";
+import { asApiError } from "../../api/client.ts";
+import { newId } from "../app/ids.ts";
+import type { AttachedImage } from "./image_attachments.ts";
+import { textOf } from "./message_text.ts";
+import type { ChatSurroundings, OpenChat } from "./open_chat.ts";
+import { buildContent, buildStoredRequest, buildTemporaryRequest, type ReplyParams } from "./reply_request.ts";
+import { findReplyStart, type ReplyOutcome, ReplyStream, type ReplyTimes, toEndedMessage } from "./reply_stream.ts";
+
+/** The content of the composer when it was sent. */
+interface SentDraft {
+  turnId: string;
+  typed: string;
+  pictures: AttachedImage[];
+}
+
+/** Starts replies and follows the running one. */
+export class ChatReplies {
+  readonly run = signal<ReplyStream | undefined>(undefined);
+  readonly isRunning = computed(() => this.run.value !== undefined);
+  /** Aborts the impersonation that is being written into the composer. */
+  readonly impersonation = signal<AbortController | undefined>(undefined);
+  /** Times that this page measured, by message; the server stores none. */
+  readonly measured = signal<ReadonlyMap<string, ReplyTimes>>(new Map());
+  readonly #chat: OpenChat;
+  readonly #around: ChatSurroundings;
+  #following: Promise<void> | undefined;
+
+  constructor(chat: OpenChat, around: ChatSurroundings) {
+    this.#chat = chat;
+    this.#around = around;
+  }
+
+  /** Sends the composer's text and images. */
+  send(): void {
+    const text = this.#chat.draft.text.value.trim();
+    const isEmpty = text === "" && this.#chat.pictures.items.peek().length === 0;
+    if (isEmpty || this.#chat.pictures.isBusy.peek() || this.run.value || this.#chat.load.value.kind !== "ready") {
+      return;
+    }
+    if (this.impersonation.peek()) return;
+    const taken: SentDraft = { turnId: newId(), typed: this.#chat.draft.take(), pictures: this.#chat.pictures.take() };
+    const turn: Message = {
+      id: taken.turnId,
+      role: "user",
+      persona_id: this.#chat.personaId.peek(),
+      content: buildContent(text, taken.pictures.map(({ url, shownUrl }) => url ?? shownUrl)),
+      created_at: new Date().toISOString(),
+      status: "complete",
+    };
+    batch(() => {
+      this.#chat.pages.append(turn);
+      this.#chat.window.toEnd();
+    });
+    if (this.#chat.isNew && !this.#chat.isTemporary) this.#around.onFirstSend(this.#chat.id);
+    void this.#ask(turn.id, taken);
+  }
+
+  /** Asks for the missing reply to the user's last message. */
+  askAgain(): void {
+    const turn = this.#chat.lastMessage.value;
+    if (turn?.role === "user" && !this.run.value) void this.#ask(turn.id);
+  }
+
+  /**
+   * Asks for the reply to a new version of a user message that is already shown.
+   *
+   * @returns Whether the server accepted it.
+   */
+  askForVersion(messageId: string): Promise<boolean> {
+    return this.#ask(messageId, undefined, undefined, this.#chat.isTemporary ? undefined : "edit");
+  }
+
+  /** Resolves when no reply is followed. */
+  async replyEnded(): Promise<void> {
+    await this.#following;
+  }
+
+  /** Asks for another reply without a user message. @param characterId Who speaks. */
+  speakOn(characterId?: string): void {
+    if (!this.run.value) void this.#ask(undefined, undefined, characterId);
+  }
+
+  /** Lets the model write the user's next message into the composer. */
+  async impersonate(): Promise<void> {
+    if (this.#chat.isNew || this.run.peek() || this.impersonation.peek()) return;
+    const { impersonate } = await import("./impersonation.ts");
+    await impersonate(this.#chat, this.#around.api);
+  }
+
+  /** Asks for another version of a reply; the current one stays as a variant. */
+  regenerate(messageId: string): void {
+    const message = this.#chat.pages.find(messageId);
+    if (!message || this.run.value) return;
+    this.#chat.pages.edit(messageId, {
+      content: "",
+      reasoning: undefined,
+      status: "streaming",
+      error: undefined,
+      last_attempt: undefined,
+      usage: undefined,
+      timings: undefined,
+    });
+    void this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate" });
+  }
+
+  /** Asks for more text of a reply that ended too soon. */
+  continueReply(messageId: string): void {
+    const message = this.#chat.pages.find(messageId);
+    if (!message || this.run.value) return;
+    this.#chat.pages.edit(messageId, { status: "streaming", error: undefined });
+    const base = { text: textOf(message.content), reasoning: message.reasoning ?? "" };
+    void this.#start(messageId, base, { action: "continue" });
+  }
+
+  /** Stops the running reply, no matter who started it. */
+  async stop(): Promise<void> {
+    this.impersonation.peek()?.abort();
+    const run = this.run.value;
+    if (!run || run.isStopping.value) return;
+    // Only this page follows the reply of a temporary chat: closing the stream ends the server's call.
+    if (this.#chat.isTemporary) return run.leave();
+    run.isStopping.value = true;
+    try {
+      await this.#around.api.stopReply(run.messageId);
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      // Not known yet, no longer known, or never sent: there is nothing to stop, so following ends here.
+      if (error.status === 404 || (error.isOffline && !run.isAccepted)) run.leave();
+      else this.#chat.problem.value = error;
+      run.isStopping.value = false;
+    }
+  }
+
+  async followRunning(): Promise<void> {
+    const message = this.#chat.pages.items.peek().findLast((each) => each.status === "streaming");
+    if (!message) return;
+    const { api } = this.#around;
+    const startedAtMs = await findReplyStart(api, message);
+    if (this.#chat.isClosed || this.run.value) return;
+    const run = new ReplyStream({
+      messageId: message.id,
+      startedAtMs,
+      text: textOf(message.content),
+      reasoning: message.reasoning ?? "",
+      attach: (lastEventId, signal) => api.attachReply(message.id, lastEventId, signal),
+    });
+    this.#following = this.#follow(run);
+  }
+
+  #ask(
+    userMessageId: string | undefined,
+    taken?: SentDraft,
+    characterId?: string,
+    action?: ReplyParams["action"],
+  ): Promise<boolean> {
+    const messageId = newId();
+    this.#chat.pages.append({
+      id: messageId,
+      role: "assistant",
+      character_id: characterId,
+      content: "",
+      status: "streaming",
+      created_at: new Date().toISOString(),
+    });
+    const asked = { user_message_id: userMessageId, character_id: characterId, action };
+    return this.#start(messageId, { text: "", reasoning: "" }, asked, taken);
+  }
+
+  async #start(
+    messageId: string,
+    base: { text: string; reasoning: string },
+    asked: ReplyParams,
+    taken?: SentDraft,
+  ): Promise<boolean> {
+    const { api } = this.#around;
+    this.#chat.problem.value = undefined;
+    const run = new ReplyStream({
+      messageId,
+      startedAtMs: Date.now(),
+      ...base,
+      start: async (signal) => await api.startChat(await this.#requestFor(messageId, asked), signal),
+      attach: (lastEventId, signal) => api.attachReply(messageId, lastEventId, signal),
+      onAccepted: () => this.#chat.markStored(),
+      isLostWithConnection: this.#chat.isTemporary,
+    });
+    this.#following = this.#follow(run, taken);
+    await this.#following;
+    return run.isAccepted;
+  }
+
+  async #requestFor(messageId: string, asked: ReplyParams): Promise<ChatRequest> {
+    const options = this.#chat.options.peek();
+    if (this.#chat.isTemporary) {
+      const items = this.#chat.pages.items.peek();
+      const at = this.#chat.pages.places.peek().get(messageId) ?? items.length;
+      // The message itself has content only if it is to be continued.
+      return buildTemporaryRequest(items.slice(0, at + 1), options);
+    }
+    if (this.#chat.isNew) await this.#chat.create();
+    const turn = this.#chat.pages.find(asked.user_message_id ?? "");
+    return buildStoredRequest(this.#chat.id, messageId, await this.#withSpeaker(messageId, asked, turn), turn);
+  }
+
+  /** The page chooses who speaks, so that the reply shows the right name from its first word. */
+  async #withSpeaker(messageId: string, asked: ReplyParams, turn: Message | undefined): Promise<ReplyParams> {
+    const isNewReply = asked.action === undefined || asked.action === "edit";
+    if (!isNewReply || asked.character_id !== undefined) return asked;
+    const character_id = await (await this.#chat.loadTurnOrder())?.speakerFor(messageId, turn);
+    this.#chat.pages.edit(messageId, { character_id });
+    return { ...asked, character_id };
+  }
+
+  async #follow(run: ReplyStream, taken?: SentDraft): Promise<void> {
+    this.run.value = run;
+    const outcome = await run.follow();
+    if (outcome.kind === "left" && this.#chat.isClosed) return;
+    // What the page received stays on screen until the server's version is loaded.
+    this.#chat.pages.edit(run.messageId, toEndedMessage(run, outcome));
+    this.measured.value = new Map(this.measured.peek()).set(run.messageId, run.times);
+    this.run.value = undefined;
+    if (this.#chat.isTemporary) return this.#endTemporary(run, outcome, taken);
+    await this.#chat.reloadOnce({ isRefused: !run.isAccepted });
+    if (!this.#chat.isClosed) this.#chat.group.peek()?.goOn(this.#chat.pages.find(run.messageId));
+    if (run.isAccepted) return;
+    this.#onRefused(taken);
+    if (outcome.kind === "refused" && !this.#isStored(run.messageId)) this.#chat.problem.value = outcome.error;
+  }
+
+  /** There is no server version: what is here is final. */
+  #endTemporary(run: ReplyStream, outcome: ReplyOutcome, taken: SentDraft | undefined): void {
+    if (outcome.kind === "refused") {
+      const turn = this.#chat.pages.items.peek().at(-2);
+      this.#chat.pages.keep(({ id }) => id !== run.messageId && (taken === undefined || id !== turn?.id));
+      this.#putBack(taken);
+      this.#chat.problem.value = outcome.error;
+      return;
+    }
+    const status = { left: "stopped", lost: "interrupted" } as const;
+    if (outcome.kind !== "ended") this.#chat.pages.edit(run.messageId, { status: status[outcome.kind] });
+    this.#chat.pages.edit(run.messageId, { model: run.model, usage: run.usage, updated_at: new Date().toISOString() });
+  }
+
+  /** After a refused request, what the server did not store returns to the composer. */
+  #onRefused(taken: SentDraft | undefined): void {
+    this.#chat.pages.keep((message) => this.#isStored(message.id));
+    if (taken && !this.#isStored(taken.turnId)) this.#putBack(taken);
+    if (this.#chat.isNew) this.#around.onFirstRefused();
+  }
+
+  #putBack(taken: SentDraft | undefined): void {
+    if (taken === undefined) return;
+    this.#chat.draft.putBack(taken.typed);
+    this.#chat.pictures.putBack(taken.pictures);
+  }
+
+  /** The server sets `updated_at`; messages that only the page has lack it. */
+  #isStored(messageId: string): boolean {
+    return this.#chat.pages.find(messageId)?.updated_at !== undefined;
+  }
+}
