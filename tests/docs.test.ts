@@ -37,9 +37,9 @@ const isWritten = (path: string) => !/benchmarks|security-cases|configuration|de
 /** Removes code blocks. */
 const prose = (text: string) => text.replace(/^```.*?^```$/gms, "");
 /** Returns the anchor that GitHub gives a heading. */
-const anchorOf = (heading: string) =>
+const toAnchor = (heading: string) =>
   heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, "").trim().replaceAll(" ", "-");
-const anchorsOf = (text: string) => [...prose(text).matchAll(/^#+ +(.+)$/gm)].map((match) => anchorOf(match[1]!));
+const findAnchors = (text: string) => [...prose(text).matchAll(/^#+ +(.+)$/gm)].map((match) => toAnchor(match[1]!));
 
 function stringsIn(value: unknown): string[] {
   if (typeof value === "string") return [value];
@@ -56,7 +56,7 @@ test("links between pages lead to files and headings", async () => {
       const [file = "", anchor] = target.split("#", 2);
       const to = file === "" ? path : relative(ROOT, join(ROOT, dirname(path), file));
       const there = await Deno.stat(join(ROOT, to)).catch(() => undefined);
-      const isHeading = anchor === undefined || anchorsOf(texts.get(to) ?? "").includes(anchor);
+      const isHeading = anchor === undefined || findAnchors(texts.get(to) ?? "").includes(anchor);
       if (there === undefined || !isHeading) broken.push(`${path}: ${target}`);
     }
   }
@@ -78,10 +78,15 @@ test("pages and headings cited in source comments exist", async () => {
   for (const path of ["main.ts", "build.ts", ...sources]) {
     const source = await Deno.readTextFile(join(ROOT, path));
     for (const [cited] of source.matchAll(OTHER_DOCUMENT)) broken.push(`${path}: ${cited}`);
-    for (const [cited, page, anchor] of source.matchAll(/(?<![\w/])(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)) {
+    for (
+      const [cited, page, anchorText, heading] of source.matchAll(
+        /(?<![\w/])(docs\/[\w/-]+\.md)(?:#([\w-]+)|, "([^"\n]+)")?/g,
+      )
+    ) {
       count++;
+      const anchor = heading === undefined ? anchorText : toAnchor(heading);
       const text = texts.get(page!);
-      if (text === undefined || anchor !== undefined && !anchorsOf(text).includes(anchor)) {
+      if (text === undefined || anchor !== undefined && !findAnchors(text).includes(anchor)) {
         broken.push(`${path}: ${cited}`);
       }
     }

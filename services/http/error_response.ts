@@ -1,4 +1,4 @@
-/** Reads the error responses of speech and image servers (docs/protocols/tts.md, "Speech errors"; images.md, "A1111 errors"). */
+/** Reads the error responses of speech and image servers (docs/protocols/tts.md#speech-errors, docs/protocols/images.md#a1111-errors). */
 import { maskKey } from "./api_key.ts";
 import type { HttpTarget } from "./http_client.ts";
 import { UpstreamError } from "./upstream_error.ts";

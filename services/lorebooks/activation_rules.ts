@@ -85,7 +85,7 @@ export function compareOwners(a: ScanEntry, b: ScanEntry): number {
   return SCOPES.indexOf(a.owner.scope) - SCOPES.indexOf(b.owner.scope) || a.index - b.index;
 }
 
-/** Who is asked first where the budget is tight: cards.md, section 1, and V2's precedence of the character's book. */
+/** Which books are asked first when the budget is tight (docs/protocols/cards.md#lorebooks). */
 export function compareRank(a: Candidate, b: Candidate): number {
   const isLast = ({ entry }: Candidate) => entry.decorators.ignoreOnMaxContext ? 1 : 0;
   const isFirst = ({ reason }: Candidate) => reason.kind === "key" || reason.kind === "recursion" ? 1 : 0;

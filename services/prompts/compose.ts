@@ -1,4 +1,4 @@
-/** Puts the pieces of a scene in their order (cards.md, section 6). Pure: the same scene gives the same pieces. */
+/** Orders the pieces of a scene (docs/protocols/cards.md#prompt-order). Pure: the same scene gives the same pieces. */
 import { byteLength } from "./macros/macro_budget.ts";
 import type { LayoutItem } from "./prompt_layout.ts";
 import type { MacroPlace, Macros } from "./macros/macros.ts";

@@ -171,7 +171,7 @@ function textIn(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** What of a character's card reaches the prompt (cards.md, section 1). */
+/** The parts of a character's card that reach the prompt (docs/protocols/cards.md#card-versions). */
 export interface SceneCharacter {
   id: string;
   /** Its nickname where it has one. */
