@@ -1,7 +1,9 @@
-/** Many files as one stream: of each its head, then its bytes; a last head that says how many there were. */
+/**
+ * Archive of many files as one stream: for each file a header, then its bytes; the last header has the number of files.
+ */
 import { AppError } from "../errors.ts";
 
-/** One file of an archive. */
+/** A file of an archive. */
 export interface ArchiveEntry {
   /** Relative, with slashes: `"characters/Ann.png"`. */
   path: string;
@@ -13,11 +15,11 @@ export interface ArchiveEntry {
 type Head = { path: string; size: number } | { end: true; entries: number };
 
 const LENGTH_BYTES = 4;
-/** A head is a path of 4 kB at most and a number. */
+/** A header is a path of at most 4 kB and a number. */
 const MAX_HEAD_BYTES = 64 * 1024;
 const encoder = new TextEncoder();
 
-/** Writes files one behind the other. @throws {AppError} `internal` when one has another size than it said. */
+/** Writes files one after another. @throws {AppError} `internal` if a file doesn't have its declared size. */
 export async function* writeArchive(entries: AsyncIterable<ArchiveEntry>): AsyncGenerator<Uint8Array> {
   let count = 0;
   for await (const { path, sizeBytes, content } of entries) {
@@ -30,7 +32,7 @@ export async function* writeArchive(entries: AsyncIterable<ArchiveEntry>): Async
     if (written !== sizeBytes) {
       throw new AppError(
         "internal",
-        `Cannot archive "${path}": it has ${written} bytes where ${sizeBytes} were announced`,
+        `Can't archive "${path}": it has ${written} bytes instead of ${sizeBytes}`,
       );
     }
     count++;
@@ -39,9 +41,9 @@ export async function* writeArchive(entries: AsyncIterable<ArchiveEntry>): Async
 }
 
 /**
- * Reads them back. The content of one has to be read, or left, before the next is asked for.
+ * Reads an archive. Read or skip the content of each file before the next.
  *
- * @throws {AppError} `unprocessable` when it is no archive, or was cut.
+ * @throws {AppError} `unprocessable` if it isn't an archive or is incomplete.
  */
 export async function* readArchive(source: AsyncIterable<Uint8Array>): AsyncGenerator<ArchiveEntry> {
   const bytes = new ByteSource(source);
@@ -53,7 +55,7 @@ export async function* readArchive(source: AsyncIterable<Uint8Array>): AsyncGene
     }
     const content = bytes.take(head.size);
     yield { path: head.path, sizeBytes: head.size, content };
-    for await (const _ of content); // what nobody wanted of it
+    for await (const _ of content); // skip what wasn't read
   }
 }
 
@@ -77,7 +79,7 @@ async function readHead(bytes: ByteSource): Promise<Head> {
   return head;
 }
 
-/** Takes counted bytes from a stream of chunks. */
+/** Takes exact numbers of bytes from a stream of chunks. */
 class ByteSource {
   readonly #iterator: AsyncIterator<Uint8Array>;
   #rest: Uint8Array = new Uint8Array();
@@ -121,5 +123,5 @@ class ByteSource {
 }
 
 function damaged(found: string): AppError {
-  return new AppError("unprocessable", `Cannot read the backup: ${found}`);
+  return new AppError("unprocessable", `Can't read the backup: ${found}`);
 }

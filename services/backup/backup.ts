@@ -1,4 +1,4 @@
-/** Makes a backup of a data directory, beside a server that goes on writing. */
+/** Creates a backup of a data directory while the server keeps writing. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { randomToken } from "../crypto/random.ts";
@@ -10,48 +10,51 @@ import type { ArchiveEntry } from "./archive.ts";
 import { backupBytes, openBackup } from "./backup_file.ts";
 import { DATABASE_NAME, dataFiles } from "./data_files.ts";
 
-/** What to make a backup of, and how. */
+/** What to back up, and how. */
 export interface BackupRequest {
   dataDir: string;
   storageKey: Uint8Array;
-  /** Where it goes; the caller has looked that nothing is overwritten unasked. */
+  /** Target file; the caller has checked that it may be written. */
   path: string;
-  /** Seals it, with the storage key inside; without one it is sealed by the storage key, which it does not hold. */
+  /**
+   * Seals the backup and includes the storage key. Without a passphrase, the backup is sealed with the storage key and
+   * doesn't contain it.
+   */
   passphrase?: string;
   /** Version of the program. */
   version: string;
   nowMs: number;
 }
 
-/** Whoever waits for a backup. */
+/** Progress and cancellation. */
 export interface BackupWatch {
-  /** Ends it; nothing of it remains then. */
+  /** Cancels the backup; nothing of it remains. */
   signal?: AbortSignal;
-  /** Told often: bytes that were written or read back, of what both together are expected to be. */
+  /** Called often with the bytes written or verified so far, and the expected total of both. */
   progress?(doneBytes: number, totalBytes: number): void;
 }
 
-/** What was made. */
+/** The result. */
 export interface BackupReport {
   path: string;
   sizeBytes: number;
   files: number;
 }
 
-/** Entry under which a backup carries the storage key. */
+/** Entry of the storage key in a backup. */
 export const KEY_ENTRY = "storage-key";
 
-/** Copies of the database that a killed backup left are older than this. */
+/** Database copies older than this are leftovers of killed backups. */
 const LEFTOVER_AGE_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Makes a backup and reads it back.
+ * Creates a backup and verifies it.
  *
- * Everything acknowledged before the call is in it. Files go first, then the database as it is at one moment, then what
- * became of the files meanwhile: so no row of the database misses a file that was removed since, nor one that is new.
+ * Contains everything acknowledged before the call. Files come first, then a snapshot of the database, then files that
+ * changed in the meantime, so no row of the database refers to a missing file.
  *
- * @throws {AppError} `storage_full`, or `internal` when something cannot be read, the result is not what was written, or
- *   it was ended; no file remains then.
+ * @throws {AppError} `storage_full`; `internal` if a file can't be read, the verification fails, or the backup is
+ *   canceled. No file remains then.
  */
 export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}): Promise<BackupReport> {
   const { dataDir, storageKey, path, passphrase, version, nowMs } = request;
@@ -70,10 +73,10 @@ export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}
   return { path, sizeBytes: (await Deno.stat(path)).size, files: digests.size };
 }
 
-/** Takes the size of every piece that was worked on. @throws the signal's reason */
+/** Counts the bytes of each chunk. @throws The signal's reason. */
 type Took = (bytes: number) => void;
 
-/** What is written is read back, so all of it counts twice. */
+/** Everything is written and then verified, so it counts twice. */
 async function counterOf(dataDir: string, { signal, progress }: BackupWatch): Promise<Took> {
   let totalBytes = 0;
   if (progress !== undefined) {
@@ -85,7 +88,7 @@ async function counterOf(dataDir: string, { signal, progress }: BackupWatch): Pr
   return (bytes) => {
     signal?.throwIfAborted();
     doneBytes += bytes;
-    // Files grow while it runs.
+    // Files can grow while the backup runs.
     progress?.(Math.min(doneBytes, totalBytes), totalBytes);
   };
 }
@@ -100,7 +103,7 @@ async function checkBackup(
   const found = new Map<string, string>();
   for await (const entry of digested(backup.entries, found, took)) for await (const _ of entry.content);
   const isSame = found.size === digests.size && [...digests].every(([name, digest]) => found.get(name) === digest);
-  if (!isSame) throw new AppError("internal", `The backup "${path}" does not hold what was written to it`);
+  if (!isSame) throw new AppError("internal", `The backup "${path}" doesn't match what was written to it`);
 }
 
 async function* entriesOf({ dataDir, storageKey, passphrase }: BackupRequest): AsyncGenerator<ArchiveEntry> {
@@ -113,7 +116,7 @@ async function* entriesOf({ dataDir, storageKey, passphrase }: BackupRequest): A
   yield* filesOf(dataDir, seen);
 }
 
-/** The database stands in the archive only once; a file may come again, and then the later one counts. */
+/** The database occurs once in the archive. A file can occur again; the last occurrence counts. */
 async function* databaseOf(dataDir: string): AsyncGenerator<ArchiveEntry> {
   const copy = join(dataDir, `.backup-${randomToken(9)}${TEMPORARY_ENDING}`);
   try {
@@ -132,14 +135,14 @@ async function* filesOf(dataDir: string, seen: Map<string, string>): AsyncGenera
   }
 }
 
-/** A file is never changed in place but the journals, which only grow: its size when opened is a whole one. */
+/** Files are replaced, never modified, except journals, which only grow: the size at opening is consistent. */
 async function* fileOf(from: string, path: string): AsyncGenerator<ArchiveEntry> {
   let file: Deno.FsFile;
   try {
     file = await Deno.open(from);
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return; // removed since it was listed
-    throw fileError(`Cannot back up "${from}"`, cause);
+    throw fileError(`Can't back up "${from}"`, cause);
   }
   try {
     const { size } = await file.stat();

@@ -1,4 +1,4 @@
-/** The file of a backup: one line of text that says what it is and how it is sealed, behind it a sealed archive. */
+/** Format of a backup file: a line of JSON that describes it and how it is sealed, then a sealed archive. */
 import { createHash } from "node:crypto";
 import { isPassphraseSeal, openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
 import { randomBytes } from "../crypto/random.ts";
@@ -8,37 +8,37 @@ import { AppError, messageOf } from "../errors.ts";
 import { type ArchiveEntry, readArchive, writeArchive } from "./archive.ts";
 import { isJsonObject } from "../json/type_guards.ts";
 
-/** What stands in the clear at the begin of a backup. */
+/** The unencrypted header of a backup. */
 export interface BackupHead {
   format: 1;
-  /** Version of the program that made it. */
+  /** Version of the program that created it. */
   version: string;
   created_at: string;
-  /** The key that opens it: one of its own under a passphrase, or the storage key of the data that it is of. */
+  /** The key that opens it: its own, sealed with a passphrase, or the storage key of its data. */
   key: PassphraseSeal | "storage_key";
 }
 
-/** What opens a backup. */
+/** Keys to open a backup. */
 export interface BackupKeys {
-  /** Asked for only where the backup needs it. */
+  /** Called only if the backup needs it. */
   passphrase?(): Promise<string>;
-  /** Gives the storage key, `undefined` where none is at hand. */
+  /** Returns the storage key, or `undefined` if there is none. */
   storageKey?(): Promise<Uint8Array | undefined>;
 }
 
 /** A backup opened for reading. */
 export interface OpenBackup extends Disposable {
   readonly head: BackupHead;
-  /** Its files, in their order; may be read once. */
+  /** Its files in order; can be read once. */
   readonly entries: AsyncIterable<ArchiveEntry>;
 }
 
 const MAGIC = "parlor backup ";
-/** The line is some 300 bytes long. */
+/** The header has about 300 bytes. */
 const MAX_HEAD_BYTES = 4096;
 const PURPOSE = "backup";
 
-/** Writes a backup as a stream of bytes, for a file that is written atomically. */
+/** Writes a backup as a stream of bytes, for an atomic write. */
 export async function* backupBytes(
   about: { version: string; nowMs: number },
   key: { passphrase: string } | { storageKey: Uint8Array },
@@ -60,15 +60,16 @@ export async function* backupBytes(
 /**
  * Opens a backup.
  *
- * @throws {AppError} `unprocessable` when it is none, or one of a newer program; `invalid_request` for a wrong passphrase
- *   or a missing key; reading its entries throws `internal` or `unprocessable` where it was changed or cut.
+ * @throws {AppError} `unprocessable` if it isn't a backup or a newer program created it; `invalid_request` for a wrong
+ *   passphrase or a missing key. Reading its entries throws `internal` or `unprocessable` if it was modified or
+ *   truncated.
  */
 export async function openBackup(path: string, keys: BackupKeys): Promise<OpenBackup> {
   let file: Deno.FsFile;
   try {
     file = await Deno.open(path);
   } catch (cause) {
-    throw new AppError("invalid_request", `Cannot read the backup "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("invalid_request", `Can't read the backup "${path}": ${messageOf(cause)}`, { cause });
   }
   try {
     const { line, head } = await readHead(file, path);
@@ -92,7 +93,7 @@ async function readHead(file: Deno.FsFile, path: string): Promise<{ line: string
     text += decoder.decode(part, { stream: true });
   }
   const [, line, json] = /^(parlor backup (\{.*\})\n)/.exec(text) ?? [];
-  if (line === undefined) throw new AppError("unprocessable", `Cannot read "${path}": it is no backup of Parlor`);
+  if (line === undefined) throw new AppError("unprocessable", `"${path}" is not a Parlor backup`);
   const damaged = () => new AppError("unprocessable", `Can't read the backup "${path}": its header is damaged`);
   let head: unknown;
   try {
@@ -103,7 +104,7 @@ async function readHead(file: Deno.FsFile, path: string): Promise<{ line: string
   if (isJsonObject(head) && typeof head.format === "number" && head.format > 1 && typeof head.version === "string") {
     throw new AppError(
       "unprocessable",
-      `Cannot read "${path}": a newer Parlor made it (${head.version}); use that one`,
+      `Can't read "${path}": it was created by a newer Parlor (${head.version}). Use that version`,
     );
   }
   if (!isBackupHead(head)) throw damaged();
@@ -118,7 +119,7 @@ function isBackupHead(head: unknown): head is BackupHead {
 async function keyOf({ key }: BackupHead, keys: BackupKeys, path: string): Promise<Uint8Array> {
   if (key !== "storage_key") {
     if (keys.passphrase === undefined) {
-      throw new AppError("invalid_request", `Cannot open "${path}": it needs its passphrase`);
+      throw new AppError("invalid_request", `Can't open "${path}": its passphrase is required`);
     }
     return await openWithPassphrase(await keys.passphrase(), key);
   }
@@ -126,7 +127,7 @@ async function keyOf({ key }: BackupHead, keys: BackupKeys, path: string): Promi
   if (storageKey !== undefined) return storageKey;
   throw new AppError(
     "invalid_request",
-    `Cannot open "${path}": it is sealed by the storage key of the data it was made of; put that key into the data ` +
+    `Can't open "${path}": it is sealed by the storage key of the data it was made of; put that key into the data ` +
       "folder (parlor key import) or name it by --storage-key-file",
   );
 }
@@ -135,7 +136,7 @@ function sealerOf(key: Uint8Array): PurposeSealer {
   return createSealer(key).forPurpose(PURPOSE);
 }
 
-/** The line of text is bound to what follows it. */
+/** The header is authenticated with the archive. */
 function placeOf(line: string): Place {
   return { table: "backup", id: createHash("sha256").update(line).digest("hex"), field: "archive", version: 1 };
 }

@@ -1,20 +1,20 @@
-/** Makes one backup off the serving thread, then ends. Its other end is backup_in_worker.ts. */
+/** Creates a backup off the serving thread, then ends. `backup_worker_client.ts` is its other side. */
 import { AppError, type ErrorCode, messageOf } from "../errors.ts";
 import { type BackupReport, type BackupRequest, makeBackup } from "./backup.ts";
 
-/** What it is asked: to begin, and later perhaps to end early. */
+/** Messages to the Worker: the request, then possibly a cancellation. */
 export type BackupOrder = BackupRequest | "stop";
 
-/** What it answers; progress any number of times, then one of the others. */
+/** Answers: any number of progress messages, then one of the others. */
 export type BackupAnswer =
   | { progress: { doneBytes: number; totalBytes: number } }
   | { report: BackupReport }
   | { failure: { code: ErrorCode; message: string } };
 
-/** Least time between two words about progress. */
+/** Minimum time between progress messages. */
 const PROGRESS_INTERVAL_MS = 200;
 
-// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+// Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   const abort = new AbortController();
   self.onmessage = async ({ data }: MessageEvent<BackupOrder>) => {

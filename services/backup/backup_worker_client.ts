@@ -1,12 +1,12 @@
-/** Makes a backup in a Worker, which ends with it; backup_worker.ts is its other end. */
+/** Creates a backup in a Worker that ends with it. `backup_worker.ts` is its other side. */
 import { AppError } from "../errors.ts";
 import type { BackupReport, BackupRequest, BackupWatch } from "./backup.ts";
 import type { BackupAnswer, BackupOrder } from "./backup_worker.ts";
 
-/** How long a Worker that was told to stop may take to remove what it half made. */
+/** How long a canceled Worker may take to remove its files, in milliseconds. */
 const STOPPING_MS = 10_000;
 
-/** Does what `makeBackup` does. @throws What that throws; the signal's reason once nothing of it remains */
+/** Runs `makeBackup` in a Worker. @throws Its errors; the signal's reason once nothing remains. */
 export async function backupInWorker(
   request: BackupRequest,
   { signal, progress }: Required<BackupWatch>,
@@ -19,14 +19,14 @@ export async function backupInWorker(
     else resolve(data);
   };
   worker.onerror = (event) => {
-    event.preventDefault(); // else it would end the process
-    reject(new AppError("internal", `Cannot make the backup: ${event.message}`));
+    event.preventDefault(); // an unhandled error event would end the process
+    reject(new AppError("internal", `Can't create the backup: ${event.message}`));
   };
   let stopping: ReturnType<typeof setTimeout> | undefined;
   const send = (order: BackupOrder) => worker.postMessage(order);
   const stop = () => {
     send("stop");
-    // A copy of a large database cannot be ended half-way. Its temporary file no later backup takes for one of its own.
+    // Copying a large database can't be interrupted. Later backups ignore its temporary file.
     stopping = setTimeout(() => reject(signal.reason), STOPPING_MS);
   };
   signal.addEventListener("abort", stop);

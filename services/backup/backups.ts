@@ -1,4 +1,4 @@
-/** Backups in a folder of the owner's, made by the running server: one a day, the oldest of those removed, and others when asked. */
+/** Backups in the owner's folder, created by the running server: one a day with rotation, and others on request. */
 import { join, resolve } from "node:path";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job.ts";
@@ -6,47 +6,47 @@ import type { Log } from "../log.ts";
 import { fileError } from "../storage/atomic_file.ts";
 import { backupInWorker } from "./backup_worker_client.ts";
 
-/** What backups work with. */
+/** Dependencies and settings. */
 export interface BackupOptions {
   jobs: JobRunner;
   log: Log;
   now(): number;
   dataDir: string;
   storageKey: Uint8Array;
-  /** Seals them where it is set; else the storage key does, which is then not inside. */
+  /** Seals the backups if set; otherwise the storage key does, which they don't contain then. */
   passphrase: string | undefined;
   /** Version of the program. */
   version: string;
-  /** Where they go; `null` for none. */
+  /** Target folder; `null` for no backups. */
   folder: string | null;
-  /** How many daily ones are kept. */
+  /** Number of daily backups to keep. */
   keep: number;
   /** When the database was created, if known. */
   storeCreatedAtMs?: number;
 }
 
-/** A backup that lies in the folder. */
+/** A backup in the folder. */
 export interface BackupFile {
   name: string;
   sizeBytes: number;
-  /** When it was made; ISO 8601, UTC. */
+  /** When it was created; ISO 8601, UTC. */
   madeAt: string;
 }
 
-/** What the job holds; JSON. */
+/** Parameters of the job; JSON. */
 interface BackupParams {
-  /** Asked for; those stay until somebody removes them, so that none pushes out a daily one. */
+  /** Created on request. These stay until the owner deletes them and don't count toward the daily ones. */
   isAsked?: boolean;
 }
 
 const KIND = "backup";
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** How often it is looked whether a day is over; a machine that slept through the hour makes it up. */
+/** How often to check whether a day has passed; a machine that slept catches up. */
 const LOOK_MS = 60 * 60 * 1000;
-/** A backup this many times as large as the latest holds something that is missing now. */
+/** If a backup is this many times larger than the latest, it has data that is missing now. */
 const MOST_SHRUNK = 2;
 const DAILY_NAME = /^parlor-(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup$/;
-/** Whatever is called so counts as a backup of the owner's; no way leads out of the folder. */
+/** File names that count as backups. None can leave the folder. */
 const NAME = /^[^./\\\0][^/\\\0]*\.backup$/;
 
 /** The backups of an open server. */
@@ -59,13 +59,13 @@ export class Backups {
     this.#options = options;
   }
 
-  /** @throws {AppError} `invalid_request` for a folder in the data directory itself. */
+  /** Opens the service. @throws {AppError} `invalid_request` if the folder is inside the data directory. */
   static open(options: BackupOptions): Backups {
     const { jobs, folder, dataDir } = options;
     if (folder !== null && `${resolve(folder)}/`.startsWith(`${resolve(dataDir)}/`)) {
       throw new AppError(
         "invalid_request",
-        "Bad value for backup_dir: it lies in the data folder, and whatever takes that takes the backups with it",
+        "Invalid backup_dir: it is inside the data folder, so both would be lost together",
       );
     }
     const backups = new Backups(options);
@@ -77,19 +77,19 @@ export class Backups {
     return backups;
   }
 
-  /** Starts a backup when the last one is a day old. */
+  /** Starts a backup if the last one is a day old. */
   look(): void {
     this.#looking = this.#startWhenDue().catch((error) =>
-      this.#options.log("error", "Cannot start the daily backup", { error: String(error) })
+      this.#options.log("error", "Can't start the daily backup", { error: String(error) })
     );
   }
 
-  /** Starts a backup now; while one is made already, gives that. @throws {AppError} `not_available` without a folder */
+  /** Starts a backup now, or returns the one in progress. @throws {AppError} `not_available` without a folder. */
   async start(): Promise<JobSnapshot> {
     return await this.#start({ isAsked: true });
   }
 
-  /** Gives all there are, the newest first. @throws {AppError} when the folder cannot be read */
+  /** Lists all backups, newest first. @throws {AppError} if the folder can't be read. */
   async list(): Promise<BackupFile[]> {
     const { folder } = this.#options;
     if (folder === null) return [];
@@ -101,7 +101,7 @@ export class Backups {
     return (await Promise.all(files)).flat().sort((a, b) => b.madeAt.localeCompare(a.madeAt));
   }
 
-  /** Opens one to be carried elsewhere; whoever calls closes it. @throws {AppError} `not_found` */
+  /** Opens a backup for download; the caller closes it. @throws {AppError} `not_found` */
   async openFile(name: string): Promise<{ file: Deno.FsFile; sizeBytes: number; version: string }> {
     const { folder } = this.#options;
     if (folder === null || !NAME.test(name)) throw noBackup(name);
@@ -110,7 +110,7 @@ export class Backups {
       file = await Deno.open(join(folder, name));
     } catch (cause) {
       if (cause instanceof Deno.errors.NotFound) throw noBackup(name);
-      throw fileError(`Cannot read the backup "${name}"`, cause);
+      throw fileError(`Can't read the backup "${name}"`, cause);
     }
     const { isFile, size, mtime } = await file.stat();
     if (isFile) {
@@ -120,32 +120,32 @@ export class Backups {
     throw noBackup(name);
   }
 
-  /** Removes one for good. @throws {AppError} `not_found` for whatever is no backup in the folder */
+  /** Deletes a backup. @throws {AppError} `not_found` if the folder has no such backup. */
   async remove(name: string): Promise<void> {
     const { folder, log } = this.#options;
     if (folder === null || !NAME.test(name)) throw noBackup(name);
     const path = join(folder, name);
     try {
-      // A link goes alone; what it leads to may lie outside.
+      // Removes a link itself, not its target, which may be outside.
       const { isDirectory } = await Deno.lstat(path);
       if (isDirectory) throw noBackup(name);
       await Deno.remove(path);
     } catch (cause) {
       if (cause instanceof Deno.errors.NotFound) throw noBackup(name);
       if (cause instanceof AppError) throw cause;
-      throw fileError(`Cannot remove the backup "${name}"`, cause);
+      throw fileError(`Can't remove the backup "${name}"`, cause);
     }
-    log("info", "Removed a backup", { name });
+    log("info", "Deleted a backup", { name });
   }
 
-  /** Waits for the look under way; the job itself ends with the other jobs. */
+  /** Waits for the current check. The job ends with the other jobs. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#looking;
   }
 
   async #startWhenDue(): Promise<void> {
-    // A folder that cannot be read is told by the job that fails on it, where the owner sees it.
+    // The job reports a folder that can't be read, where the owner sees it.
     const last = (await this.#names(DAILY_NAME).catch(() => [])).at(-1);
     if (last !== undefined && this.#options.now() - timeOf(last) < DAY_MS) return;
     await this.#start({});
@@ -163,7 +163,7 @@ export class Backups {
     const { log, now, dataDir, storageKey, passphrase, version, folder, keep } = this.#options;
     if (folder === null) throw noFolder();
     await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause) => {
-      throw fileError(`Cannot make the folder "${folder}"`, cause);
+      throw fileError(`Can't make the folder "${folder}"`, cause);
     });
     const nowMs = now();
     const path = join(folder, nameOf(nowMs, isAsked));
@@ -178,12 +178,12 @@ export class Backups {
       throw cancelled;
     }
     await this.#rotate(folder, keep, report.sizeBytes);
-    log("info", "Made a backup", { daily: !isAsked, files: report.files, bytes: report.sizeBytes });
+    log("info", "Created a backup", { daily: !isAsked, files: report.files, bytes: report.sizeBytes });
   }
 
   /**
-   * Removes the oldest daily backups, but none that the latest may not be able to replace: one of an earlier database
-   * (this one is fresh, as where the data folder was lost), or one more than twice as large.
+   * Deletes the oldest daily backups, except those the latest may not replace: backups of an earlier database (the
+   * current one is new, for example after the data folder was lost) and backups more than twice as large.
    */
   async #rotate(folder: string, keep: number, latestBytes: number): Promise<void> {
     const { log, storeCreatedAtMs = 0 } = this.#options;
@@ -192,19 +192,19 @@ export class Backups {
     for (const name of daily.slice(0, Math.max(0, daily.length - keep))) {
       const path = join(folder, name);
       const { size } = await Deno.stat(path);
-      // Names tell seconds.
+      // File names have seconds.
       const isOfThisStore = timeOf(name) >= Math.floor(storeCreatedAtMs / 1000) * 1000;
       if (isOfThisStore && size <= latestBytes * MOST_SHRUNK) await Deno.remove(path);
       else held.push(name);
     }
     if (held.length > 0) {
-      log("warn", "Kept old backups: the data is new or has shrunk to less than half since. Delete them by hand", {
+      log("warn", "Kept old backups: the data is new or has shrunk to less than half. Delete them by hand", {
         names: held.join(", "),
       });
     }
   }
 
-  /** Names in the folder, in their order, which for daily ones is that of their days. */
+  /** Lists names in order, which for daily backups is by date. */
   async #names(pattern: RegExp): Promise<string[]> {
     const folder = this.#options.folder!;
     try {
@@ -212,7 +212,7 @@ export class Backups {
       return entries.map(({ name }) => name).filter((name) => pattern.test(name)).sort();
     } catch (error) {
       if (error instanceof Deno.errors.NotFound) return [];
-      throw fileError(`Cannot list the backups in "${folder}"`, error);
+      throw fileError(`Can't list the backups in "${folder}"`, error);
     }
   }
 }
@@ -223,11 +223,11 @@ function nameOf(nowMs: number, isAsked: boolean): string {
 }
 
 function noFolder(): AppError {
-  return new AppError("not_available", "Cannot back up: backup_dir is not set. Set it to a folder on another disk");
+  return new AppError("not_available", "Backups are off. Set backup_dir to a folder on another disk");
 }
 
 function noBackup(name: string): AppError {
-  return new AppError("not_found", `Cannot find the backup "${name}"`);
+  return new AppError("not_found", `Can't find the backup "${name}"`);
 }
 
 function timeOf(name: string): number {

@@ -1,15 +1,21 @@
-/** Which files of a data directory a backup holds: all but what can be had again and what must not leave the machine. */
+/**
+ * Selects the files of a data directory for a backup: everything except what can be downloaded or rebuilt and what must
+ * stay on this machine.
+ */
 import { join } from "node:path";
 import { TEMPORARY_ENDING } from "../storage/atomic_file.ts";
 import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 
-/** Name of the database; a backup holds a copy made by SQLite itself. */
+/** Name of the database; a backup has a copy made by SQLite. */
 export const DATABASE_NAME = "app.db";
 
-/** Folder names that a restore gives to what it replaced begin so. */
+/** Prefix of the folders that keep files replaced by a restore. */
 export const REPLACED_PREFIX = "replaced-";
 
-/** Models and caches can be had again, a tailnet node is this machine's own, and the rest holds for the present process. */
+/**
+ * Models and caches can be downloaded or rebuilt, the tailnet node belongs to this machine, the rest belongs to the
+ * running process.
+ */
 const LEFT_OUT = new Set([
   "lock",
   "models",
@@ -27,22 +33,22 @@ export interface DataFile {
   /** Relative, with slashes. */
   path: string;
   sizeBytes: number;
-  /** Tells whether it is still the same one. */
+  /** Identifies the state of the file, to detect changes. */
   state: string;
 }
 
 /**
- * Says whether a restore replaces this name of the data directory; models and the like stay as they are, and so does what
- * begins with a dot: half-written files of ours, and what others keep here (Litestream does).
+ * Reports whether a restore replaces this name. Models and the like stay, and so do names that start with a dot:
+ * temporary files and files of other programs (Litestream).
  */
 export function isBackedUp(name: string): boolean {
   return !LEFT_OUT.has(name) && !name.startsWith(REPLACED_PREFIX) && !name.startsWith(".");
 }
 
-/** Lists the files beside the database, without following a link. */
+/** Lists the files except the database, without following links. */
 export async function* dataFiles(dataDir: string): AsyncGenerator<DataFile> {
   for await (const { name } of Deno.readDir(dataDir)) {
-    // The database with its log and the copies from before upgrades.
+    // The database with its log and copies from before upgrades.
     if (!isBackedUp(name) || name.startsWith(DATABASE_NAME)) continue;
     yield* filesBelow(dataDir, name);
   }

@@ -1,4 +1,4 @@
-/** The storage key as a file of its own, to be kept elsewhere and put back. */
+/** Export and import of the storage key. */
 import { join } from "node:path";
 import { openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
 import { settleKeyCheck } from "../crypto/key_check.ts";
@@ -16,7 +16,7 @@ interface ExportedKey {
   key: PassphraseSeal;
 }
 
-/** Gives the text of an exported key: JSON under a passphrase, or 64 hex digits without one. */
+/** Returns the text of an exported key: JSON sealed with a passphrase, or 64 hex digits without one. */
 export async function exportedKey(
   { key, passphrase, nowMs }: { key: Uint8Array; passphrase?: string; nowMs: number },
 ): Promise<string> {
@@ -30,13 +30,13 @@ export async function exportedKey(
 }
 
 /**
- * Reads an exported key, or one in any spelling of a key file.
+ * Reads an exported key, or a key file in any encoding.
  *
- * @throws {AppError} `invalid_request` for a wrong passphrase or a file that cannot be read, `internal` for no key
+ * @throws {AppError} `invalid_request` for a wrong passphrase or an unreadable file, `internal` if it isn't a key.
  */
 export async function readExportedKey(path: string, passphrase: () => Promise<string>): Promise<Uint8Array> {
   const content = await Deno.readFile(path).catch((cause) => {
-    throw new AppError("invalid_request", `Cannot read the key from "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("invalid_request", `Can't read the key from "${path}": ${messageOf(cause)}`, { cause });
   });
   const exported = parseExported(content);
   return exported === undefined
@@ -45,10 +45,10 @@ export async function readExportedKey(path: string, passphrase: () => Promise<st
 }
 
 /**
- * Puts a key into a data directory that has none.
+ * Adds a key to a data directory that has none.
  *
- * @returns False when that very key was there already.
- * @throws {AppError} `conflict` when another key is there, a server runs, or the data was sealed with another one
+ * @returns False if the same key was there already.
+ * @throws {AppError} `conflict` if another key is there, a server is running, or the data was sealed with another key.
  */
 export async function importKey(path: string, key: Uint8Array): Promise<boolean> {
   const dataDir = await openDataDir(path);
@@ -56,7 +56,7 @@ export async function importKey(path: string, key: Uint8Array): Promise<boolean>
     const present = await findStorageKey({ dataDir: dataDir.path });
     if (present?.every((byte, index) => byte === key[index])) return false;
     if (present !== undefined) {
-      throw new AppError("conflict", `Cannot import the key: "${dataDir.path}" has another one, which stays`);
+      throw new AppError("conflict", `Can't import the key: "${dataDir.path}" already has a different one`);
     }
     await refuseForeign(dataDir.file(DATABASE_NAME), key);
     await writeFileAtomic(join(dataDir.path, STORAGE_KEY_FILE_NAME), key);
@@ -72,7 +72,7 @@ async function refuseForeign(database: string, key: Uint8Array): Promise<void> {
   try {
     await settleKeyCheck(createSealer(key), { get: reader.get, write: () => Promise.resolve() });
   } catch (cause) {
-    throw new AppError("conflict", `Cannot import the key: the data was sealed with another one`, { cause });
+    throw new AppError("conflict", `Can't import the key: the data was sealed with another key`, { cause });
   } finally {
     reader.close();
   }

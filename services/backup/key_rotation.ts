@@ -1,4 +1,4 @@
-/** Gives the data a new storage key: everything sealed is sealed anew beside the old, then takes its place as one step. */
+/** Rotates the storage key: seals all data again next to the old data, then replaces it in one step. */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { settleKeyCheck } from "../crypto/key_check.ts";
@@ -16,30 +16,30 @@ import { DATABASE_NAME } from "./data_files.ts";
 import { refuseUnknownFiles, resealFiles } from "./reseal_files.ts";
 import { resealRows } from "./reseal_rows.ts";
 
-/** What is to be rotated. */
+/** What to rotate. */
 export interface RotationRequest {
   dataDir: string;
   storageKeyFile?: string;
-  /** Where the new key goes when `storageKeyFile` says that it lies outside; made, never overwritten. */
+  /** Where to write the new key if `storageKeyFile` is outside the data directory; never overwritten. */
   newKeyFile?: string;
-  /** Goes on where single values cannot be opened with the present key; they stay lost. */
+  /** Continues if single values can't be opened with the current key; they stay lost. */
   keepUnreadable: boolean;
-  /** A look at each step, for tests that end there. */
+  /** Called at each step; tests stop there. */
   watch?: StepWatch;
 }
 
-/** What was done. */
+/** The result. */
 export interface RotationReport {
   resealed: number;
   unreadable: number;
 }
 
 /**
- * Rotates the storage key. A kill at any moment leaves everything under the old key or, once it was ready, under the new
- * one, which the next start or rotation carries through.
+ * Rotates the storage key. If killed at any moment, everything is under the old key or, once it was ready, under the
+ * new key, which the next start or rotation completes.
  *
- * @throws {AppError} `conflict` when a server runs on the directory or something there cannot be sealed anew, `not_found`
- *   when there is no key, `invalid_request` when the new key's place is missing, `storage_full`, `internal`
+ * @throws {AppError} `conflict` if a server is running or a value can't be sealed again, `not_found` if there is no
+ *   key, `invalid_request` if the path for the new key is missing, `storage_full`, `internal`.
  */
 export async function rotateKey(request: RotationRequest): Promise<RotationReport> {
   const { storageKeyFile, newKeyFile, keepUnreadable, watch = () => {} } = request;
@@ -55,7 +55,7 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
   try {
     await finishIncoming(dataDir.path, watch);
     const oldKey = await findStorageKey({ dataDir: dataDir.path, storageKeyFile });
-    if (oldKey === undefined) throw new AppError("not_found", `There is no storage key in "${dataDir.path}" to rotate`);
+    if (oldKey === undefined) throw new AppError("not_found", `"${dataDir.path}" has no storage key to rotate`);
     await refuseUnknownFiles(dataDir.path);
     await settleDatabase(dataDir.file(DATABASE_NAME), oldKey);
     watch("checked");
@@ -67,14 +67,14 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
     if (report.unreadable.length > 0 && !keepUnreadable) {
       throw new AppError(
         "conflict",
-        `Cannot rotate the key: ${report.unreadable.length} values cannot be opened with the present one, such as ` +
+        `Can't rotate the key: ${report.unreadable.length} values can't be opened with the current key, such as ` +
           `${report.unreadable.slice(0, 3).join(", ")}; --keep-unreadable goes on without them`,
       );
     }
     await writeKey(newKeyFile ?? join(incoming.folder, STORAGE_KEY_FILE_NAME), newKey);
     watch("key written");
     const names = (await Array.fromAsync(Deno.readDir(dataDir.path))).map(({ name }) => name);
-    // The log of the old database would be taken for one of the new; copies from before upgrades have the old key.
+    // SQLite would apply the old log to the new database; copies from before upgrades need the old key.
     await incoming.commit(
       names.filter((name) => name.startsWith(`${DATABASE_NAME}-`) || name.startsWith(`${DATABASE_NAME}.`)),
     );
@@ -84,9 +84,9 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
   }
 }
 
-/** Brings the schema up to date, so that all that is sealed is known, and looks that the key is the right one. */
+/** Upgrades the schema, so that every sealed value is known, and verifies the key. */
 async function settleDatabase(path: string, key: Uint8Array): Promise<void> {
-  if (!await fileExists(path)) throw new AppError("not_found", `There is no database "${path}" to rotate the key of`);
+  if (!await fileExists(path)) throw new AppError("not_found", `There is no database "${path}"`);
   const database = await openDatabase({ path });
   try {
     await settleKeyCheck(createSealer(key), database);
@@ -101,7 +101,7 @@ async function resealAll(dataDir: string, folder: string, oldKey: Uint8Array, ne
   await settleSchema(path, MIGRATIONS);
   using source = new DatabaseSync(join(dataDir, DATABASE_NAME), { readOnly: true });
   using target = new DatabaseSync(path);
-  target.exec("PRAGMA journal_mode = DELETE"); // a log beside it would have to move with it
+  target.exec("PRAGMA journal_mode = DELETE"); // a log would have to move with the database
   const { resealed, unreadable } = resealRows(source, target, from, to);
   const lost = await resealFiles({ dataDir, folder, from, to }, target);
   return { resealed, unreadable: [...unreadable, ...lost] };
@@ -114,6 +114,6 @@ async function writeKey(path: string, key: Uint8Array): Promise<void> {
     await file.sync();
     await syncFolder(join(path, ".."));
   } catch (cause) {
-    throw fileError(`Cannot write the new storage key to "${path}"`, cause);
+    throw fileError(`Can't write the new storage key to "${path}"`, cause);
   }
 }

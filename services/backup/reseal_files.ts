@@ -1,4 +1,4 @@
-/** Every sealed file of a data directory, for whoever seals them all anew; what nobody knows makes that fail. */
+/** Seals every sealed file of a data directory with a new key. Fails on unknown files. */
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { versionOfPart } from "../attachments/attachments.ts";
@@ -10,11 +10,11 @@ import { linkOrCopy, versionNumber, versionPlace } from "../storage/versions.ts"
 import { DATABASE_NAME, isBackedUp } from "./data_files.ts";
 import { type Candidate, reseal } from "./reseal_rows.ts";
 
-/** Names in the data directory whose files are not sealed. */
+/** Names in the data directory that aren't sealed. */
 const IN_THE_CLEAR = ["characters", "personas", "voices", "workflows", "config.toml", "session-key", "lost+found"];
 const LENGTH_BYTES = 4;
 
-/** Where the files are read and written, and under which keys. */
+/** Where to read and write files, and the keys. */
 export interface ResealPlan {
   dataDir: string;
   /** Folder that gets the new files, laid out as the data directory. */
@@ -30,7 +30,7 @@ export async function refuseUnknownFiles(dataDir: string): Promise<void> {
     if (!isBackedUp(name) || name.startsWith(DATABASE_NAME) || known.includes(name)) continue;
     throw new AppError(
       "conflict",
-      `Cannot seal the data anew: nobody knows whether "${name}" is sealed; move it away first`,
+      `Can't seal the data anew: nobody knows whether "${name}" is sealed; move it away first`,
     );
   }
 }
@@ -105,10 +105,10 @@ async function resealPieces(
   }
 }
 
-/** What lies in the trash in several pieces, by the field it is bound to: removed personas, and what lay beside removed cards. */
+/** Files in the trash that are sealed in chunks, by field: removed personas, and the assets of removed cards. */
 const TRASH_PIECES = ["persona", "assets"];
 
-/** Removed cards lie there in one piece. */
+/** Removed cards are sealed as one value. */
 async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
   const { dataDir, folder, from, to } = plan;
   await Deno.mkdir(`${folder}/trash`, { mode: 0o700 });
@@ -131,7 +131,7 @@ async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
   );
 }
 
-/** A record that was torn ends its journal, as it does for whoever reads it. */
+/** A torn record ends its journal, for every reader. */
 async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
   await Deno.mkdir(`${folder}/replies`, { mode: 0o700 });
   for (const name of await namesIn(`${dataDir}/replies`)) {
@@ -157,7 +157,7 @@ async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promis
   return [];
 }
 
-/** Versions of cards, personas and workflows aren't sealed; their files are the same ones in the new folder. */
+/** Versions of cards, personas and workflows aren't sealed; the new folder has the same files. */
 async function resealVersions({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
   const unreadable: string[] = [];
   await Deno.mkdir(`${folder}/versions`, { mode: 0o700 });
@@ -199,7 +199,7 @@ async function resealVersion(
   return { isSealed: true, isDone: bytes !== undefined };
 }
 
-/** Lists files by their paths below a folder. */
+/** Lists files with their paths relative to a folder. */
 async function filesBelow(root: string, path = ""): Promise<string[]> {
   const found: string[] = [];
   for await (const { name, isDirectory, isFile } of Deno.readDir(path === "" ? root : `${root}/${path}`)) {

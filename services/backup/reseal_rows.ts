@@ -1,6 +1,5 @@
 /**
- * Every sealed value of the database and what it is bound to, for whoever seals them all anew. A value that fits none of
- * this is never passed over: it makes the whole undertaking fail.
+ * Seals every value of the database with a new key. A value with unknown binding is never skipped: the rotation fails.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Place, Sealer } from "../crypto/sealer.ts";
@@ -9,13 +8,13 @@ import { AppError } from "../errors.ts";
 
 type Row = Record<string, string | number | null | Uint8Array>;
 
-/** One way in which a value may be sealed: the first under which it opens is the right one. */
+/** One way a value may be sealed. The first that opens it counts. */
 export interface Candidate {
   purpose: string;
   place: Place;
 }
 
-/** Every purpose there is. */
+/** All purposes. */
 export const PURPOSES = [
   "attachment names",
   "attachments",
@@ -36,7 +35,7 @@ export const PURPOSES = [
   "voices",
 ] as const;
 
-/** Tables whose rows belong to several rooms: the value says under whose key it opens. */
+/** Tables shared by several services: the purpose follows from the value. */
 const SHARED_PURPOSES = PURPOSES.filter((purpose) => !["conversations", "jobs", "journal", "trash"].includes(purpose));
 
 const chat = (table: string, field: string, id: unknown, version: unknown): Candidate[] => [
@@ -50,7 +49,7 @@ const shared = (table: string, fields: string[], id: string, versions: unknown[]
     )
   );
 
-/** Columns with sealed values, each with what a row's may be bound to. */
+/** Columns with sealed values, and how each is bound to its row. */
 const COLUMNS: Record<string, Record<string, (row: Row) => Candidate[]>> = {
   conversation: {
     head: (row) => chat("conversation", "head", row.id, row.revision),
@@ -83,13 +82,13 @@ const COLUMNS: Record<string, Record<string, (row: Row) => Candidate[]>> = {
   },
 };
 
-/** Purposes of documents in two parts. */
+/** Purposes of two-part documents. */
 const DOCUMENT_PURPOSES = ["lorebooks", "presets"] as const;
 
-/** What is in the trash: a title behind its length, and a record. */
+/** A trash item: a title with its length, and a record. */
 const TRASH_PARTS = ["title", "record"] as const;
 
-/** Says which table holds values nobody here knows. @throws {AppError} `internal` */
+/** Checks that every column with sealed values is known. @throws {AppError} `internal`, naming the table. */
 export function refuseUnknownColumns(database: DatabaseSync): void {
   const columns = database.prepare(
     `SELECT t.name AS tbl, c.name AS col FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c
@@ -97,15 +96,15 @@ export function refuseUnknownColumns(database: DatabaseSync): void {
   ).all() as { tbl: string; col: string }[];
   for (const { tbl, col } of columns) {
     if (COLUMNS[tbl]?.[col] !== undefined || (tbl === "trash" && col === "sealed")) continue;
-    throw new AppError("internal", `Cannot seal the data anew: nobody knows how ${tbl}.${col} is sealed`);
+    throw new AppError("internal", `Can't seal the data again: unknown sealed column ${tbl}.${col}`);
   }
 }
 
 /**
- * Copies all rows of a database into an empty one of the same schema, every value sealed anew. (Changed in place, its free
- * pages would go on holding what the old key opens.)
+ * Copies all rows of a database into an empty one with the same schema, sealing every value again. (Free pages of a
+ * database changed in place would still have data sealed with the old key.)
  *
- * @returns How many values were sealed, and which fitted no candidate and were copied as they are.
+ * @returns The number of sealed values, and the values that couldn't be opened and were copied unchanged.
  */
 export function resealRows(
   source: DatabaseSync,
@@ -121,7 +120,7 @@ export function resealRows(
     return fresh ?? old;
   };
   target.exec("BEGIN IMMEDIATE");
-  // Programs that copy the database elsewhere keep tables of their own in it.
+  // Replication programs keep their own tables in the database.
   const own = new Set(tablesOf(target));
   for (const table of tablesOf(source).filter((name) => own.has(name))) {
     let insert: StatementSync | undefined;
@@ -148,7 +147,7 @@ function tablesOf(database: DatabaseSync): string[] {
     .map(({ name }) => String(name));
 }
 
-/** Seals one value anew. @returns `undefined` when it fits no candidate. */
+/** Seals one value again. @returns `undefined` if it can't be opened. */
 export function reseal(
   sealed: Uint8Array,
   candidates: Candidate[],
@@ -166,7 +165,7 @@ export function reseal(
   }
 }
 
-/** A document that lists show: its head, behind its length, and its body. */
+/** A document in two parts: its head with its length, and its body. */
 function resealParts({ kind, id, version, sealed }: Row, from: Sealer, to: Sealer): Uint8Array | undefined {
   const whole = sealed as Uint8Array;
   const [head, body] = ([["head", headOf(whole)], ["body", bodyOf(whole)]] as const).map(([field, part]) => {

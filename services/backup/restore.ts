@@ -1,4 +1,4 @@
-/** Brings a backup back into a data directory: whole or not at all, and never over data unless that was asked for. */
+/** Restores a backup into a data directory: completely or not at all, and never over data unless requested. */
 import { dirname, join } from "node:path";
 import { settleKeyCheck } from "../crypto/key_check.ts";
 import { createSealer } from "../crypto/sealer.ts";
@@ -15,34 +15,34 @@ import { KEY_ENTRY } from "./backup.ts";
 import { type BackupHead, type OpenBackup, openBackup } from "./backup_file.ts";
 import { DATABASE_NAME, isBackedUp, REPLACED_PREFIX } from "./data_files.ts";
 
-/** What to restore, and where to. */
+/** What to restore, and where. */
 export interface RestoreRequest {
-  /** The backup. */
+  /** The backup file. */
   path: string;
   dataDir: string;
-  /** Where the storage key lies when it is not in the data directory; it is read there, never written. */
+  /** Where the storage key is if it isn't in the data directory; read, never written. */
   storageKeyFile?: string;
   passphrase(): Promise<string>;
-  /** Puts what the data directory holds aside, where otherwise the restore is refused. */
+  /** Moves existing data aside; without it, a data directory with data is refused. */
   replace: boolean;
   now(): number;
 }
 
-/** What was restored. */
+/** The result. */
 export interface RestoreReport {
   head: BackupHead;
   files: number;
-  /** Folder that keeps what was there before. */
+  /** Folder with the previous files. */
   keptIn?: string;
-  /** True when the storage key came out of the backup and now lies in the data directory. */
+  /** True if the storage key came from the backup and is now in the data directory. */
   isKeyRestored: boolean;
 }
 
 /**
- * Restores a backup. Everything is read and checked before the first file of the data directory moves.
+ * Restores a backup. Everything is read and verified before the first file of the data directory moves.
  *
- * @throws {AppError} `conflict` when the directory holds data or a server runs on it, `unprocessable` and `internal` for a
- *   backup that cannot be used, `invalid_request` when its key or passphrase is missing or wrong, `storage_full`
+ * @throws {AppError} `conflict` if the directory has data or a server is running, `unprocessable` and `internal` for an
+ *   unusable backup, `invalid_request` if its key or passphrase is missing or wrong, `storage_full`.
  */
 export async function restoreBackup(request: RestoreRequest): Promise<RestoreReport> {
   const { storageKeyFile, replace, now } = request;
@@ -53,7 +53,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
     if (others.length > 0 && !replace) {
       throw new AppError(
         "conflict",
-        `Cannot restore into "${dataDir.path}": it holds data (${
+        `Can't restore into "${dataDir.path}": it has data (${
           others.slice(0, 3).join(", ")
         }); name another folder by ` +
           "--data-dir, or give --replace to put aside what is there",
@@ -88,7 +88,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
   }
 }
 
-/** Gives what a restore would replace; the lock, models and caches are nobody's data. */
+/** Lists what a restore would replace; lock, models and caches don't count as data. */
 async function namesIn(dataDir: string): Promise<string[]> {
   const names: string[] = [];
   for await (const { name, isDirectory } of Deno.readDir(dataDir)) {
@@ -113,7 +113,7 @@ async function unpack(
     await writeEntry(folder, entry);
     paths.add(entry.path);
   }
-  if (!paths.has(DATABASE_NAME)) throw new AppError("unprocessable", "Cannot read the backup: it holds no database");
+  if (!paths.has(DATABASE_NAME)) throw new AppError("unprocessable", "Can't read the backup: it has no database");
   return { files: paths.size, key };
 }
 
@@ -121,7 +121,7 @@ async function writeEntry(folder: string, { path, content }: ArchiveEntry): Prom
   const segments = path.split("/");
   const isInside = segments.every((segment) => !/^\.{0,2}$/.test(segment) && !/[\\\0]/.test(segment)) &&
     isBackedUp(segments[0]!);
-  if (!isInside) throw new AppError("unprocessable", `Cannot read the backup: it names a file "${path}"`);
+  if (!isInside) throw new AppError("unprocessable", `Can't read the backup: it contains a file "${path}"`);
   const to = join(folder, ...segments);
   try {
     await Deno.mkdir(dirname(to), { recursive: true, mode: 0o700 });
@@ -130,7 +130,7 @@ async function writeEntry(folder: string, { path, content }: ArchiveEntry): Prom
       for (let at = 0; at < chunk.byteLength;) at += await file.write(chunk.subarray(at));
     }
   } catch (cause) {
-    throw fileError(`Cannot write "${path}"`, cause);
+    throw fileError(`Can't write "${path}"`, cause);
   }
 }
 
@@ -141,7 +141,7 @@ function otherKey(storageKeyFile: string | undefined): AppError {
   const where = storageKeyFile === undefined ? "in the data folder" : `"${storageKeyFile}"`;
   return new AppError(
     "conflict",
-    `Cannot restore beside the storage key ${where}: the backup was made with another one; ${remedy}`,
+    `Can't restore beside the storage key ${where}: the backup was made with another one; ${remedy}`,
   );
 }
 
@@ -152,13 +152,13 @@ async function checkUnpacked(folder: string, key: Uint8Array): Promise<void> {
   if (version > newest) {
     throw new AppError(
       "unprocessable",
-      `Cannot restore the backup: its database has schema ${version} and this program knows schemas up to ${newest}; ` +
+      `Can't restore the backup: its database has schema ${version} and this program knows schemas up to ${newest}; ` +
         "use the newer program",
     );
   }
   const reader = openReader(path);
   try {
-    const write = () => Promise.reject(new AppError("unprocessable", "Cannot restore the backup: it has no key check"));
+    const write = () => Promise.reject(new AppError("unprocessable", "Can't restore the backup: it has no key check"));
     await settleKeyCheck(createSealer(key), { get: reader.get, write });
   } finally {
     reader.close();

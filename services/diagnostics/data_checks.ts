@@ -1,4 +1,4 @@
-/** How the data folder stands: modes, key, database, sealed files. Nothing is written, whoever runs on it. */
+/** Checks the data folder: modes, key, database, sealed files. Read-only. */
 import { join } from "node:path";
 import { settleKeyCheck } from "../crypto/key_check.ts";
 import { createSealer } from "../crypto/sealer.ts";
@@ -11,7 +11,7 @@ import { openReader } from "../storage/database/reader.ts";
 import { checkDatabase } from "../storage/database/snapshot.ts";
 import { type Finding, looking, note, ok, problem } from "./finding.ts";
 
-/** Where the data lies. */
+/** Where the data is. */
 export interface DataPlace {
   dataDir: string;
   storageKeyFile: string | null;
@@ -19,7 +19,7 @@ export interface DataPlace {
 
 const PRIVATE_FILES = ["app.db", "storage-key", "session-key", "credentials.json", "tokens.json"];
 
-/** Looks through it. */
+/** Checks the data folder. */
 export async function dataFindings(place: DataPlace): Promise<Finding[]> {
   const { dataDir } = place;
   if (!await fileExists(dataDir)) return [note("no_data_folder", { path: dataDir })];
@@ -67,7 +67,7 @@ async function databaseFindings({ dataDir, storageKeyFile }: DataPlace): Promise
   try {
     key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
   } catch (error) {
-    // Nothing is said of the database: a backup would replace what may well be whole.
+    // Without the key, nothing is known about the database; suggesting a restore could replace good data.
     return [
       problem("key_unreadable", { error: messageOf(error) }),
     ];
@@ -93,7 +93,7 @@ async function databaseFindings({ dataDir, storageKeyFile }: DataPlace): Promise
   }
 }
 
-/** A clock that was set back lets sessions live longer and puts new chats below old ones. */
+/** A clock that was set back extends sessions and sorts new chats below old ones. */
 function clock(newestMs: number): Finding[] {
   const aheadMs = newestMs - Date.now();
   if (aheadMs < 60_000 && Date.now() > Date.parse("2026-01-01")) {

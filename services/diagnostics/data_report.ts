@@ -1,4 +1,4 @@
-/** What the owner looks after: room, backups, and whether anything is wrong with the installation. */
+/** The owner's view of the installation: disk usage, backups and problems. */
 import type { DoctorConfig } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
 import { AppError } from "../errors.ts";
@@ -6,24 +6,24 @@ import type { BackupFile, Backups } from "../backup/backups.ts";
 import type { FindingsAnswer, FindingsRequest } from "./diagnostics_worker.ts";
 import { measureSpace, type SpaceUsed } from "./disk_usage.ts";
 
-/** How the data stands. */
+/** Disk usage and backups. */
 export interface DataReport {
   used: SpaceUsed;
-  /** `null` where none are made by themselves. */
+  /** `null` if automatic backups are off. */
   backupDir: string | null;
-  /** How many of the daily ones are kept. */
+  /** Number of daily backups to keep. */
   backupKeep: number;
-  /** The newest first. */
+  /** Newest first. */
   backups: BackupFile[];
 }
 
-/** What of the configuration is needed. */
+/** The configuration it needs. */
 export interface UpkeepConfig extends DoctorConfig {
   backupKeep: number;
   port: number;
 }
 
-/** The room. */
+/** Reports on the data and the installation. */
 export class Upkeep {
   readonly #config: UpkeepConfig;
   readonly #backups: Pick<Backups, "list">;
@@ -34,14 +34,14 @@ export class Upkeep {
     this.#backups = backups;
   }
 
-  /** Measures the data and lists the backups. @throws {AppError} when a folder cannot be read */
+  /** Measures the data and lists the backups. @throws {AppError} if a folder can't be read. */
   async data(): Promise<DataReport> {
     const { dataDir, modelsDir, backupDir, backupKeep } = this.#config;
     const [used, backups] = await Promise.all([measureSpace(dataDir, modelsDir), this.#backups.list()]);
     return { used, backupDir, backupKeep, backups };
   }
 
-  /** Looks at the installation as `parlor doctor` does; whoever asks meanwhile gets the same look. @throws {AppError} `internal` */
+  /** Checks the installation like `parlor doctor`. Concurrent calls share one check. @throws {AppError} `internal` */
   findings(): Promise<Finding[]> {
     return this.#looking ??= this.#look().finally(() => this.#looking = undefined);
   }
@@ -55,21 +55,21 @@ export class Upkeep {
     const { promise, resolve, reject } = Promise.withResolvers<FindingsAnswer>();
     worker.onmessage = ({ data }: MessageEvent<FindingsAnswer>) => resolve(data);
     worker.onerror = (event) => {
-      event.preventDefault(); // else it would end the process
-      reject(new AppError("internal", `Cannot look at the installation: ${event.message}`));
+      event.preventDefault(); // an unhandled error event would end the process
+      reject(new AppError("internal", `Can't check the installation: ${event.message}`));
     };
     try {
       worker.postMessage({ config, localUrl } satisfies FindingsRequest);
       const answer = await promise;
       if ("findings" in answer) return answer.findings;
-      throw new AppError("internal", `Cannot look at the installation: ${answer.failure}`);
+      throw new AppError("internal", `Can't check the installation: ${answer.failure}`);
     } finally {
       worker.terminate();
     }
   }
 }
 
-/** What crosses to a Worker: values alone, since the configuration as a whole is frozen and holds more. */
+/** Copies the values that the Worker needs; the whole configuration can't be cloned. */
 function plainConfigOf(config: UpkeepConfig): DoctorConfig {
   const { host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth } = config;
   const { dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs, modelsDir } = config;

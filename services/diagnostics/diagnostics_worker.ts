@@ -1,19 +1,19 @@
-/** Runs doctor's look at the installation off the serving thread, then ends. Its other end is upkeep.ts. */
+/** Runs the checks of `parlor doctor` off the serving thread, then ends. `data_report.ts` is its other side. */
 import { type DoctorConfig, examine } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
 import { messageOf } from "../errors.ts";
 
-/** What it is asked. */
+/** The request. */
 export interface FindingsRequest {
   config: DoctorConfig;
-  /** Where the server of this configuration is found from its own machine. */
+  /** URL of this server on its own machine. */
   localUrl: string;
 }
 
-/** What it answers. */
+/** The answer. */
 export type FindingsAnswer = { findings: Finding[] } | { failure: string };
 
-// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+// Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   self.onmessage = async ({ data }: MessageEvent<FindingsRequest>) => {
     let answer: FindingsAnswer;

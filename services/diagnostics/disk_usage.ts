@@ -1,14 +1,14 @@
-/** How much room the data takes, by what it is. Only sizes are read, never contents. */
+/** Measures disk usage by category. Reads sizes, never contents. */
 import { join } from "node:path";
 import { fileError } from "../storage/atomic_file.ts";
 
-/** What takes room. */
+/** Category. */
 export type SpaceUse = "chats" | "characters" | "attachments" | "models" | "voices" | "rest";
 
-/** Sizes in bytes, the largest first; what takes none is left out. */
+/** Sizes in bytes, largest first; empty categories are omitted. */
 export type SpaceUsed = { what: SpaceUse; sizeBytes: number }[];
 
-/** Folders by what is in them; the database and its log are the chats. */
+/** Category of each folder; the database and its log count as chats. */
 const FOLDERS: Readonly<Record<string, SpaceUse>> = {
   ...{ characters: "characters", attachments: "attachments", models: "models", voices: "voices" },
 };
@@ -16,13 +16,13 @@ const FOLDERS: Readonly<Record<string, SpaceUse>> = {
 /**
  * Measures a data folder without following links, except to the models.
  *
- * @param modelsDir Where the models are instead of in the data folder.
- * @throws {AppError} when the data folder cannot be listed
+ * @param modelsDir Models folder, if it is outside the data folder.
+ * @throws {AppError} if the data folder can't be listed.
  */
 export async function measureSpace(dataDir: string, modelsDir: string | null): Promise<SpaceUsed> {
   const sizes = new Map<SpaceUse, number>();
   const names = await Array.fromAsync(Deno.readDir(dataDir), ({ name }) => name).catch((cause) => {
-    throw fileError(`Cannot list "${dataDir}"`, cause);
+    throw fileError(`Can't list "${dataDir}"`, cause);
   });
   const models = await Deno.realPath(modelsDir ?? join(dataDir, "models")).catch(() => undefined);
   if (models !== undefined) sizes.set("models", await sizeOf(models));
@@ -35,7 +35,7 @@ export async function measureSpace(dataDir: string, modelsDir: string | null): P
     .sort((a, b) => b.sizeBytes - a.sizeBytes);
 }
 
-/** What goes while it is measured counts nothing. */
+/** Files that disappear while measuring count as empty. */
 async function sizeOf(path: string): Promise<number> {
   const info = await Deno.lstat(path).catch(() => undefined);
   if (info === undefined) return 0;

@@ -1,4 +1,4 @@
-/** `parlor doctor`: looks at everything that can keep an installation from working, and says what to do about it. */
+/** `parlor doctor`: checks everything that can keep an installation from working, and says how to fix it. */
 import { messageOf } from "../errors.ts";
 import { dataFindings, type DataPlace } from "./data_checks.ts";
 import { type Finding, looking, ok, problem } from "./finding.ts";
@@ -6,7 +6,7 @@ import { diskFindings, type Tool, toolFindings } from "./machine_checks.ts";
 import { type ReachConfig, reachFindings } from "./reachability_checks.ts";
 import { serverFindings } from "./server_checks.ts";
 
-/** What of the configuration is looked at. */
+/** The configuration it checks. */
 export interface DoctorConfig extends ReachConfig, DataPlace {
   backupDir: string | null;
   modelsDir: string | null;
@@ -18,17 +18,17 @@ export interface DoctorConfig extends ReachConfig, DataPlace {
   llamaServerPath: string | null;
 }
 
-/** What to look at. */
+/** What to check. */
 export interface DoctorRequest {
-  /** Reads the configuration. @throws {AppError} with the sentence that a start would end with */
+  /** Reads the configuration. @throws {AppError} with the message a start would end with. */
   config(): DoctorConfig;
-  /** Where the server of this data folder is to be found, by its configuration. */
+  /** URL of the server of this data folder, from its configuration. */
   localUrl(): string;
-  /** An address under which users reach it, to be tried as well. */
+  /** Another URL that users use, to be checked too. */
   url?: string;
 }
 
-/** Looks at everything. A configuration that cannot be read ends it. */
+/** Runs all checks. An invalid configuration ends them. */
 export async function examine({ config: readConfig, localUrl, url }: DoctorRequest): Promise<Finding[]> {
   let config: DoctorConfig;
   try {
@@ -52,7 +52,7 @@ export async function examine({ config: readConfig, localUrl, url }: DoctorReque
   ];
 }
 
-/** Files and folders that the configuration names have to be there. */
+/** Checks that the files and folders in the configuration exist. */
 async function fileFindings(
   { tlsCert, tlsKey, storageKeyFile, hubTokenFile, cardDirs }: DoctorConfig,
 ): Promise<Finding[]> {

@@ -1,38 +1,38 @@
-/** What a look at the installation found. */
+/** Results of a check. */
 import { messageOf } from "../errors.ts";
 import { filledText, type TextParams } from "../json/message_template.ts";
 import { type FindingCode, FINDINGS, type RemediedCode } from "./finding_texts.ts";
 
-/** One thing looked at. */
+/** One result. */
 export interface Finding {
-  /** `"note"` is worth knowing and nothing wrong; a `"problem"` is. */
+  /** `"note"` is information; a `"problem"` needs fixing. */
   level: "ok" | "note" | "problem";
-  /** Which of the sentences it is; see finding_texts.ts. */
+  /** Message code; see finding_texts.ts. */
   code: FindingCode;
-  /** What stands in its places. */
+  /** Parameters of the message. */
   params: TextParams;
-  /** What was looked at and how it is, a sentence without a period. */
+  /** What was checked and the result; a sentence without a period. */
   about: string;
-  /** What to do about it; always there for a problem. */
+  /** How to fix it; every problem has one. */
   remedy?: string;
 }
 
-/** Gives a finding that all is well. */
+/** Creates a finding for a check that passed. */
 export function ok(code: FindingCode, params: TextParams = {}): Finding {
   return finding("ok", code, params);
 }
 
-/** Gives something to know. */
+/** Creates an informational finding. */
 export function note(code: FindingCode, params: TextParams = {}): Finding {
   return finding("note", code, params);
 }
 
-/** Gives something wrong, with its remedy. */
+/** Creates a problem with its remedy. */
 export function problem(code: RemediedCode, params: TextParams = {}): Finding {
   return finding("problem", code, params);
 }
 
-/** Looks, and takes a failure of the look itself for a finding; `{error}` is what it says. */
+/** Runs a check and converts its failure to a finding, with the message as `{error}`. */
 export async function looking(
   code: RemediedCode,
   params: TextParams,

@@ -1,170 +1,173 @@
 /**
- * What a look at the installation says, by codes that stay: whoever shows a finding in another language knows it by its
- * code and fills the same places. A code is never used for anything else.
+ * Messages of all findings by code. Other languages translate by code and use the same parameters. Codes are never
+ * reused.
  */
 
-/** How something is, a sentence without a period, and what to do about it. */
+/** The result, a sentence without a period, and how to fix it. */
 interface FindingText {
   about: string;
   remedy?: string;
 }
 
-/** All there is to say. */
+/** All findings. */
 export const FINDINGS = {
-  config_ok: { about: "The configuration can be read" },
+  config_ok: { about: "The configuration is valid" },
   config_bad: {
     about: "{error}",
-    remedy: "Correct it; parlor --help and docs/configuration.md say what is meant",
+    remedy: "Fix the configuration; see parlor --help and docs/configuration.md",
   },
-  named_file_missing: { about: '{key} names "{path}": {error}', remedy: "Put it there, or correct {key}" },
+  named_file_missing: { about: '{key} is "{path}": {error}', remedy: "Create it, or fix {key}" },
   auth_off: {
-    about: "Nobody has to sign in (require_auth = false)",
-    remedy: "Set require_auth = true; false is for development",
+    about: "Sign-in is off (require_auth = false)",
+    remedy: "Set require_auth = true; use false only for development",
   },
   credentials_unreadable: {
     about: "The passkeys can't be read, so every address stays closed: {error}",
     remedy: "Restore credentials.json from a backup, or delete it and add every passkey again",
   },
   open_loopback: {
-    about: "Every user and program of this machine has the whole API without signing in, under {addresses}",
-    remedy: "Open the server as http://localhost in a browser and add a passkey: it closes all of them",
+    about: "Every user and program on this machine can use the API without signing in, at {addresses}",
+    remedy: "Open http://localhost in a browser and add a passkey: it protects all of these addresses",
   },
   open_names: {
-    about: "{names}: everyone who can reach the server has the whole API there until the first passkey is added",
+    about: "{names}: anyone who can reach the server can use the API until the first passkey is added",
     remedy: 'Add a passkey there, or set pairing = "code"',
   },
   open_patterns: {
-    about: "{patterns} can't be closed by a passkey: a client can make up a name below it that has none",
+    about: "A passkey can't protect {patterns}: a client can use any name below it that has none",
     remedy: 'List each name in allowed_hosts, or set pairing = "code"',
   },
   open_addresses: {
-    about: "Whoever reaches {addresses} needs no passkey, for good: browsers make none for an IP address",
-    remedy: 'Use a name with HTTPS, or set pairing = "code" and sign in there by token',
+    about: "Anyone who reaches {addresses} never needs a passkey: browsers don't create passkeys for IP addresses",
+    remedy: 'Use a host name with HTTPS, or set pairing = "code" and sign in with a token',
   },
   open_plain_names: {
-    about: "{names} can never be closed by a passkey: browsers make none over plain HTTP",
-    remedy: "Set tls_cert and tls_key, or put an HTTPS proxy in front and name it in trusted_proxies",
+    about: "A passkey can never protect {names}: browsers don't create passkeys over plain HTTP",
+    remedy: "Set tls_cert and tls_key, or use an HTTPS proxy and add it to trusted_proxies",
   },
   proxy_here_without_credentials: {
-    about: "A proxy on this machine is trusted while requests from this machine need no credentials",
-    remedy: "Set loopback_auth_bypass = false: a proxy that forgets its header makes every visitor look like you",
+    about: "A proxy on this machine is trusted, and requests from this machine need no sign-in",
+    remedy: "Set loopback_auth_bypass = false: if the proxy omits its header, every visitor looks like a local user",
   },
   machine_without_credentials: {
-    about: "Every user and program of this machine has the whole API (loopback_auth_bypass = true)",
-    remedy: "Where others use this machine set loopback_auth_bypass = false",
+    about: "Every user and program on this machine can use the API without signing in (loopback_auth_bypass = true)",
+    remedy: "If other people use this machine, set loopback_auth_bypass = false",
   },
   no_name_allowed: {
-    about: "The server listens on {host}, but no name is allowed to reach it from elsewhere",
-    remedy: "Name the host it is reached by in allowed_hosts, or set host = 127.0.0.1",
+    about: "The server listens on {host}, but no host name is allowed from other machines",
+    remedy: "Add the host name to allowed_hosts, or set host = 127.0.0.1",
   },
   guard_allow: {
-    about: "Addresses in cards and pages may lead to {addresses} (guard_allow)",
-    remedy: "Leave in guard_allow only what a card or a download has to be fetched from",
+    about: "URLs in cards and pages may reach {addresses} (guard_allow)",
+    remedy: "Keep only addresses in guard_allow that cards or downloads must reach",
   },
-  reach_ok: { about: "Every address asks for sign-in" },
-  no_data_folder: { about: 'There is no data folder "{path}" yet; the first start makes it' },
+  reach_ok: { about: "Every address requires sign-in" },
+  no_data_folder: { about: 'The data folder "{path}" doesn\'t exist yet; the first start creates it' },
   data_folder_unreadable: {
-    about: 'Cannot look at "{path}": {error}',
+    about: 'Can\'t read "{path}": {error}',
     remedy: "Run this as the user that runs the server",
   },
   open_to_others: {
-    about: 'Others may read "{path}" (mode {mode})',
-    remedy: 'chmod {wanted} "{path}"; make a new key (parlor key rotate) if others did read it',
+    about: 'Other users can read "{path}" (mode {mode})',
+    remedy: 'chmod {wanted} "{path}"; rotate the key (parlor key rotate) if others may have read it',
   },
   other_owner: {
     about: '"{path}" belongs to another user',
     remedy: "Run Parlor as that user, or chown the folder to this one",
   },
-  modes_ok: { about: 'Only its owner reads "{path}"' },
+  modes_ok: { about: 'Only its owner can read "{path}"' },
   interrupted_restore: {
     about: "A restore or key rotation was interrupted",
-    remedy: "The next start finishes or drops it; start the server once",
+    remedy: "Start the server once: it completes or discards it",
   },
   database_unusable: {
-    about: "The database cannot be used: {error}",
-    remedy: "Restore a backup (parlor restore FILE --replace), or put the file back",
+    about: "The database can't be used: {error}",
+    remedy: "Restore a backup (parlor restore FILE --replace), or restore the file",
   },
-  no_database: { about: "There is no database yet; the first start makes it" },
+  no_database: { about: "There is no database yet; the first start creates it" },
   key_unreadable: {
-    about: "The database was not looked at: {error}",
-    remedy: "Put the storage key right, then look again",
+    about: "The database wasn't checked: {error}",
+    remedy: "Fix the storage key, then check again",
   },
   key_missing: {
     about: 'The storage key of "{path}" is missing',
-    remedy: "Put it back: parlor key import FILE, or set storage_key_file",
+    remedy: "Import it (parlor key import FILE), or set storage_key_file",
   },
   schema_newer: {
-    about: "The database has schema {version} and this program knows schemas up to {newest}",
-    remedy: "Start the newer program again",
+    about: "The database has schema {version}, but this program supports schemas up to {newest}",
+    remedy: "Use the newer version of Parlor",
   },
-  database_ok: { about: "The database is whole and opens by the storage key (schema {version})" },
-  clock_ok: { about: "The clock is not behind what was stored last" },
+  database_ok: { about: "The database is intact and matches the storage key (schema {version})" },
+  clock_ok: { about: "The clock is not behind the last stored time" },
   clock_behind: {
-    about: "The clock says {now}, which is before what was stored last",
-    remedy: "Set the clock of this machine, best by NTP",
+    about: "The clock shows {now}, which is before the last stored time",
+    remedy: "Set the clock of this machine, preferably with NTP",
   },
   disk_unknown: {
-    about: 'Cannot see how much room "{path}" has: {error}',
-    remedy: "Look whether its disk is mounted",
+    about: 'Can\'t determine the free space of "{path}": {error}',
+    remedy: "Check that its disk is mounted",
   },
   disk_full: {
     about: '"{path}" has {free} GiB free',
-    remedy: "Make room: saves are refused when the disk is full",
+    remedy: "Free up space: nothing can be saved when the disk is full",
   },
-  disk_little: { about: '"{path}" has {free} GiB free', remedy: "Make room before the next model or backup" },
+  disk_little: { about: '"{path}" has {free} GiB free', remedy: "Free up space before the next model or backup" },
   disk_ok: { about: '"{path}" has {free} GiB free' },
   no_program: {
-    about: '{key} names "{path}", which is no program',
-    remedy: "Correct {key}, or unset it to search PATH",
+    about: '{key} is "{path}", which isn\'t a program',
+    remedy: "Fix {key}, or unset it to search PATH",
   },
   program_ok: { about: '{program} is "{path}"' },
   no_yt_dlp: {
     about: "{program} was not found",
-    remedy: "Install it, or set {key}, for voice samples from sites",
+    remedy: "To import voice samples from websites, install it or set {key}",
   },
   no_llama_server: {
     about: "{program} was not found",
-    remedy: "Install it, or set {key}, for running a downloaded model",
+    remedy: "To run downloaded models, install it or set {key}",
   },
-  no_tailscaled: { about: "{program} was not found", remedy: "Install it, or set {key}, for the tailnet node" },
+  no_tailscaled: { about: "{program} was not found", remedy: "To use the tailnet node, install it or set {key}" },
   other_server: {
-    about: 'What answers at "{url}" is no Parlor: status {status}',
-    remedy: "Point the proxy, or --url, at Parlor",
+    about: '"{url}" is not a Parlor server: status {status}',
+    remedy: "Point the proxy or --url to Parlor",
   },
-  server_ok: { about: 'A server answers at "{url}"' },
+  server_ok: { about: 'The server responds at "{url}"' },
   server_unreachable: {
-    about: 'Cannot reach "{url}": {error}',
-    remedy: "Start the server, or correct proxy, name and certificate",
+    about: 'Can\'t reach "{url}": {error}',
+    remedy: "Start the server, or fix the proxy, host name and certificate",
   },
   server_off: {
-    about: 'No server runs at "{url}", so its model was not asked',
-    remedy: "Start it and run parlor doctor again",
+    about: 'No server is running at "{url}", so the model wasn\'t checked',
+    remedy: "Start the server and run parlor doctor again",
   },
-  clocks_differ: { about: "The clocks here and there differ by {seconds} s", remedy: "Set both by NTP" },
+  clocks_differ: {
+    about: "The clocks of this machine and the server differ by {seconds} s",
+    remedy: "Set both with NTP",
+  },
   host_refused: {
-    about: 'The server does not let itself be reached by "{url}"',
-    remedy: "Name that host in allowed_hosts",
+    about: 'The server doesn\'t allow the host name of "{url}"',
+    remedy: "Add the host name to allowed_hosts",
   },
   proxy_untrusted: {
-    about: "A proxy stands before the server that is not trusted",
-    remedy: "Name its address in trusted_proxies",
+    about: "The server is behind a proxy that isn't trusted",
+    remedy: "Add the proxy's address to trusted_proxies",
   },
-  no_passkeys: { about: 'No browser makes a passkey at "{url}"', remedy: "Reach it by a name over HTTPS" },
-  health_untold: { about: "The server did not tell how its model is: status {status}" },
+  no_passkeys: { about: 'Browsers can\'t create passkeys at "{url}"', remedy: "Use a host name with HTTPS" },
+  health_untold: { about: "The server didn't report the state of its model: status {status}" },
   no_connection: {
-    about: "No connection to a model is active",
-    remedy: "Choose one under Settings, Connections",
+    about: "No model connection is active",
+    remedy: "Choose one in Settings > Connections",
   },
-  model_ok: { about: 'The model of "{name}" answers in {ms} ms' },
+  model_ok: { about: 'The model of "{name}" responds in {ms} ms' },
   model_silent: {
-    about: 'The model of "{name}" does not answer: {error}',
-    remedy: "Start its server, or correct the connection under Settings, Connections",
+    about: 'The model of "{name}" doesn\'t respond: {error}',
+    remedy: "Start its server, or fix the connection in Settings > Connections",
   },
 } as const satisfies Record<string, FindingText>;
 
 /** Code of a finding. */
 export type FindingCode = keyof typeof FINDINGS;
-/** Of those that say what to do. */
+/** Codes of findings with a remedy. */
 export type RemediedCode = {
   [K in FindingCode]: (typeof FINDINGS)[K] extends { remedy: string } ? K : never;
 }[FindingCode];

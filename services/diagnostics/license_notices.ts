@@ -1,41 +1,43 @@
-/** Whose work is inside, and under which terms: the notices that build.ts puts into the executable, or what is installed. */
+/** Third-party license notices: from the executable, or of the installed packages when run from source. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
 
-/** The notice of one package. */
+/** The notice of a package. */
 export interface LicenceNotice {
   name: string;
   version: string;
-  /** As the package names it: an SPDX expression nearly always. Empty for our own, whose text says it. */
+  /** SPDX expression as the package declares it. Empty for Parlor itself. */
   licence: string;
   text: string;
 }
 
 const NOTICES = new URL("../../licences.txt", import.meta.url);
-/** From source, packages lie here as Deno lays them out. */
+/** Where Deno installs packages when run from source. */
 const STORE = join(import.meta.dirname ?? ".", "../../node_modules/.deno");
 /** build/notices.ts writes both. */
 const RULE = /\n\n={80}\n/;
 const HEAD = /^(\S+) (\d\S*)(?: \((.+)\))?(?:, .*)?\n\n/;
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\b|[._-])/i;
 
-/** Stands for the text of a package that brings none. */
+/** Text for a package without a license file. */
 export const NO_LICENCE_TEXT = "It names this licence and brings no text of it.";
 
-/** Gives the text that the executable carries. @throws {AppError} `not_available` from source, where nothing is bundled */
+/** Returns the notices in the executable. @throws {AppError} `not_available` when run from source. */
 export async function noticesText(): Promise<string> {
   try {
     return (await Deno.readTextFile(NOTICES)).trimEnd();
   } catch (cause) {
     throw new AppError(
       "not_available",
-      "Only the executable carries licence notices; deno task build writes them to dist/",
+      "Only the executable includes license notices. From source, deno task build writes them to dist/",
       { cause },
     );
   }
 }
 
-/** Gives all notices: of what is bundled, and from source of what is installed. @throws {AppError} `not_available` */
+/**
+ * Returns all notices: bundled, or of the installed packages when run from source. @throws {AppError} `not_available`
+ */
 export async function licenceNotices(): Promise<LicenceNotice[]> {
   let bundled: string | undefined;
   try {
@@ -46,7 +48,7 @@ export async function licenceNotices(): Promise<LicenceNotice[]> {
   return bundled === undefined ? await installedNotices(STORE) : parseNotices(bundled);
 }
 
-/** Takes the text of `noticesText` apart again. */
+/** Parses the text of `noticesText`. */
 export function parseNotices(text: string): LicenceNotice[] {
   const notices: LicenceNotice[] = [];
   for (const part of text.split(RULE)) {
@@ -60,17 +62,17 @@ export function parseNotices(text: string): LicenceNotice[] {
         licence,
         text: part.slice(whole.length).trim().replace(NO_LICENCE_TEXT, ""),
       });
-    } else if (last !== undefined) last.text += `\n\n${"=".repeat(80)}\n${part}`; // a rule of the licence's own
+    } else if (last !== undefined) last.text += `\n\n${"=".repeat(80)}\n${part}`; // a rule inside the license text
   }
   return notices;
 }
 
-/** Reads the packages in a store of Deno's. @throws {AppError} `not_available` where there is none */
+/** Reads the packages in Deno's package store. @throws {AppError} `not_available` if there is none. */
 export async function installedNotices(store: string): Promise<LicenceNotice[]> {
   const ids = await Array.fromAsync(Deno.readDir(store), ({ name }) => name).catch((cause) => {
-    throw new AppError("not_available", "Licence notices are neither in this program nor beside its source", { cause });
+    throw new AppError("not_available", "License notices are missing from the program and its source", { cause });
   });
-  // `@scope+name@1.2.3`, and behind `_` what it was resolved beside.
+  // `@scope+name@1.2.3`, followed by `_` and its peer dependencies.
   const folders = ids.flatMap((id) => {
     const name = /^(@?[^@]+)@\d/.exec(id)?.[1]?.replace("+", "/");
     return name === undefined ? [] : [join(store, id, "node_modules", name)];
@@ -85,7 +87,7 @@ async function noticeIn(folder: string): Promise<LicenceNotice | undefined> {
   try {
     about = JSON.parse(await Deno.readTextFile(join(folder, "package.json")));
   } catch {
-    return undefined; // named in the store and never fetched: one for another machine
+    return undefined; // listed but not installed: a package for another platform
   }
   const names = (await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).filter((name) =>
     LICENCE_FILE.test(name)

@@ -1,4 +1,4 @@
-/** What of the machine Parlor needs: room on the disk, and the programs it starts where they are there. */
+/** Checks the machine: disk space and external programs. */
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { findOnPath } from "../process/find_program.ts";
@@ -6,13 +6,13 @@ import { fileExists } from "../storage/atomic_file.ts";
 import { type Finding, looking, note, ok, problem } from "./finding.ts";
 import type { RemediedCode } from "./finding_texts.ts";
 
-/** A program that something needs, and the key that names it. */
+/** An external program and its configuration key. */
 export interface Tool {
   program: string;
   key: string;
-  /** What the configuration says. */
+  /** Configured path. */
   configured: string | null;
-  /** Says that it was not found, and what is not to be had without it. */
+  /** Code of the finding if it's missing. */
   missing: RemediedCode;
 }
 
@@ -20,7 +20,7 @@ const GIB = 1024 ** 3;
 const LITTLE_BYTES = 1 * GIB;
 const TOO_LITTLE_BYTES = GIB / 8;
 
-/** Looks at the free space below the data folder, and the backups' one. */
+/** Checks the free space of the data and backup folders. */
 export async function diskFindings(folders: readonly string[]): Promise<Finding[]> {
   const findings = await Promise.all(
     folders.map((folder) =>
@@ -36,7 +36,7 @@ export async function diskFindings(folders: readonly string[]): Promise<Finding[
   return findings.flat();
 }
 
-/** Looks for the programs. */
+/** Checks the programs. */
 export async function toolFindings(tools: readonly Tool[]): Promise<Finding[]> {
   return await Promise.all(tools.map(async ({ program, key, configured, missing }) => {
     const path = configured ?? await findOnPath(program);
@@ -55,7 +55,7 @@ async function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-/** A folder that is not there yet will be made on the disk of the one above it. */
+/** A missing folder will be created on the disk of its parent. */
 async function nearest(folder: string): Promise<string> {
   while (!await fileExists(folder) && dirname(folder) !== folder) folder = dirname(folder);
   return folder;

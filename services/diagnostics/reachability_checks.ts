@@ -1,4 +1,4 @@
-/** Checks who can reach the server, and which addresses ask for no sign-in. */
+/** Checks who can reach the server, and which addresses don't require sign-in. */
 import { join } from "node:path";
 import { createCredentialStore } from "../auth/credential_store.ts";
 import type { OwnNode } from "../auth/host_names.ts";
@@ -12,14 +12,14 @@ import { readOwnNames } from "../tailnet/node_state.ts";
 import type { DataPlace } from "./data_checks.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 
-/** What of the configuration is judged. */
+/** The configuration it checks. */
 export interface ReachConfig extends ReachSettings {
   guardAllow: readonly string[];
 }
 
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
-/** Judges the configuration by the passkeys that are enrolled. */
+/** Checks the configuration against the enrolled passkeys. */
 export async function reachFindings(config: ReachConfig & DataPlace): Promise<Finding[]> {
   const { host, allowedHosts, trustedProxies, requireAuth, loopbackAuthBypass } = config;
   const findings: Finding[] = [];

@@ -1,24 +1,24 @@
-/** What the running server says of itself and of its model, asked as its operator; and how it is reached by an address. */
+/** Asks the running server about itself and its model as its operator, and how it is reached under a URL. */
 import { operatorProof } from "../crypto/operator_proof.ts";
 import { explainConnectError } from "../http/connect_error.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
 
 /** How to ask a server. */
 export interface ServerQuestion {
-  /** `"http://localhost:8787"`, or what its users type. */
+  /** `"http://localhost:8787"`, or the URL users type. */
   url: string;
-  /** Shows that we may ask; absent where the data folder has none. */
+  /** Signs the request; absent if the data folder has none. */
   sessionKey: Uint8Array | undefined;
-  /** PEM text of an authority beside the public ones. */
+  /** PEM text of an additional certificate authority. */
   caCert?: string;
-  /** True for an address that somebody named: then a server has to answer there. */
+  /** True for a URL the user named: a server must answer there. */
   isExpected: boolean;
 }
 
 const ANSWER_WITHIN_MS = 15_000;
 const MAX_CLOCK_GAP_MS = 60_000;
 
-/** Asks it. */
+/** Asks the server. */
 export async function serverFindings({ url, sessionKey, caCert, isExpected }: ServerQuestion): Promise<Finding[]> {
   const client = caCert === undefined ? undefined : Deno.createHttpClient({ caCerts: [caCert] });
   const ask = (path: string, headers: Record<string, string> = {}) =>

@@ -103,17 +103,20 @@ test(
       const { code, stderr } = await end;
       expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(sentence) });
     };
-    await refused(restore(here.file("sealed/one"), other, { PARLOR_BACKUP_PASSPHRASE: "another one" }), /another one/);
+    await refused(
+      restore(here.file("sealed/one"), other, { PARLOR_BACKUP_PASSPHRASE: "another one" }),
+      /Wrong passphrase/,
+    );
     await refused(restore(here.file("sealed/one"), other, {}), /No passphrase was given/);
-    await refused(restore(here.file("sealed/one"), data), /it holds data .*--replace/);
+    await refused(restore(here.file("sealed/one"), data), /it has data .*--replace/);
     const bytes = await Deno.readFile(here.file("sealed/one"));
     await Deno.writeFile(here.file("sealed/cut"), bytes.subarray(0, bytes.length - 40));
-    await refused(restore(here.file("sealed/cut"), other), /Cannot open|cut off/);
+    await refused(restore(here.file("sealed/cut"), other), /Can't open|cut off|incomplete/);
     const flipped = bytes.slice();
     flipped[bytes.length - 9000]! ^= 1;
     await Deno.writeFile(here.file("sealed/flipped"), flipped);
     await refused(restore(here.file("sealed/flipped"), other), /was changed/);
-    await refused(restore(`${data}/app.db`, other), /is no backup of Parlor/);
+    await refused(restore(`${data}/app.db`, other), /is not a Parlor backup/);
     {
       await using running = await startChildServer({ dataDir: data });
       await refused(restore(here.file("sealed/one"), data, PASSPHRASE, ["--replace"]), /another Parlor process/);

@@ -15,14 +15,16 @@ test("a fresh folder has nothing wrong, and so has a running server whose model 
   const data = folder.file("data");
   const before = await runParlor(["doctor", "--data-dir", data, "--port", "9"]);
   expect(before).toMatchObject({ code: 0, stderr: "" });
-  expect(before.stdout).toContain("the first start makes it");
+  expect(before.stdout).toContain("the first start creates it");
   await using server = await startChildServer({ dataDir: data });
   await server.json("PUT", "/api/connections", { id: "d", kind: "openai", base_url: llm.url, model: "fake-model" });
   await server.json("POST", "/api/connections/d/activate");
   const port = new URL(server.url).port;
   const after = await runParlor(["doctor", "--data-dir", data, "--port", port]);
   expect(after).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("Nothing is wrong.") });
-  expect(linesOf(after.stdout, "ok").join("\n")).toMatch(/database is whole[^]*A server answers[^]*answers in \d+ ms/);
+  expect(linesOf(after.stdout, "ok").join("\n")).toMatch(
+    /database is intact[^]*The server responds[^]*answers in \d+ ms/,
+  );
 }, 60_000);
 
 test("each thing that is wrong is told with its remedy, and the command ends with 1", async () => {
@@ -41,8 +43,8 @@ test("each thing that is wrong is told with its remedy, and the command ends wit
     const { code, stdout } = await runParlor(args);
     expect(code).toBe(1);
     expect(linesOf(stdout, "problem")).toEqual([
-      expect.stringContaining("does not answer"),
-      expect.stringContaining('Cannot reach "http://127.0.0.1:9"'),
+      expect.stringContaining("doesn't respond"),
+      expect.stringContaining(`Can't reach "http://127.0.0.1:9"`),
     ]);
   }
   await Deno.chmod(data, 0o755);
@@ -61,14 +63,14 @@ test("each thing that is wrong is told with its remedy, and the command ends wit
   ]);
   expect(code).toBe(1);
   expect(linesOf(stdout, "problem")).toEqual([
-    expect.stringContaining('hub_token_file names "/none/t"'),
-    expect.stringContaining("chat.example.org: everyone who can reach the server"),
-    expect.stringContaining("192.168.1.9 needs no passkey"),
+    expect.stringContaining('hub_token_file is "/none/t"'),
+    expect.stringContaining("chat.example.org: anyone who can reach the server"),
+    expect.stringContaining("Anyone who reaches 192.168.1.9"),
     expect.stringContaining("A proxy on this machine is trusted"),
     expect.stringMatching(/data" \(mode 0755\)/),
     expect.stringMatching(/session-key" \(mode 0644\)/),
     expect.stringMatching(/storage key of .* is missing/),
-    expect.stringContaining("yt_dlp_path names"),
+    expect.stringContaining("yt_dlp_path is"),
   ]);
   expect(stdout.split("\n").filter((line) => line.includes("→")).length).toBeGreaterThanOrEqual(8);
   expect(stdout).toContain("8 things are wrong.");
@@ -84,8 +86,10 @@ test("each thing that is wrong is told with its remedy, and the command ends wit
 test("names without HTTPS, open sign-in and a host nobody may use are told", async () => {
   await using folder = await tempFolder();
   const doctor = (...args: string[]) => runParlor(["doctor", "--data-dir", folder.path, "--port", "9", ...args]);
-  expect((await doctor("--allowed-hosts", "chat.example.org")).stdout).toContain("can never be closed by a passkey");
-  expect((await doctor("--require-auth", "false")).stdout).toContain("Nobody has to sign in");
-  expect((await doctor("--host", "0.0.0.0")).stdout).toContain("no name is allowed");
-  expect((await doctor("--guard-allow", "10.0.0.0/8")).stdout).toMatch(/^note .* lead to 10.0.0.0\/8.*\n +→ /m);
+  expect((await doctor("--allowed-hosts", "chat.example.org")).stdout).toContain(
+    "A passkey can never protect chat.example.org",
+  );
+  expect((await doctor("--require-auth", "false")).stdout).toContain("Sign-in is off");
+  expect((await doctor("--host", "0.0.0.0")).stdout).toContain("no host name is allowed");
+  expect((await doctor("--guard-allow", "10.0.0.0/8")).stdout).toMatch(/^note .* reach 10.0.0.0\/8.*\n +→ /m);
 }, 60_000);

@@ -38,7 +38,7 @@ test("parlor key: exported, lost, imported, rotated; the data reads on, and a fo
   });
   expect(await key(["import", file], { PARLOR_BACKUP_PASSPHRASE: "another one" })).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("Bad passphrase"),
+    stderr: expect.stringContaining("Wrong passphrase"),
   });
   expect(await key(["import", file])).toMatchObject({ code: 0, stdout: expect.stringContaining("lies in") });
   expect(await key(["import", plain])).toMatchObject({ code: 0, stdout: expect.stringContaining("already") });
@@ -51,6 +51,9 @@ test("parlor key: exported, lost, imported, rotated; the data reads on, and a fo
     stdout: expect.stringContaining("make new ones"),
   });
   await expectDraft();
-  expect(await key(["import", plain])).toMatchObject({ code: 1, stderr: expect.stringContaining("has another one") });
+  expect(await key(["import", plain])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("already has a different one"),
+  });
   expect(await key(["turn"])).toMatchObject({ code: 1, stderr: expect.stringContaining("parlor key --help") });
 }, 120_000);

@@ -34,7 +34,7 @@ test("the findings are those of doctor: what is open to others is a problem with
   await using app = await openTestApp();
   if (Deno.build.os !== "windows") await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
   const findings = await (await app.get("/api/findings")).json();
-  expect(findings).toContainEqual(expect.objectContaining({ level: "ok", about: "The configuration can be read" }));
+  expect(findings).toContainEqual(expect.objectContaining({ level: "ok", about: "The configuration is valid" }));
   const open = findings.find(({ about }: { about: string }) => about.includes("storage-key"));
   if (Deno.build.os !== "windows") {
     expect(open).toMatchObject({ level: "problem", remedy: expect.stringContaining("chmod 0600") });

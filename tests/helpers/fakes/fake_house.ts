@@ -60,7 +60,7 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
     [
       "GET",
       /^\/api\/findings$/,
-      () => Response.json([{ level: "ok", code: "config_ok", params: {}, about: "The configuration can be read" }]),
+      () => Response.json([{ level: "ok", code: "config_ok", params: {}, about: "The configuration is valid" }]),
     ],
     ["GET", /^\/api\/import$/, () => Response.json(house.importable)],
     ["GET", /^\/api\/export$/, () => new Response("everything", { headers: { "content-type": "application/zip" } })],

@@ -136,7 +136,7 @@ describe("a data directory with something of every kind", () => {
     await using app = await openTestApp({ dataDir, config: { storageKeyFile: newKeyFile } });
     expect(await lookAround(app)).toEqual(before);
     await expect(openTestApp({ dataDir: full(), config: { storageKeyFile: newKeyFile } })).rejects.toMatchObject({
-      message: expect.stringContaining("another one"),
+      message: expect.stringContaining("another key"),
     });
   });
 });

@@ -66,7 +66,7 @@ test("a look that fails says why, and can be done again", async () => {
   await page.getByRole("main").getByRole("alert").getByText("No look was possible").waitFor();
   await page.unroute("**/api/findings");
   await page.getByRole("main").getByRole("button", { name: "Check again" }).click();
-  await page.getByText("The configuration can be read").waitFor();
+  await page.getByText("The configuration is valid").waitFor();
   await context.close();
 });
 
