@@ -1,7 +1,7 @@
 /** Imports and exports. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { CHAT_FORMATS } from "../../services/import_export/chat_export_formats.ts";
-import { IMPORT_KINDS, IMPORTED_THINGS } from "../../services/import_export/import_item.ts";
+import { IMPORT_KINDS, IMPORTED_ITEM_KINDS } from "../../services/import_export/import_item.ts";
 import { ERRORS, Id, IdParams, json } from "./common.ts";
 import { Job } from "./jobs.ts";
 
@@ -17,10 +17,10 @@ export const ImportReport = z.object({
   kind: z.enum(IMPORT_KINDS),
   dry_run: z.boolean(),
   upload_id: z.string().optional().openapi({ description: "After a dry run: imports the same upload, for an hour" }),
-  counts: z.record(z.enum(IMPORTED_THINGS), Counts),
+  counts: z.record(z.enum(IMPORTED_ITEM_KINDS), Counts),
   messages: z.number().int().openapi({ description: "Messages of conversations that were added or updated" }),
   items: z.array(z.object({
-    what: z.enum(IMPORTED_THINGS),
+    what: z.enum(IMPORTED_ITEM_KINDS),
     id: z.string(),
     name: z.string(),
     state: z.enum(["added", "updated"]),

@@ -1,17 +1,17 @@
 /**
- * Conversations that are trees, as ChatGPT and Open WebUI keep them. Where a user message has others beside it, these are its
- * versions, each with what follows it. Replies side by side are texts of one message; where another of them was answered,
- * that branch is a conversation of its own. Nothing is left out.
+ * Converts message trees, as ChatGPT and Open WebUI store them. Sibling user messages become versions of one message,
+ * each with its continuation. Sibling replies become variants of one reply; if another variant was continued, that
+ * branch becomes a separate conversation.
  */
 import { contentHash } from "./import_source.ts";
 import type { ImportedContinuation, ImportedConversation, ImportedMessage, ImportedText } from "./import_item.ts";
 
-/** One message of a tree. */
+/** A node of a message tree. */
 export interface TreeNode {
   id: string;
   parent?: string;
   children: string[];
-  /** Absent for a node that shows nothing: its children follow its parent's message. */
+  /** Absent for a hidden node: its children follow its parent's message. */
   message?: TreeMessage;
 }
 
@@ -19,12 +19,12 @@ export interface TreeNode {
 export interface TreeMessage extends ImportedText {
   role: string;
   created_at?: string;
-  /** Texts that it had before and that are no nodes. */
+  /** Earlier texts that aren't nodes. */
   others?: ImportedText[];
   [field: string]: unknown;
 }
 
-/** One conversation out of a tree. */
+/** A conversation created from a tree. */
 export interface TreeChat extends Pick<ImportedConversation, "id" | "messages" | "continuations"> {
   forkedFrom?: { conversation_id: string; message_id: string };
 }
@@ -37,17 +37,17 @@ interface Shown {
   children: Shown[];
 }
 
-/** A conversation to be made: a copy of the way to a place in the tree, and what branches off there. */
+/** A conversation to create: a copy of the path to a node, and what branches off there. */
 interface Branch extends Pick<TreeChat, "id" | "forkedFrom"> {
   parent?: Shown;
   group: Shown[];
 }
 
 /**
- * Gives the conversations that a tree becomes: first the one that is shown, then those that branch off at replies.
+ * Yields the conversations of a tree: first the active one, then those that branch off at replies.
  *
- * @param current The last message shown; the newest leaf where it is none of the nodes.
- * @param idOf Gives the id of the conversation that starts with a node, or of the first one.
+ * @param current Id of the last active node; if unknown, the newest leaf.
+ * @param idOf Returns the id of the conversation that starts with a node, or of the first one.
  */
 export function* chatsOfTree(
   nodes: ReadonlyMap<string, TreeNode>,
@@ -63,7 +63,7 @@ export function* chatsOfTree(
   }
 }
 
-/** Gives what an import needs to know two readings of the same conversation. */
+/** Returns a hash that is equal for two readings of the same conversation. */
 export function hashOf({ messages, continuations }: TreeChat, more?: unknown): string {
   const said = more === undefined ? messages : [more, messages];
   return contentHash(continuations === undefined ? said : [said, continuations]);
@@ -108,7 +108,7 @@ function chatOf(
   return { chat, further };
 }
 
-/** Makes a message that has the texts of some of the same role. */
+/** Creates a message whose variants are the texts of sibling nodes. */
 function messageOf(
   { others: _, ...message }: TreeMessage,
   id: string,
@@ -119,7 +119,7 @@ function messageOf(
   return { ...message, id, ...(variants.length > 1 && { variants, active_variant: active }) };
 }
 
-/** Gives the messages of a tree without the nodes that show nothing, and those on the way to the current one and on from it. */
+/** Returns the messages of a tree without hidden nodes, and those on the active path. */
 function shownTree(
   nodes: ReadonlyMap<string, TreeNode>,
   current: string | undefined,
@@ -144,7 +144,7 @@ function shownTree(
       for (const child of (children.get(node.id) ?? []).toReversed()) waiting.push({ node: child, parent: own });
     }
   };
-  // A file may say that a message is its own ancestor: whatever no root leads to starts at its own oldest one.
+  // A file can declare a message its own ancestor. Nodes without a path from a root start at their oldest node.
   for (const node of nodes.values()) if (nodes.get(node.parent ?? "") === undefined) walk(node);
   for (const node of [...(last ? [last] : []), ...nodes.values()]) if (!seen.has(node.id)) walk(oldestOf(nodes, node));
   const path = new Set<Shown>();
@@ -154,7 +154,7 @@ function shownTree(
   return { roots, path };
 }
 
-/** Gives the children of each node, in the order that it lists them in. */
+/** Returns the children of each node in order. */
 function childrenOf(nodes: ReadonlyMap<string, TreeNode>): Map<string, TreeNode[]> {
   const children = new Map<string, TreeNode[]>();
   const byParent = Map.groupBy(nodes.values(), ({ parent }) => parent ?? "");

@@ -1,4 +1,4 @@
-/** A character with the pictures and sounds that its program keeps beside it, put into one CHARX. @see V3, "assets" */
+/** Packs a character and its images and sounds into a CHARX file. @see docs/protocols/cards.md */
 import type { Card } from "../characters/card/card.ts";
 import { cardBytes } from "../characters/card/card_text.ts";
 import { CARD_PATH, MAX_CHARX_BYTES, PICTURE_PATH } from "../characters/charx/charx_format.ts";
@@ -8,38 +8,38 @@ import type { ImportNote } from "./import_item.ts";
 import type { Scratch } from "./scratch_folder.ts";
 import { refused } from "./import_notes.ts";
 
-/** One picture or sound. */
+/** An image or sound. */
 export interface FurtherFile {
-  /** `emotion`, `background`, or what its program calls it. */
+  /** `emotion`, `background`, or the program's own type. */
   type: string;
-  /** Of an emotion: which. */
+  /** For an emotion: its name. */
   name: string;
-  /** With or without its dot. */
+  /** With or without the dot. */
   ext: string;
-  /** Where in the import it lies. */
+  /** Its path in the import. */
   source: string;
   sizeBytes: number;
-  /** @throws {AppError} */
+  /** Reads it. @throws {AppError} */
   read(): Promise<Uint8Array>;
 }
 
-/** What became of it. */
+/** The result. */
 export interface PackedCharacter {
-  /** Path of the CHARX. */
+  /** Path of the CHARX file. */
   file: string;
-  /** How many of the further files are in it. */
+  /** Number of other files in it. */
   files: number;
-  /** Why others are not. */
+  /** Files that were left out, and why. */
   notes: ImportNote[];
 }
 
-/** What is left of a CHARX beside its card and picture, and the directory. */
+/** Space for other files, without the card, its image and the directory. */
 const MAX_BYTES = MAX_CHARX_BYTES - 64 * 1024 * 1024;
 const MAX_FILES = 9_000;
 const MAX_NAME = 100;
-/** Names that Windows takes for devices. */
+/** Windows device names. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
-/** Folders of the specification, by ending. */
+/** Folders from the CHARX specification by file extension. */
 const FOLDERS: [RegExp, string][] = [
   [/^(png|apng|jpe?g|jfif|webp|gif|avif|bmp)$/, "images"],
   [/^(mp3|wav|ogg|flac|m4a|opus)$/, "audio"],
@@ -49,8 +49,8 @@ const FOLDERS: [RegExp, string][] = [
 /**
  * Packs a character.
  *
- * @param picture As PNG without a card; absent where it is brought in beside it.
- * @throws {AppError} `storage_full`; `too_large` for a card beyond bounds
+ * @param picture PNG without a card; absent if the image is imported separately.
+ * @throws {AppError} `storage_full`; `too_large` if the card exceeds its limit.
  */
 export async function packCharacter(
   scratch: Scratch,
@@ -80,7 +80,7 @@ export async function packCharacter(
       yield heldEntry(path, bytes);
     }
     if (picture !== undefined) yield heldEntry(PICTURE_PATH, picture);
-    // Last, since it says what came before it.
+    // Last, because it lists the files before it.
     yield heldEntry(CARD_PATH, cardBytes(withAssets(card, assets)));
   }
   const file = await scratch.keep(writeZip(entries(), { isLarge: false }));
@@ -92,9 +92,9 @@ function withAssets(card: Card, assets: readonly Record<string, string>[]): Card
   return { ...named, data: { ...named.data, assets: [...named.data.assets as unknown[], ...assets] } };
 }
 
-/** A name in letters that every system and program takes, unlike any other. */
+/** Creates a unique path with characters that every system accepts. */
 function freePath(type: string, name: string, ending: string, taken: Set<string>): string {
-  // Cut first: the pattern for the underscores at the end takes quadratic time.
+  // Truncate first: the pattern for trailing underscores takes quadratic time.
   const plain = (text: string) => text.replace(/[^A-Za-z0-9_-]+/g, "_").slice(0, MAX_NAME).replace(/^_+|_+$/g, "");
   const folder = FOLDERS.find(([endings]) => endings.test(ending))?.[1] ?? "other";
   const stem = plain(name) || "file";

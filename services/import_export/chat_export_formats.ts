@@ -1,14 +1,14 @@
-/** One conversation as a file: JSON whole, Markdown to be read, Tavern's JSONL for other programs. */
+/** A conversation as a file: JSON (complete), Markdown (for reading), SillyTavern's JSONL (for other programs). */
 import { textOfContent } from "../conversations/message.ts";
 import type { Message } from "../conversations/message.ts";
 import type { Variant } from "../conversations/variants.ts";
 
-/** Forms a conversation can be had in. */
+/** Export formats of a conversation. */
 export const CHAT_FORMATS = ["markdown", "json", "tavern"] as const;
-/** One of them. */
+/** One format. */
 export type ChatFormat = typeof CHAT_FORMATS[number];
 
-/** A conversation with all of its texts. */
+/** A conversation with all variants. */
 export interface WholeConversation {
   id: string;
   title: string;
@@ -17,16 +17,16 @@ export interface WholeConversation {
   [field: string]: unknown;
 }
 
-/** Whose names stand before messages. */
+/** Names to show with messages. */
 export interface Names {
   user: string;
-  /** Of the first character; of the model where there is none. */
+  /** The first character, or the model if there is none. */
   assistant: string;
   /** By id. */
   characters: ReadonlyMap<string, string>;
 }
 
-/** Gives the conversation as Markdown: what is hidden stays hidden. */
+/** Returns the conversation as Markdown, without hidden messages. */
 export function toMarkdown(conversation: WholeConversation, names: Names): string {
   const title = conversation.title.replace(/\s+/g, " ").trim();
   const parts = title === "" ? [] : [`# ${title}`];
@@ -42,7 +42,7 @@ export function toMarkdown(conversation: WholeConversation, names: Names): strin
   return `${parts.join("\n\n")}\n`;
 }
 
-/** Gives the conversation as Tavern's JSONL, each message with its swipes. */
+/** Returns the conversation as SillyTavern's JSONL, each message with its swipes. */
 export function toTavern(conversation: WholeConversation, names: Names): string {
   const { created_at, note } = conversation;
   const { text, depth, role } = (note ?? {}) as { text?: string; depth?: number; role?: string };

@@ -1,7 +1,7 @@
-/** First file of an export, by which it is known again. */
+/** First file of an export; identifies the format. */
 export const EXPORT_MARK = "parlor-export.json";
 /**
- * Form of an export; 1 had the other texts of a message inside it, and neither voices nor settings, 2 had nothing that
- * follows versions which aren't active.
+ * Version of the export format. 1 had message variants inline and no voices or settings; 2 had no continuations of
+ * inactive versions.
  */
 export const EXPORT_FORMAT = 3;

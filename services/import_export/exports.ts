@@ -1,4 +1,4 @@
-/** What a person owns, to be carried away: one conversation as a file, or everything in one zip that imports again whole. */
+/** Exports: one conversation as a file, or all data as a ZIP file that can be imported again. */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import type { Attachments } from "../attachments/attachments.ts";
@@ -23,8 +23,8 @@ import { EXPORT_FORMAT, EXPORT_MARK } from "./export_manifest.ts";
 import { type ChatFormat, type Names, toMarkdown, toTavern, type WholeConversation } from "./chat_export_formats.ts";
 import { openPacker, type Packer } from "./zip_packer.ts";
 
-/** What exports stand on. */
-export interface ExportParts {
+/** Dependencies. */
+export interface ExportDeps {
   budget: ByteBudget;
   reader: ConversationReader;
   variants: Pick<VariantStore, "lines">;
@@ -41,7 +41,7 @@ export interface ExportParts {
   speech: SpeechSettings;
   /** Ids of all conversations. */
   conversationIds(): string[];
-  /** What the owner is called in a conversation. */
+  /** Returns the user's name in a conversation. */
   userName(personaId?: string): Promise<string>;
   version: string;
   now(): number;
@@ -54,29 +54,31 @@ export interface ExportedChat {
   fileName: string;
 }
 
-/** One file of an export of everything: what fits into memory, or a CHARX, which goes through it piece by piece. */
+/** A file of a full export: small ones in memory, CHARX files streamed. */
 type ZipFile = { path: string } & ({ bytes: Uint8Array } | { pieces(): AsyncIterable<Uint8Array> });
 
-/** Gives what can be read; what cannot is told at the end. */
+/** Reads what can be read; failures are listed at the end. */
 type Readable = <T>(path: string, reading: () => Promise<T>) => Promise<T | undefined>;
 
 const encoder = new TextEncoder();
-/** Memory that a chat takes for each of its bytes while it becomes a file: bytes, values, and the file's text. */
+/** Memory per byte of a chat while it is converted: bytes, parsed values, and the file's text. */
 const CHAT_WEIGHT = 5;
-/** The same of one that is packed as it is: sealed, opened, and packed. */
+/** Memory per byte of a chat that is packed unchanged: sealed, opened, and packed. */
 const PACKED_WEIGHT = 3;
 
-/** Makes exports. */
+/** Creates exports. */
 export class Exports {
-  readonly #parts: ExportParts;
+  readonly #parts: ExportDeps;
 
-  constructor(parts: ExportParts) {
+  constructor(parts: ExportDeps) {
     this.#parts = parts;
   }
 
   /**
+   * Exports one conversation.
+   *
    * @param signal Ends the wait for memory.
-   * @throws {AppError} `not_found`, `busy`; `internal` when it cannot be opened
+   * @throws {AppError} `not_found`, `busy`; `internal` if it can't be opened.
    */
   async chat(id: string, format: ChatFormat, signal?: AbortSignal): Promise<ExportedChat> {
     const bytes = this.#parts.reader.sizeBytes(id);
@@ -93,7 +95,7 @@ export class Exports {
       : { text: toTavern(conversation, names), contentType: "application/jsonl", fileName: `${stem}.jsonl` };
   }
 
-  /** Gives everything as a zip, piece by piece, its memory that of the longest chat. What is only in the trash is not in it. */
+  /** Streams all data as a ZIP file; needs the memory of the longest chat. Trash isn't included. */
   async *everything(): AsyncGenerator<Uint8Array> {
     const packer = openPacker();
     const pictures = new Set<string>();
@@ -108,7 +110,7 @@ export class Exports {
     for await (const file of this.#files(pictures)) {
       const { path } = file;
       if ("pieces" in file) {
-        // Its check sum stands before it: so it is gone through twice, and held never.
+        // The checksum comes before the data, so the file is read twice instead of being held in memory.
         const { sizeBytes, crc } = await factsOf(file.pieces());
         yield { path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content: file.pieces() };
         continue;
@@ -119,11 +121,11 @@ export class Exports {
     }
   }
 
-  /** @param pictures Grows with what the files that were packed refer to; they come last. */
+  /** @param pictures Grows with the attachments that packed files refer to; they come last. */
   async *#files(pictures: ReadonlySet<string>): AsyncGenerator<ZipFile> {
     const { attachments, version, now } = this.#parts;
     const unreadable: string[] = [];
-    /** One that cannot be opened does not take the others with it; the last file says so. */
+    /** An unreadable item doesn't fail the export; the last file lists it. */
     const readable: Readable = async (path, reading) => {
       try {
         return await reading();
@@ -175,7 +177,7 @@ export class Exports {
     }
   }
 
-  /** Voices, workflows, servers without their keys, and how the owner likes it all. */
+  /** Voices, workflows, servers without their keys, and settings. */
   async *#surroundings(readable: Readable): AsyncGenerator<ZipFile> {
     const { voices, workflows, connections, imageProfiles, settings, speech } = this.#parts;
     for (const { id, name, description, format, createdAtMs } of voices.list()) {
@@ -185,7 +187,7 @@ export class Exports {
       yield jsonFile(`voices/${id}.json`, { name, description, format, createdAtMs });
     }
     for (const { id, updatedAtMs } of await workflows.list()) {
-      // The starter ships; it is a file only where somebody changed it.
+      // The starter workflow is built in; it is exported only if it was changed.
       const read = updatedAtMs === undefined ? undefined : await readable(`workflows/${id}`, () => workflows.get(id));
       if (read !== undefined) yield jsonFile(`workflows/${id}.json`, read.workflow);
     }
@@ -202,14 +204,14 @@ export class Exports {
     yield jsonFile("settings.json", { settings: own ?? {}, speech: voice });
   }
 
-  /** Blocks are opened and joined, and what is in them is never parsed here. */
+  /** Joins the opened blocks without parsing them. */
   async *#chats(readable: Readable, unreadable: string[]): AsyncGenerator<ZipFile> {
     const { budget, reader, variants, conversationIds } = this.#parts;
     for (const id of conversationIds()) {
       const weight = reader.sizeBytes(id) * PACKED_WEIGHT;
-      // The answer has begun, so it waits as long as it takes.
+      // The response has started, so wait for memory as long as it takes.
       using _ = weight > UNCOUNTED_BYTES ? await budget.reserve(weight, { waitMs: Infinity }) : undefined;
-      // Each reads its rows as it is called: called at once, all are of one state.
+      // Each starts reading its rows when called; calling them together gives one consistent state.
       const reading = readable(`conversations/${id}`, () => reader.readWithDamage(id));
       const noteIn = (folder: string) => ({ mid, n }: { mid: string; n: number }) =>
         void unreadable.push(`${folder}/${id}/${mid}/${n}`);
@@ -220,7 +222,7 @@ export class Exports {
       const read = await reading;
       const files = await Promise.all(beside.map(async ([folder, lines]) => [folder, await lines] as const));
       if (read === undefined) continue;
-      // What can be read is exported; its own `damaged` says what is missing.
+      // The readable part is exported; its `damaged` field says what is missing.
       if (read.damaged.length > 0) unreadable.push(`conversations/${id}`);
       yield { path: `conversations/${id}.json`, bytes: read.json };
       for (const [folder, lines = []] of files) {
@@ -265,7 +267,7 @@ async function readWhole(voices: VoiceSamples, id: string): Promise<Uint8Array> 
   const bytes = new Uint8Array(sample.sizeBytes);
   for (let at = 0; at < bytes.length;) {
     const count = await opened.read(bytes.subarray(at));
-    if (count === null) throw new AppError("internal", `The audio of the voice sample "${id}" is cut off`);
+    if (count === null) throw new AppError("internal", `The audio of voice sample "${id}" is incomplete`);
     at += count;
   }
   return bytes;

@@ -1,16 +1,16 @@
-/** Names of files in an import, which are only ever compared. */
+/** Path helpers for files of an import. Paths are only compared, never opened. */
 
-/** Gives the name of a file without its folders. */
+/** Returns the file name without folders. */
 export function baseOf(path: string): string {
   return path.split("/").at(-1)!;
 }
 
-/** Gives the name of a file without its folders and ending. */
+/** Returns the file name without folders and extension. */
 export function stemOf(path: string): string {
   return baseOf(path).replace(/\.[^.]*$/, "");
 }
 
-/** Gives the ending of a file without its dot; empty where there is none. */
+/** Returns the extension without its dot; empty if there is none. */
 export function endingOf(path: string): string {
   return /\.([^.]*)$/.exec(baseOf(path))?.[1] ?? "";
 }

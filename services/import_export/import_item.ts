@@ -1,4 +1,4 @@
-/** What readers of other programs' data give, one thing at a time, in the terms of Parlor. It crosses from a Worker: plain data alone. */
+/** What import readers produce, one item at a time. Items cross a Worker boundary, so they are plain data. */
 import type { ImportReason } from "./import_reasons.ts";
 import type { BackendProfileInput } from "../image_generation/backend_profiles.ts";
 import type { ContentPart } from "../llm/chat_event.ts";
@@ -6,29 +6,29 @@ import type { ConnectionInput } from "../llm/connections/connections.ts";
 import type { SettingsPatch } from "../settings/settings.ts";
 import type { SpeechConfigInput } from "../speech/speech_settings.ts";
 
-/** Programs and forms whose data can be brought in. */
+/** Programs and formats that can be imported. */
 export const IMPORT_KINDS = ["sillytavern", "tavern", "risuai", "agnai", "chatgpt", "openwebui", "parlor"] as const;
 /** One of them. */
 export type ImportKind = typeof IMPORT_KINDS[number];
 
-/** Kinds of things that an import brings. */
-export const IMPORTED_THINGS = [
+/** Types of items in an import. */
+export const IMPORTED_ITEM_KINDS = [
   ...["conversation", "character", "persona", "lorebook", "preset", "attachment"] as const,
   ...["voice", "workflow", "connection", "image_connection", "settings"] as const,
 ];
 /** One of them. */
-export type ImportedThing = typeof IMPORTED_THINGS[number];
+export type ImportedItemKind = typeof IMPORTED_ITEM_KINDS[number];
 
-/** What all of them say of themselves. */
+/** Fields of every item. */
 interface Origin {
-  /** The same for the same thing at each import. */
+  /** The same for the same item in every import. */
   id: string;
-  /** Where in the import it was found: a path. */
+  /** Its path in the import. */
   source: string;
   name: string;
 }
 
-/** One text of a message. */
+/** A variant of a message. */
 export interface ImportedText {
   content: string | ContentPart[];
   reasoning?: string;
@@ -37,20 +37,20 @@ export interface ImportedText {
   updated_at?: string;
 }
 
-/** A message; further fields are kept with it. */
+/** A message. Other fields are stored with it. */
 export interface ImportedMessage extends ImportedText {
   id: string;
   role: string;
   /** ISO 8601, UTC. */
   created_at?: string;
-  /** All its texts, the active one among them; absent where it has but one. */
+  /** All variants including the active one; absent if there is only one. */
   variants?: ImportedText[];
   /** From 0. */
   active_variant?: number;
   [field: string]: unknown;
 }
 
-/** What follows a version of a message that isn't the active one. */
+/** What follows a version of a message that isn't active. */
 export interface ImportedContinuation {
   message_id: string;
   /** Number of the version, from 0. */
@@ -62,9 +62,9 @@ export interface ImportedContinuation {
 /** A conversation. */
 export interface ImportedConversation extends Origin {
   what: "conversation";
-  /** Of what was read: two imports of the same chat have the same one. */
+  /** Hash of the source; equal for two imports of the same chat. */
   hash: string;
-  /** Fields of the conversation as the API names them. */
+  /** Fields of the conversation with their API names. */
   head: Record<string, unknown>;
   /** ISO 8601, UTC. */
   createdAt?: string;
@@ -73,18 +73,18 @@ export interface ImportedConversation extends Origin {
   /** The active path. */
   messages: ImportedMessage[];
   continuations?: ImportedContinuation[];
-  /** What stood in the composer. */
+  /** Unsent text. */
   draft?: string;
 }
 
-/** The file of a card: PNG, JSON or CHARX. */
+/** A character card: PNG, JSON or CHARX. */
 export interface ImportedCharacter extends Origin {
   what: "character";
-  /** Its bytes, or where it lies on disk until it was brought in. */
+  /** Its bytes, or the path of a file that exists until the import has read it. */
   file: Uint8Array<ArrayBuffer> | string;
-  /** How many pictures and sounds come in it beside the one that shows the character, where that is worth a line. */
+  /** Number of other images and sounds in the file, for the report. */
   files?: number;
-  /** Its picture, where the file carries none: PNG, JPEG, WebP or GIF. */
+  /** Its image if the file has none: PNG, JPEG, WebP or GIF. */
   avatar?: Uint8Array<ArrayBuffer>;
 }
 
@@ -95,7 +95,7 @@ export interface ImportedPersona extends Origin {
   avatar?: Uint8Array<ArrayBuffer>;
 }
 
-/** A lorebook in any form that `parseLorebook` reads. */
+/** A lorebook in any format that `parseLorebook` reads. */
 export interface ImportedLorebook extends Origin {
   what: "lorebook";
   book: unknown;
@@ -105,7 +105,7 @@ export interface ImportedLorebook extends Origin {
   personaIds?: string[];
 }
 
-/** A preset: SillyTavern's file, or what Parlor itself wrote. */
+/** A preset: a SillyTavern file, or Parlor's own format. */
 export interface ImportedPreset extends Origin {
   what: "preset";
   json: unknown;
@@ -113,7 +113,7 @@ export interface ImportedPreset extends Origin {
   models?: string[];
 }
 
-/** A picture under the name by which messages refer to it, which is its `id`. */
+/** An image. Messages refer to it by its `id`. */
 export interface ImportedAttachment extends Origin {
   what: "attachment";
   bytes: Uint8Array<ArrayBuffer>;
@@ -127,13 +127,13 @@ export interface ImportedVoice extends Origin {
   audio: Uint8Array<ArrayBuffer>;
 }
 
-/** A workflow of ComfyUI in API format. */
+/** A ComfyUI workflow in API format. */
 export interface ImportedWorkflow extends Origin {
   what: "workflow";
   json: unknown;
 }
 
-/** A model server, without its key. */
+/** A model server without its key. */
 export interface ImportedConnection extends Origin {
   what: "connection";
   profile: ConnectionInput;
@@ -141,7 +141,7 @@ export interface ImportedConnection extends Origin {
   isActive: boolean;
 }
 
-/** An image server, without its key. */
+/** An image server without its key. */
 export interface ImportedImageConnection extends Origin {
   what: "image_connection";
   profile: BackendProfileInput;
@@ -149,16 +149,16 @@ export interface ImportedImageConnection extends Origin {
   isActive: boolean;
 }
 
-/** How an owner likes it. */
+/** The owner's settings. */
 export interface ImportedSettings extends Origin {
   what: "settings";
   settings: SettingsPatch;
-  /** The speech server, without its key. */
+  /** The speech server without its key. */
   speech?: SpeechConfigInput;
   hadSpeechKey: boolean;
 }
 
-/** What has to be said of something: why it does not come in, or not whole, or what comes with it. */
+/** A note for the report: why something wasn't imported, or what was changed. */
 export interface ImportNote extends ImportReason {
   what: "note";
   level: "refused" | "left_out" | "changed" | "kept";
@@ -167,7 +167,7 @@ export interface ImportNote extends ImportReason {
   count?: number;
 }
 
-/** Something to be brought in. */
+/** An item to import. */
 export type ImportedItem =
   | ImportedConversation
   | ImportedCharacter
@@ -181,5 +181,5 @@ export type ImportedItem =
   | ImportedImageConnection
   | ImportedSettings;
 
-/** What a reader gives. */
+/** What a reader yields. */
 export type ImportStep = ImportedItem | ImportNote;

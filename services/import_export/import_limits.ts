@@ -1,10 +1,10 @@
-/** What every kind of import is held to. */
+/** Limits of all imports. */
 import { AppError } from "../errors.ts";
 
-/** More files than a long life with such a program leaves. */
+/** More files than years with such a program produce. */
 export const MAX_FILES = 500_000;
 
-/** Says that a file is larger than its kind may be. */
+/** Creates the error for a file that exceeds its limit. */
 export function tooLarge(path: string, maxBytes: number): AppError {
-  return new AppError("too_large", `"${path}" is longer than ${maxBytes} bytes`);
+  return new AppError("too_large", `"${path}" is larger than ${maxBytes} bytes`);
 }

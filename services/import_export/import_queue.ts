@@ -1,4 +1,4 @@
-/** Brings in what a reader gives, several conversations at a time: they are sealed beside each other and share commits. */
+/** Writes imported items, several conversations at a time: they are sealed concurrently and share commits. */
 import { importReason } from "./import_reasons.ts";
 import { changed, refused } from "./import_notes.ts";
 import type { ByteBudget, Reservation } from "../async/byte_budget.ts";
@@ -6,41 +6,41 @@ import { AppError } from "../errors.ts";
 import type { ImportedItem, ImportNote, ImportStep } from "./import_item.ts";
 import { addLine, countItem, type ImportReport } from "./import_report.ts";
 import { LARGE_BYTES, stepBytes } from "./import_memory.ts";
-import { land, type Landed, type LandingParts } from "./import_writer.ts";
+import { type ImportWriterDeps, writeItem, type WriteResult } from "./import_writer.ts";
 
-/** Each holds its messages until they are stored. */
+/** Conversations at a time; each holds its messages until they are stored. */
 const AT_ONCE = 8;
-/** Messages of those under way; a long chat goes alone. */
+/** Messages in progress; a longer chat is written alone. */
 const MAX_MESSAGES = 4_000;
-/** Memory that a conversation takes for each byte of its messages: values, their text, the same sealed, and garbage. */
+/** Memory per byte of a conversation's messages: values, their text, the sealed text, and garbage. */
 const WEIGHT = 5;
 
-/** What a queue needs. */
-export interface LandingQueueDeps extends LandingParts {
+/** Dependencies. */
+export interface ImportQueueDeps extends ImportWriterDeps {
   budget: ByteBudget;
 }
 
-/** A thing that is being brought in, or a note that waits for its turn in the report. */
-type UnderWay = { messages: number } & ({ item: ImportedItem; landed: Promise<Landed> } | { note: ImportNote });
+/** An item being written, or a note waiting for its place in the report. */
+type UnderWay = { messages: number } & ({ item: ImportedItem; written: Promise<WriteResult> } | { note: ImportNote });
 
-/** Takes steps in order, and tells in the report what became of them in the same order. */
-export class LandingQueue {
-  readonly #parts: LandingQueueDeps;
+/** Takes items in order and reports their results in the same order. */
+export class ImportQueue {
+  readonly #parts: ImportQueueDeps;
   readonly #report: ImportReport;
   readonly #signal: AbortSignal | undefined;
   readonly #underWay: UnderWay[] = [];
   #messages = 0;
 
   /** @param signal Ends the wait for memory. */
-  constructor(parts: LandingQueueDeps, report: ImportReport, signal?: AbortSignal) {
+  constructor(parts: ImportQueueDeps, report: ImportReport, signal?: AbortSignal) {
     this.#parts = parts;
     this.#signal = signal;
     this.#report = report;
   }
 
-  /** Takes a step, when there is room for it. @throws {AppError} what keeps everything else out as well: a full disk */
+  /** Takes an item once there is capacity. @throws {AppError} What would fail every item: a full disk. */
   async take(step: ImportStep): Promise<void> {
-    // Conversations refer to other things and never to each other.
+    // Conversations refer to other items, never to each other.
     const messages = step.what === "note" ? 0 : step.what === "conversation" ? step.messages.length : Infinity;
     while (
       this.#underWay.length > 0 && (this.#underWay.length >= AT_ONCE || this.#messages + messages > MAX_MESSAGES)
@@ -51,7 +51,7 @@ export class LandingQueue {
     if (step.what === "conversation" && bytes > LARGE_BYTES) {
       await this.end();
       using _ = await this.#reserve(bytes);
-      this.#underWay.push({ messages, item: step, landed: land(this.#parts, step, this.#report.dry_run) });
+      this.#underWay.push({ messages, item: step, written: writeItem(this.#parts, step, this.#report.dry_run) });
       return await this.#settleFirst();
     }
     this.#messages += messages;
@@ -59,18 +59,18 @@ export class LandingQueue {
       this.#underWay.push({ messages, note: step });
       return;
     }
-    const landed = land(this.#parts, step, this.#report.dry_run);
-    landed.catch(() => {}); // told when it is settled
-    this.#underWay.push({ messages, item: step, landed });
+    const written = writeItem(this.#parts, step, this.#report.dry_run);
+    written.catch(() => {}); // reported when it is settled
+    this.#underWay.push({ messages, item: step, written });
     if (step.what !== "conversation") await this.#settleFirst();
   }
 
-  /** Waits for everything that is under way. @throws {AppError} as `take` */
+  /** Waits for everything in progress. @throws {AppError} as `take`. */
   async end(): Promise<void> {
     while (this.#underWay.length > 0) await this.#settleFirst();
   }
 
-  /** Nobody waits for an import at the other end of a request, so it waits as long as it takes. */
+  /** An import is a job without an open request, so it waits for memory as long as it takes. */
   async #reserve(bytes: number): Promise<Reservation> {
     return await this.#parts.budget.reserve(bytes * WEIGHT, { signal: this.#signal, waitMs: Infinity });
   }
@@ -79,9 +79,9 @@ export class LandingQueue {
     const first = this.#underWay.shift()!;
     this.#messages = this.#underWay.length === 0 ? 0 : this.#messages - first.messages;
     if ("note" in first) return addLine(this.#report, first.note);
-    const { item, landed } = first;
+    const { item, written } = first;
     try {
-      const { state, reason, kept, name = item.name } = await landed;
+      const { state, reason, kept, name = item.name } = await written;
       countItem(this.#report, { ...item, name }, state);
       if (reason !== undefined) addLine(this.#report, changed(item.source, reason));
       if (kept) {
@@ -89,7 +89,7 @@ export class LandingQueue {
       }
       if (item.what === "conversation" && state !== "present") this.#report.messages += item.messages.length;
     } catch (error) {
-      // One that cannot come in keeps nobody else out; a full disk does.
+      // A failed item doesn't stop the import; a full disk does.
       if (!(error instanceof AppError) || error.code === "storage_full" || error.code === "internal") throw error;
       countItem(this.#report, item, "refused");
       addLine(this.#report, refused(item.source, error));

@@ -1,4 +1,4 @@
-/** Reads an import in a Worker, which ends with it; import_worker.ts is its other end. */
+/** Reads an import in a Worker that ends with it. `import_worker.ts` is its other side. */
 import { dirname } from "node:path";
 import { AppError } from "../errors.ts";
 import type { ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
@@ -8,16 +8,16 @@ import type { ReadingAnswer, ReadingOrder } from "./import_worker.ts";
 export interface ReadingRequest {
   kind: ImportKind;
   path: string;
-  /** What a single file is called. */
+  /** Name of a single file. */
   name?: string;
-  /** A folder of its own for files on their way, made when it is needed and gone at the end. */
+  /** Folder for temporary files; created when needed and removed at the end. */
   scratch: string;
   signal: AbortSignal;
-  /** Told the number of files as soon as it is known. */
+  /** Called with the number of files once it is known. */
   begin(files: number): void;
 }
 
-/** Gives everything that an import holds. @throws {AppError} what its reader throws; the signal's reason */
+/** Yields all items of an import. @throws {AppError} The reader's errors; the signal's reason. */
 export async function* readImport(
   { signal, begin, kind, path, name, scratch }: ReadingRequest,
 ): AsyncGenerator<ImportStep> {
@@ -33,8 +33,8 @@ export async function* readImport(
     });
   worker.onmessage = ({ data }: MessageEvent<ReadingAnswer>) => take(data);
   worker.onerror = (event) => {
-    event.preventDefault(); // else it would end the process
-    refuse(new AppError("unprocessable", `Cannot read the import: ${event.message}`));
+    event.preventDefault(); // an unhandled error event would end the process
+    refuse(new AppError("unprocessable", `Can't read the import: ${event.message}`));
   };
   signal.addEventListener("abort", stop);
   try {
@@ -56,12 +56,12 @@ export async function* readImport(
         reading?.catch(() => {}); // thrown when it is awaited
         return reading;
       };
-      // It reads on while what it has read is brought in, so two batches are in memory. A large conversation is alone.
+      // The Worker reads the next batch while this one is written, so two are in memory. A large conversation is alone.
       if (!isLarge) next = readOn();
       if (answer.files !== undefined) begin(answer.files);
       for (const step of answer.steps ?? []) {
         yield step;
-        // Whoever took a character has brought it in before asking for more.
+        // The consumer has written a character before it asks for the next item.
         const file = step.what === "character" ? step.file : undefined;
         if (typeof file === "string" && dirname(file) === scratch) await Deno.remove(file).catch(() => {});
       }

@@ -1,68 +1,68 @@
-/** What an import did, or in a dry run would do: counts of every kind of thing, and a line for whatever needs one. */
+/** The report of an import or a dry run: counts for each type of item, and lines for notable ones. */
 import {
-  IMPORTED_THINGS,
+  IMPORTED_ITEM_KINDS,
   type ImportedItem,
-  type ImportedThing,
+  type ImportedItemKind,
   type ImportKind,
   type ImportNote,
 } from "./import_item.ts";
 
-/** How things of a kind fared. */
-export interface ThingCounts {
+/** Results for one type of item. */
+export interface ItemCounts {
   added: number;
-  /** It was here in an older state, which is kept as a revision. */
+  /** An older state existed; it is kept as a revision. */
   updated: number;
-  /** It was here already; nothing was done. */
+  /** Already present; nothing was done. */
   present: number;
   refused: number;
 }
 
-/** One line of the report. */
+/** A line of the report. */
 export type ReportLine = Omit<ImportNote, "what">;
 
-/** Something that came in, or would. */
+/** An item that was imported, or would be. */
 export interface ReportItem {
-  what: ImportedThing;
+  what: ImportedItemKind;
   id: string;
   name: string;
   state: "added" | "updated";
 }
 
-/** The report of an import, on the wire as it is here. */
+/** The report, as sent by the API. */
 export interface ImportReport {
   kind: ImportKind;
   dry_run: boolean;
-  /** Under which an upload can be imported after a dry run, for an hour. */
+  /** Id to import the upload after a dry run, for an hour. */
   upload_id?: string;
-  counts: Record<ImportedThing, ThingCounts>;
-  /** Messages of the conversations that were added or updated. */
+  counts: Record<ImportedItemKind, ItemCounts>;
+  /** Number of messages in added or updated conversations. */
   messages: number;
-  /** The first of each kind that came in. */
+  /** The first items of each type. */
   items: ReportItem[];
   lines: ReportLine[];
-  /** Lines beyond those that are kept. */
+  /** Number of lines beyond the limit. */
   lines_dropped: number;
 }
 
 const MAX_LINES = 1_000;
 const MAX_TEXT = 500;
-/** Of each kind: enough to see what it is about. */
+/** Limit per type; enough to show what an import is about. */
 const MAX_ITEMS = 50;
 const MAX_NAME = 100;
 
-/** A report of nothing yet. */
+/** Creates an empty report. */
 export function newReport(kind: ImportKind, isDryRun: boolean): ImportReport {
   const counts = Object.fromEntries(
-    IMPORTED_THINGS.map((thing) => [thing, { added: 0, updated: 0, present: 0, refused: 0 }]),
+    IMPORTED_ITEM_KINDS.map((thing) => [thing, { added: 0, updated: 0, present: 0, refused: 0 }]),
   ) as ImportReport["counts"];
   return { kind, dry_run: isDryRun, counts, messages: 0, items: [], lines: [], lines_dropped: 0 };
 }
 
-/** Counts how a thing fared, and names it where it came in and few of its kind did before. */
+/** Counts the result of an item, and lists it if few of its type were imported. */
 export function countItem(
   report: ImportReport,
   { what, id, name }: Pick<ImportedItem, "what" | "id" | "name">,
-  state: keyof ThingCounts,
+  state: keyof ItemCounts,
 ): void {
   const counts = report.counts[what];
   counts[state]++;
@@ -71,7 +71,7 @@ export function countItem(
   }
 }
 
-/** Adds a line, which is kept as long as there are few. */
+/** Adds a line, up to a limit. */
 export function addLine(report: ImportReport, { level, source, reason, code, params, count }: ReportLine): void {
   if (report.lines.length >= MAX_LINES) {
     report.lines_dropped++;

@@ -1,34 +1,34 @@
-/** Puts servers and settings of an export in place. What was chosen here stands: only what nobody chose is filled in. */
+/** Applies servers and settings of an export. Existing choices stay; only defaults are replaced. */
 import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import type { Connections } from "../llm/connections/connections.ts";
 import { DEFAULT_SETTINGS, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { ImportedConnection, ImportedImageConnection, ImportedSettings } from "./import_item.ts";
-import type { Landed } from "./import_writer.ts";
+import type { WriteResult } from "./import_writer.ts";
 
-/** @throws {AppError} `invalid_request`, `address_not_allowed` */
-export async function landConnection(
+/** Adds a connection. @throws {AppError} `invalid_request`, `address_not_allowed` */
+export async function importConnection(
   connections: Connections,
   { id, profile, hadKey, isActive }: ImportedConnection,
   isDryRun: boolean,
-): Promise<Landed> {
+): Promise<WriteResult> {
   if (isDryRun) {
     connections.getUnsavedTarget(profile);
     return added(hadKey);
   }
   const before = connections.findActive();
   await connections.put({ ...profile, id });
-  // The demo is what stands in for a choice.
+  // The demo connection doesn't count as a choice.
   if (isActive && (before === undefined || before.kind === "demo")) await connections.activate(id);
   return added(hadKey);
 }
 
 /** @throws {AppError} `invalid_request`, `address_not_allowed` */
-export async function landImageConnection(
+export async function importImageConnection(
   profiles: BackendProfiles,
   { id, profile, hadKey, isActive }: ImportedImageConnection,
   isDryRun: boolean,
-): Promise<Landed> {
+): Promise<WriteResult> {
   if (isDryRun) {
     profiles.getUnsavedTarget(profile);
     return added(hadKey);
@@ -39,12 +39,12 @@ export async function landImageConnection(
   return added(hadKey);
 }
 
-/** @throws {AppError} `invalid_request`, `address_not_allowed` */
-export async function landSettings(
+/** Applies settings. @throws {AppError} `invalid_request`, `address_not_allowed` */
+export async function importSettings(
   parts: { settings: Settings; speech: SpeechSettings },
   item: ImportedSettings,
   isDryRun: boolean,
-): Promise<Landed> {
+): Promise<WriteResult> {
   const now = parts.settings.get().settings;
   const patch = Object.fromEntries(
     Object.entries(item.settings).filter(([name, value]) => {
@@ -62,6 +62,6 @@ export async function landSettings(
   return added(speech !== undefined && item.hadSpeechKey);
 }
 
-function added(hadKey: boolean): Landed {
+function added(hadKey: boolean): WriteResult {
   return { state: "added", ...(hadKey && { reason: "enter_key" }) };
 }

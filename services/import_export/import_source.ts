@@ -1,4 +1,7 @@
-/** Where an import reads: a folder, a zip, a backup of RisuAI, or one file, all alike a list of files. Names in it are only ever compared, never opened. */
+/**
+ * Source of an import: a folder, a ZIP file, a RisuAI backup, or one file, each as a list of files. Paths in it are
+ * only compared, never opened.
+ */
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
@@ -7,23 +10,23 @@ import { MAX_FILES, tooLarge } from "./import_limits.ts";
 import { openRisuBackup } from "./formats/risuai/risu_backup.ts";
 import { openZip } from "./import_zip.ts";
 
-/** One file of an import. */
+/** A file of an import. */
 export interface SourceFile {
-  /** With slashes, relative to the import's own root. */
+  /** With slashes, relative to the root of the import. */
   path: string;
   sizeBytes: number;
 }
 
-/** An opened import. */
+/** An open import. */
 export interface ImportSource {
   readonly files: readonly SourceFile[];
-  /** Paths that were passed over, since they lead outside or are no files. */
+  /** Paths that were skipped because they lead outside or aren't regular files. */
   readonly passedOver: readonly string[];
-  /** Where the import itself lies, when it is one zip. */
+  /** Path of the import itself if it is a ZIP file. */
   readonly path?: string;
-  /** Reads one of `files` whole. @throws {AppError} `too_large`; `unprocessable` when it is damaged */
+  /** Reads one of `files` completely. @throws {AppError} `too_large`; `unprocessable` if it is damaged. */
   read(file: SourceFile, maxBytes: number): Promise<Uint8Array<ArrayBuffer>>;
-  /** Gives one of `files` piece by piece, each of some 100 KiB. @throws {AppError} as `read` */
+  /** Streams one of `files` in chunks of about 100 KiB. @throws {AppError} as `read`. */
   pieces(file: SourceFile, maxBytes: number): AsyncIterable<Uint8Array>;
   close(): void;
 }
@@ -32,9 +35,9 @@ const MAX_DEPTH = 20;
 const ZIP_MARK = [0x50, 0x4b, 0x03, 0x04];
 
 /**
- * Opens a folder, a zip or a backup of RisuAI (told by their content), or a single file.
+ * Opens a folder, a ZIP file or RisuAI backup (detected by content), or a single file.
  *
- * @param name What a single file is called.
+ * @param name Name of a single file.
  * @throws {AppError} `not_found`, `unprocessable`, `too_large`
  */
 export async function openSource(path: string, name = basename(path)): Promise<ImportSource> {
@@ -42,7 +45,7 @@ export async function openSource(path: string, name = basename(path)): Promise<I
   try {
     info = await Deno.stat(path);
   } catch (cause) {
-    throw new AppError("not_found", `Cannot import "${path}": it cannot be read`, { cause });
+    throw new AppError("not_found", `Can't import "${path}": it can't be read`, { cause });
   }
   if (info.isDirectory) return await openFolder(path);
   if (await isZip(path)) return await openZip(path);
@@ -55,19 +58,22 @@ export async function openSource(path: string, name = basename(path)): Promise<I
   };
 }
 
-/** Gives an id that the same things always give: 26 letters, digits, `_` or `-`. */
+/** Returns a stable id for the same parts: 26 letters, digits, `_` or `-`. */
 export function stableId(...parts: string[]): string {
   return `i${createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, 25)}`;
 }
 
-/** Gives what tells one content from another. */
+/** Returns a hash that identifies the content. */
 export function contentHash(content: unknown): string {
   const hash = createHash("sha256");
   for (const text of jsonPieces(content, 2)) hash.update(text);
   return hash.digest("base64url").slice(0, 22);
 }
 
-/** Gives what `JSON.stringify` would, with the items of arrays one by one: the text of a long chat is never whole in memory. */
+/**
+ * Yields what `JSON.stringify` would return, with array items one by one, so that the text of a long chat is never in
+ * memory as a whole.
+ */
 function* jsonPieces(value: unknown, levels: number): Generator<string> {
   if (!Array.isArray(value) || levels === 0) return yield JSON.stringify(value) ?? "";
   yield "[";
@@ -85,12 +91,12 @@ async function openFolder(root: string): Promise<ImportSource> {
     if (depth > MAX_DEPTH) return void passedOver.push(below);
     for await (const entry of Deno.readDir(join(root, below))) {
       const path = below === "" ? entry.name : `${below}/${entry.name}`;
-      // A link may lead anywhere, and back to where it began.
+      // A link may lead anywhere, even back to its own folder.
       if (entry.isDirectory) await walk(path, depth + 1);
       else if (!entry.isFile) passedOver.push(path);
       else files.push({ path, sizeBytes: (await Deno.lstat(join(root, path))).size });
       if (files.length > MAX_FILES) {
-        throw new AppError("too_large", `Cannot import "${root}": it has more than ${MAX_FILES} files`);
+        throw new AppError("too_large", `Can't import "${root}": it has more than ${MAX_FILES} files`);
       }
     }
   };

@@ -1,4 +1,4 @@
-/** The Worker that opens and reads imports. import_reading.ts is its other end; it takes the next thing when it is ready for it. */
+/** The Worker that opens and reads imports. `import_reader.ts` is its other side and requests each batch. */
 import { refused } from "./import_notes.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage, getMemoryBytes } from "../async/garbage_collection.ts";
@@ -8,24 +8,24 @@ import { LARGE_BYTES, messageBytes, stepBytes } from "./import_memory.ts";
 import { READERS } from "./readers.ts";
 import { Scratch } from "./scratch_folder.ts";
 
-/** What the serving thread sends: first what to read, then each time that it wants more. */
+/** Messages from the serving thread: first what to read, then a request for each batch. */
 export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scratch: string } | "more";
 
-/** What it gets back. */
+/** The answers. */
 export interface ReadingAnswer {
-  /** How many files there are, with the first answer. */
+  /** Number of files, in the first answer. */
   files?: number;
-  /** Messages of the conversation that is the first step of a later answer; long ones travel in parts. */
+  /** Messages of the conversation that starts a later answer; long conversations are sent in parts. */
   messages?: ImportedMessage[];
   steps?: ImportStep[];
   isEnd?: boolean;
   failure?: { code: ErrorCode; message: string };
 }
 
-/** Small things travel together. */
+/** Small items are sent together. */
 const BATCH = 16;
 const BATCH_BYTES = 2 * 1024 * 1024;
-/** The serving thread takes a few milliseconds for this much. */
+/** Takes the serving thread a few milliseconds. */
 const PART_BYTES = 512 * 1024;
 
 /** Memory of this thread above which garbage is collected after a long conversation. */
@@ -60,7 +60,7 @@ async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "mo
   }
 }
 
-/** Sends a long conversation in parts and forgets each: the whole of it in one message would hold up the serving thread. */
+/** Sends a long conversation in parts: one message would block the serving thread. */
 function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> {
   const messages = conversation.messages.splice(0).reverse();
   while (messages.length > 0) {
@@ -75,14 +75,14 @@ function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> 
   yield { steps: [conversation] };
 }
 
-/** A defect of a reader is told as one that the file brought about: nothing else is at hand here. */
+/** Reports an unexpected error of a reader as a problem of the file, which is its likely cause. */
 function failureOf(error: unknown): ReadingAnswer {
   if (error instanceof AppError) return { failure: { code: error.code, message: error.message } };
   const found = error instanceof Error ? error.message : String(error);
-  return { failure: { code: "unprocessable", message: `Cannot read the import: ${found}` } };
+  return { failure: { code: "unprocessable", message: `Can't read the import: ${found}` } };
 }
 
-// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+// Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   let running: AsyncGenerator<ReadingAnswer> | undefined;
   self.onmessage = async ({ data }: MessageEvent<ReadingOrder>) => {

@@ -1,4 +1,4 @@
-/** Puts what a reader gives into the rooms it belongs to. Each thing has the same id at every import, so none comes twice. */
+/** Stores imported items. Items have the same id in every import, so nothing is imported twice. */
 import type { ImportReasonCode } from "./import_reasons.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import { type CardFile, readCardBytes, readCardFile } from "../characters/card/card_file.ts";
@@ -18,7 +18,7 @@ import { fromSillyTavern } from "../presets/sillytavern.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
-import { landConnection, landImageConnection, landSettings } from "./import_settings.ts";
+import { importConnection, importImageConnection, importSettings } from "./import_settings.ts";
 import type {
   ImportedCharacter,
   ImportedConversation,
@@ -27,8 +27,8 @@ import type {
   ImportedPreset,
 } from "./import_item.ts";
 
-/** The rooms that things go to. */
-export interface LandingParts {
+/** Services that store the items. */
+export interface ImportWriterDeps {
   arrivals: Arrivals;
   characters: Characters;
   personas: Personas;
@@ -43,33 +43,33 @@ export interface LandingParts {
   speech: SpeechSettings;
 }
 
-/** What became of a thing. */
-export interface Landed {
+/** The result for an item. */
+export interface WriteResult {
   state: "added" | "updated" | "present";
-  /** Said in the report beside it. */
+  /** Why the item was changed, for the report. */
   reason?: ImportReasonCode;
-  /** How many further files came with it, where that is worth a line. */
+  /** Number of other files stored with it, for the report. */
   kept?: number;
-  /** What it turned out to be called. */
+  /** Its final name. */
   name?: string;
 }
 
 /**
- * Brings a thing in.
+ * Stores an item.
  *
- * @param isDryRun Reads and compares all the same, and changes nothing.
- * @throws {AppError} why it cannot come in
+ * @param isDryRun Reads and compares without storing.
+ * @throws {AppError} The reason why it can't be imported.
  */
-export async function land(parts: LandingParts, item: ImportedItem, isDryRun: boolean): Promise<Landed> {
-  if (item.what === "conversation") return await landConversation(parts, item, isDryRun);
-  if (item.what === "settings") return await landSettings(parts, item, isDryRun);
+export async function writeItem(parts: ImportWriterDeps, item: ImportedItem, isDryRun: boolean): Promise<WriteResult> {
+  if (item.what === "conversation") return await writeConversation(parts, item, isDryRun);
+  if (item.what === "settings") return await importSettings(parts, item, isDryRun);
   if (await isHere(parts, item)) return { state: "present" };
   switch (item.what) {
     case "character":
-      if (!isDryRun) return await landCharacter(parts, item);
+      if (!isDryRun) return await writeCharacter(parts, item);
       return { state: "added", name: (await cardFileOf(item)).card.data.name, kept: item.files };
     case "persona":
-      if (!isDryRun) return await landPersona(parts, item);
+      if (!isDryRun) return await writePersona(parts, item);
       break;
     case "lorebook": {
       const { id, book, name, isEnabled, scope, characterIds, personaIds } = item;
@@ -100,18 +100,18 @@ export async function land(parts: LandingParts, item: ImportedItem, isDryRun: bo
       else await parts.workflows.put(item.id, item.json);
       break;
     case "connection":
-      return await landConnection(parts.connections, item, isDryRun);
+      return await importConnection(parts.connections, item, isDryRun);
     case "image_connection":
-      return await landImageConnection(parts.imageProfiles, item, isDryRun);
+      return await importImageConnection(parts.imageProfiles, item, isDryRun);
   }
   return { state: "added" };
 }
 
-async function landConversation(
-  { arrivals }: LandingParts,
+async function writeConversation(
+  { arrivals }: ImportWriterDeps,
   item: ImportedConversation,
   isDryRun: boolean,
-): Promise<Landed> {
+): Promise<WriteResult> {
   const { id, head, hash, messages, continuations, createdAt, updatedAt, draft } = item;
   const arriving: ArrivingConversation = {
     ...{ id, head, hash, messages, continuations, draft },
@@ -123,7 +123,7 @@ async function landConversation(
 }
 
 async function isHere(
-  parts: LandingParts,
+  parts: ImportWriterDeps,
   { what, id }: Exclude<ImportedItem, { what: "conversation" | "settings" }>,
 ): Promise<boolean> {
   if (what === "connection") return parts.connections.list().some((one) => one.id === id);
@@ -139,18 +139,18 @@ async function isHere(
     return true;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return error.code !== "not_found"; // what cannot be read is there all the same, and not to be written over
+    return error.code !== "not_found"; // an unreadable resource exists and must not be overwritten
   }
 }
 
-async function landCharacter({ characters }: LandingParts, item: ImportedCharacter): Promise<Landed> {
+async function writeCharacter({ characters }: ImportWriterDeps, item: ImportedCharacter): Promise<WriteResult> {
   const { id, file, files, avatar } = item;
   try {
     const name = nameOf(await characters.importCard(file, { id, picture: avatar }));
     return { state: "added", name, kept: files };
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
-    const name = nameOf(await characters.importCard(file, { id })); // throws the same where it was the card
+    const name = nameOf(await characters.importCard(file, { id })); // throws again if the card was the problem
     return { state: "added", reason: "avatar_unreadable", name, kept: files };
   }
 }
@@ -163,7 +163,7 @@ function nameOf({ character }: ReadCharacter): string {
   return character.card.data.name;
 }
 
-async function landPersona({ personas }: LandingParts, item: ImportedPersona): Promise<Landed> {
+async function writePersona({ personas }: ImportWriterDeps, item: ImportedPersona): Promise<WriteResult> {
   const { id, name, description, avatar } = item;
   await personas.put(id, { name, description });
   if (avatar === undefined) return { state: "added" };

@@ -1,14 +1,14 @@
-/** A zip as an import: of gigabytes no more is held than its directory and one entry. */
+/** A ZIP file as an import source. Only its directory and one entry are in memory. */
 import { AppError } from "../errors.ts";
 import { contentOf, contentPieces, readZipDirectory, type ZipEntry } from "../storage/zip/zip_reader.ts";
 import { MAX_FILES, tooLarge } from "./import_limits.ts";
 import type { ImportSource, SourceFile } from "./import_source.ts";
 
-/** Text is packed to a tenth; a thousandth, read file by file without end, is somebody's trap. */
+/** Text compresses to a tenth. A thousandth, file after file, is a ZIP bomb. */
 const MOST_INFLATED = 100;
 const ALWAYS_INFLATED_BYTES = 256 * 1024 * 1024;
 
-/** Opens a zip. @throws {AppError} `unprocessable`, `too_large` */
+/** Opens a ZIP file. @throws {AppError} `unprocessable`, `too_large` */
 export async function openZip(path: string): Promise<ImportSource> {
   const file = await Deno.open(path);
   try {
@@ -24,11 +24,11 @@ export async function openZip(path: string): Promise<ImportSource> {
     let inflated = 0;
     const taken = ({ path }: SourceFile, maxBytes: number): ZipEntry => {
       const entry = entries.get(path);
-      if (entry === undefined) throw new AppError("not_found", `The zip has no "${path}"`);
+      if (entry === undefined) throw new AppError("not_found", `The ZIP file has no "${path}"`);
       if (entry.sizeBytes > maxBytes) throw tooLarge(path, maxBytes);
       inflated += entry.sizeBytes;
       if (inflated <= maxInflated) return entry;
-      throw new AppError("too_large", "Cannot import the zip: it inflates to more than a hundred times its size");
+      throw new AppError("too_large", "Can't import the ZIP file: it inflates to more than a hundred times its size");
     };
     return {
       path,
@@ -45,7 +45,7 @@ export async function openZip(path: string): Promise<ImportSource> {
   }
 }
 
-/** Says whether a path stays inside: it is never opened, but what pretends to lie outside is not what it claims to be. */
+/** Reports whether a path stays inside. Paths are never opened, but one that leads outside is suspicious. */
 export function isPlainPath(path: string): boolean {
   return path !== "" && path.length <= 4096 && !/^[/\\]|^[A-Za-z]:|\\|\0/.test(path) &&
     !path.split("/").some((name) => name === ".." || name === "." || name === "");

@@ -1,4 +1,7 @@
-/** Imports as jobs: they go on when whoever asked has left, and end with a report. A killed one is begun anew: nothing comes twice. */
+/**
+ * Imports as jobs: they continue after the client leaves and end with a report. A killed import starts over without
+ * duplicates.
+ */
 import { join } from "node:path";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
@@ -7,25 +10,25 @@ import { writePieces } from "../storage/file_pieces.ts";
 import type { ImportKind } from "./import_item.ts";
 import { readImport } from "./import_reader.ts";
 import { type ImportReport, newReport } from "./import_report.ts";
-import { LandingQueue, type LandingQueueDeps } from "./import_queue.ts";
+import { ImportQueue, type ImportQueueDeps } from "./import_queue.ts";
 
-/** What imports stand on. */
-export interface ImportParts extends LandingQueueDeps {
+/** Dependencies. */
+export interface ImportDeps extends ImportQueueDeps {
   jobs: JobRunner;
-  /** For uploads, each of which lies there until it was imported, an hour at most. */
+  /** Folder for uploads. Each is kept until it was imported, for at most an hour. */
   folder: string;
   now(): number;
 }
 
-/** What is asked of an import. */
+/** Parameters of an import. */
 export interface ImportRequest {
   kind: ImportKind;
   isDryRun: boolean;
-  /** What the client calls its file; tells nothing but single files apart. */
+  /** File name given by the client; only distinguishes single files. */
   name?: string;
 }
 
-/** What the job holds; JSON. */
+/** Parameters of the job; JSON. */
 interface ImportParams extends ImportRequest {
   uploadId: string;
 }
@@ -47,20 +50,20 @@ const SWEEP_MS = 10 * 60 * 1000;
 
 /** Imports, one at a time. */
 export class Imports {
-  readonly #parts: ImportParts;
+  readonly #parts: ImportDeps;
   /** When uploads were last used. */
   readonly #usedAtMs = new Map<string, number>();
   readonly #sweeping: ReturnType<typeof setInterval>;
 
-  /** Opens the room, with what an earlier process left of uploads removed. */
-  static async open(parts: ImportParts): Promise<Imports> {
+  /** Opens the service and removes uploads of an earlier process. */
+  static async open(parts: ImportDeps): Promise<Imports> {
     for await (const { name } of Deno.readDir(parts.folder)) {
       await Deno.remove(join(parts.folder, name), { recursive: true });
     }
     return new Imports(parts);
   }
 
-  private constructor(parts: ImportParts) {
+  private constructor(parts: ImportDeps) {
     this.#parts = parts;
     this.#sweeping = setInterval(() => this.#sweep(), SWEEP_MS);
     parts.jobs.register(IMPORT, {
@@ -72,9 +75,9 @@ export class Imports {
   }
 
   /**
-   * Takes an upload to disk as it comes and starts its import.
+   * Stores an upload while it arrives and starts its import.
    *
-   * @throws {AppError} what `body` throws; `storage_full`
+   * @throws {AppError} Errors of `body`; `storage_full`
    */
   async upload(request: ImportRequest, body: AsyncIterable<Uint8Array>): Promise<JobSnapshot> {
     const uploadId = uuidV7();
@@ -89,16 +92,16 @@ export class Imports {
     return await this.#start({ ...request, uploadId });
   }
 
-  /** Imports an upload of which a dry run was made. @throws {AppError} `not_found` */
+  /** Imports an upload after its dry run. @throws {AppError} `not_found` */
   async again(request: ImportRequest, uploadId: string): Promise<JobSnapshot> {
     if (!this.#usedAtMs.has(uploadId)) {
-      throw new AppError("not_found", `There is no upload "${uploadId}" any more; send the file again`);
+      throw new AppError("not_found", `The upload "${uploadId}" has expired. Send the file again`);
     }
     this.#usedAtMs.set(uploadId, this.#parts.now());
     return await this.#start({ ...request, uploadId });
   }
 
-  /** Imports what lies on this machine, without a job. @param path A folder or a file. @throws {AppError} */
+  /** Imports a folder or file of this machine without a job. @throws {AppError} */
   async importPath(
     request: ImportRequest & { path: string; signal: AbortSignal; progress?: (done: number, total: number) => void },
   ): Promise<ImportReport> {
@@ -106,7 +109,7 @@ export class Imports {
     let [done, total] = [0, 0];
     const scratch = join(this.#parts.folder, `${uuidV7()}.parts`);
     const steps = readImport({ ...request, scratch, begin: (files) => total = files });
-    const landing = new LandingQueue(this.#parts, report, request.signal);
+    const landing = new ImportQueue(this.#parts, report, request.signal);
     try {
       for await (const step of steps) {
         request.signal.throwIfAborted();
@@ -119,7 +122,7 @@ export class Imports {
     return report;
   }
 
-  /** Ends the clock; jobs end with the runner of jobs. */
+  /** Stops the timer. The job runner ends the jobs. */
   close(): void {
     clearInterval(this.#sweeping);
   }

@@ -3,7 +3,10 @@ import { AppError } from "../errors.ts";
 import { ImportError } from "./import_reasons.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
 
-/** Gives the object that bytes are. @throws {AppError} `unprocessable` when they are no JSON, no object, or nested deeper than 100 levels */
+/**
+ * Parses a JSON object. @throws {AppError} `unprocessable` if the bytes aren't JSON, aren't an object, or nest deeper
+ * than 100 levels.
+ */
 export function objectIn(bytes: Uint8Array): JsonObject {
   let json: unknown;
   try {

@@ -1,4 +1,4 @@
-/** The reader of every kind of import. */
+/** The reader for each kind of import. */
 import type { ImportKind, ImportStep } from "./import_item.ts";
 import type { ImportSource } from "./import_source.ts";
 import { readAgnai } from "./formats/agnai/agnai.ts";
@@ -10,7 +10,7 @@ import { readRisuAi } from "./formats/risuai/risuai.ts";
 import { readSillyTavern } from "./formats/sillytavern/sillytavern.ts";
 import { readTavernFiles } from "./formats/sillytavern/tavern_files.ts";
 
-/** By kind; each gives what others refer to before what refers to it. */
+/** By kind. Each yields items before the items that refer to them. */
 export const READERS: Record<ImportKind, (source: ImportSource, scratch: Scratch) => AsyncGenerator<ImportStep>> = {
   sillytavern: readSillyTavern,
   tavern: readTavernFiles,

@@ -1,12 +1,12 @@
-/** Samplers of other programs' presets, by the names they have here. */
+/** Maps the samplers of other programs' presets. */
 import type { Sampler } from "../presets/preset_document.ts";
 import type { JsonObject } from "../json/type_guards.ts";
 
 /**
- * Gives the samplers of a preset.
+ * Returns the samplers of a preset.
  *
- * @param names Their names there, by the names here.
- * @param read Gives a sampler as it is counted here; `undefined` for one that is switched off.
+ * @param names The program's names by ours.
+ * @param read Converts a value; `undefined` if the sampler is off.
  */
 export function samplerOf(
   preset: JsonObject,

@@ -1,17 +1,20 @@
-/** Where a reader lays down what is too large to be handed over; each file is gone when it was brought in. */
+/**
+ * Temporary files of an import, for items too large to send to the serving thread. Each is removed once it was
+ * imported.
+ */
 import { join } from "node:path";
 import { writePieces } from "../storage/file_pieces.ts";
 
-/** A folder of one import. */
+/** The folder of one import. */
 export class Scratch {
   readonly #folder: string;
 
-  /** @param folder Made with the first file; whoever started the import removes it. */
+  /** @param folder Created with the first file; the code that started the import removes it. */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Writes a file and gives its path. @throws {AppError} `storage_full`, `internal`; what `pieces` throws */
+  /** Writes a file and returns its path. @throws {AppError} `storage_full`, `internal`; errors of `pieces` */
   async keep(pieces: AsyncIterable<Uint8Array>): Promise<string> {
     await Deno.mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const path = join(this.#folder, crypto.randomUUID());

@@ -1,10 +1,13 @@
-/** Packs the files of one export in a Worker, so that no chat holds the thread that serves; it ends with the export. */
+/** Compresses the files of an export in a Worker, which ends with the export. */
 import { AppError } from "../errors.ts";
 import type { PackedFile, PackOrder } from "./zip_worker.ts";
 
-/** Packs one file after another. */
+/** Compresses files one after another. */
 export interface Packer {
-  /** @param bytes Moved: not to be used afterwards. @throws {AppError} `internal` when the Worker is lost */
+  /**
+   * Compresses a file. @param bytes Transferred: don't use them afterwards. @throws {AppError} `internal` if the Worker
+   * is lost.
+   */
   pack(bytes: Uint8Array, isText: boolean): Promise<PackedFile>;
   close(): void;
 }
@@ -17,10 +20,10 @@ export function openPacker(): Packer {
       new Promise((resolve, reject) => {
         worker.onmessage = ({ data }: MessageEvent<PackedFile>) => resolve(data);
         worker.onerror = (event) => {
-          event.preventDefault(); // else it would end the process
-          reject(new AppError("internal", `Cannot pack the export: ${event.message}`));
+          event.preventDefault(); // an unhandled error event would end the process
+          reject(new AppError("internal", `Can't pack the export: ${event.message}`));
         };
-        // A view is sent with the whole buffer under it, so a part of a larger buffer is cut out first.
+        // postMessage sends the whole buffer behind a view, so cut a part out of a larger buffer first.
         const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
         const order: PackOrder = { bytes: own as Uint8Array<ArrayBuffer>, isText };
         worker.postMessage(order, [order.bytes.buffer]);

@@ -1,16 +1,16 @@
-/** The Worker that packs what goes into an export: zip_packer.ts is its other end. */
+/** The Worker that compresses the files of an export. `zip_packer.ts` is its other side. */
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** What the serving thread sends; the bytes are moved here. */
+/** Message from the serving thread; the bytes are transferred. */
 export interface PackOrder {
   bytes: Uint8Array<ArrayBuffer>;
-  /** Text is packed and looked through; pictures and sounds are packed already. */
+  /** Text is compressed and searched for attachments; images and audio are compressed already. */
   isText: boolean;
 }
 
-/** What it gets back. */
+/** The answer. */
 export interface PackedFile {
-  /** Moved back. */
+  /** Transferred back. */
   packed: Uint8Array<ArrayBuffer>;
   isDeflated: boolean;
   sizeBytes: number;
@@ -33,7 +33,7 @@ function packed({ bytes, isText }: PackOrder): PackedFile {
   };
 }
 
-// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+// Only a Worker has DedicatedWorkerGlobalScope: importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   self.onmessage = ({ data }: MessageEvent<PackOrder>) => {
     const answer = packed(data);

@@ -127,7 +127,7 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     expect(await docker.must("exec", NAME, "parlor", "licenses")).toContain("hono");
     expect(await docker.run("exec", NAME, "touch", "/usr/local/bin/x")).toMatchObject({ code: 1 });
     const doctor = await docker.run("exec", NAME, "parlor", "doctor");
-    expect(doctor.stdout).toContain("The database is whole");
+    expect(doctor.stdout).toContain("The database is intact");
     // Its health check has asked meanwhile, and fills no log by that.
     expect(await logs()).not.toContain("/healthz");
   });

@@ -190,7 +190,7 @@ test("voices, workflows, servers, settings and drafts go with it; keys, devices 
     ["changed", "image_connections/i1.json"],
     ["changed", "settings.json"],
   ]);
-  expect(report.lines.every(({ reason }) => reason.includes("enter its key anew"))).toBe(true);
+  expect(report.lines.every(({ code }) => code === "enter_key")).toBe(true);
   expect(await wholeHouse(second)).toEqual(await wholeHouse(first));
 
   const again = await importReport(second, "kind=parlor", zip);

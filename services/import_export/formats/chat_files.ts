@@ -1,4 +1,4 @@
-/** JSON files with many chats in them, as services export them: found, taken apart, and each chat read for itself. */
+/** Reads JSON files with many chats, as services export them, one chat at a time. */
 import { AppError } from "../../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 import type { ImportSource } from "../import_source.ts";
@@ -6,14 +6,14 @@ import type { ImportStep } from "../import_item.ts";
 import { splitArray } from "../../json/json_scan.ts";
 import { leftOut, refused } from "../import_notes.ts";
 
-/** The one file of a long life with such a service; its Worker holds it once. */
+/** An export of many years is one file; the Worker holds it once. */
 const MAX_BYTES = 1024 * 1024 * 1024;
 
 /**
- * Gives what a reader makes of every chat in the files of an import.
+ * Yields the items of every chat in an import.
  *
- * @param isChats Says whether a file of this path holds chats.
- * @throws {AppError} `unprocessable` when there is no such file
+ * @param isChats Reports whether a file with this path has chats.
+ * @throws {AppError} `unprocessable` if there is no such file.
  */
 export async function* readChatFiles(
   source: ImportSource,
@@ -21,7 +21,7 @@ export async function* readChatFiles(
   read: (chat: JsonObject, source: string) => Iterable<ImportStep>,
 ): AsyncGenerator<ImportStep> {
   const files = source.files.filter(({ path }) => isChats(path));
-  if (files.length === 0) throw new AppError("unprocessable", "Cannot import this: there is no file of chats in it");
+  if (files.length === 0) throw new AppError("unprocessable", "Can't import this: no file with chats was found");
   const others = source.files.length - files.length;
   if (others > 0) yield leftOut("", "other_files", others);
   for (const file of files) {

@@ -1,6 +1,6 @@
 /** Imports over HTTP, waited for. */
 import { type Zippable, zipSync } from "fflate";
-import { IMPORTED_THINGS } from "../../../services/import_export/import_item.ts";
+import { IMPORTED_ITEM_KINDS } from "../../../services/import_export/import_item.ts";
 import type { ImportReport } from "../../../services/import_export/import_report.ts";
 import type { TestApp } from "./test_app.ts";
 
@@ -26,7 +26,7 @@ export async function importReport(
 }
 
 /** How many of each thing come in with nothing. */
-export const NOTHING_ADDED = Object.fromEntries(IMPORTED_THINGS.map((thing) => [thing, 0]));
+export const NOTHING_ADDED = Object.fromEntries(IMPORTED_ITEM_KINDS.map((thing) => [thing, 0]));
 
 /** Gives how many of each thing were added. */
 export function added({ counts }: ImportReport): Record<string, number> {

@@ -4,7 +4,7 @@ import { PATIENCE_MS } from "../../helpers/app/patience.ts";
 import { newReport } from "../../../services/import_export/import_report.ts";
 import type { ImportedConversation } from "../../../services/import_export/import_item.ts";
 import { ByteBudget } from "../../../services/async/byte_budget.ts";
-import { LandingQueue, type LandingQueueDeps } from "../../../services/import_export/import_queue.ts";
+import { ImportQueue, type ImportQueueDeps } from "../../../services/import_export/import_queue.ts";
 
 function chat(n: number, messages = 1): ImportedConversation {
   const said = Array.from({ length: messages }, (_, index) => ({ id: `c${n}-${index}`, role: "user", content: "Hm." }));
@@ -20,13 +20,13 @@ function slowRoom() {
     return door.promise;
   };
   const budget = new ByteBudget();
-  return { doors, budget, parts: { arrivals: { take }, budget } as unknown as LandingQueueDeps };
+  return { doors, budget, parts: { arrivals: { take }, budget } as unknown as ImportQueueDeps };
 }
 
 test("conversations are brought in beside each other, and the report tells of them in their order", async () => {
   const { doors, parts } = slowRoom();
   const report = newReport("tavern", false);
-  const queue = new LandingQueue(parts, report);
+  const queue = new ImportQueue(parts, report);
   for (let n = 0; n < 3; n++) await queue.take(chat(n));
   await queue.take({ what: "note", level: "changed", source: "note", reason: "between" });
   await queue.take(chat(3));
@@ -43,7 +43,7 @@ test("conversations are brought in beside each other, and the report tells of th
 
 test("a long chat waits until it has the room for itself", async () => {
   const { doors, parts } = slowRoom();
-  const queue = new LandingQueue(parts, newReport("tavern", false));
+  const queue = new ImportQueue(parts, newReport("tavern", false));
   await queue.take(chat(0));
   const taken = queue.take(chat(1, 4_001));
   await Promise.resolve();
@@ -57,7 +57,7 @@ test("a long chat waits until it has the room for itself", async () => {
 
 test("a large chat is stored alone and counts against the byte budget meanwhile", { tags: ["F07"] }, async () => {
   const { doors, budget, parts } = slowRoom();
-  const queue = new LandingQueue(parts, newReport("tavern", false));
+  const queue = new ImportQueue(parts, newReport("tavern", false));
   const large = chat(0);
   large.messages[0]!.content = "x".repeat(20_000_000);
   const taken = queue.take(large);
@@ -70,7 +70,7 @@ test("a large chat is stored alone and counts against the byte budget meanwhile"
 
 test("a full disk ends the import", async () => {
   const { doors, parts } = slowRoom();
-  const queue = new LandingQueue(parts, newReport("tavern", false));
+  const queue = new ImportQueue(parts, newReport("tavern", false));
   await queue.take(chat(0));
   doors.get("c0")!.reject(new AppError("storage_full", "the disk is full"));
   await expect(queue.end()).rejects.toMatchObject({ code: "storage_full" });

@@ -68,7 +68,7 @@ test("an Agnai folder that is nested too deep is refused with a reason", async (
   const files = { "characters.json": `[{"name":"Fox","persona":${levels(50_000)}}]`, "chats.json": "[]" };
   await expect(read("agnai", files)).rejects.toMatchObject({
     code: "unprocessable",
-    message: 'Cannot import "characters.json": it is nested deeper than 100 levels',
+    message: `Can't import "characters.json": it is nested deeper than 100 levels`,
   });
 });
 

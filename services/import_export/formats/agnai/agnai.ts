@@ -1,9 +1,9 @@
 /**
- * Reads what Agnai (agnaistic) writes: the folder in which an own server keeps everything, or single files of characters,
- * chats and memory books, in any number. Its PNG cards are Tavern's.
+ * Reads Agnai (agnaistic) data: the data folder of a self-hosted server, or any number of exported characters, chats
+ * and memory books. Its PNG cards are Tavern cards.
  *
- * @see Agnai, srv/api/json/index.ts, web/pages/Character/DownloadModal.tsx and web/pages/Memory/Memory.tsx at 2421510
- *   (2024-10-16)
+ * @see https://github.com/agnaistic/agnai srv/api/json/index.ts, web/pages/Character/DownloadModal.tsx and
+ *   web/pages/Memory/Memory.tsx at 2421510 (2024-10-16)
  */
 import { ImportError, type ImportReasonCode } from "../../import_reasons.ts";
 import { cardOfPng } from "../../../characters/png/png_card.ts";
@@ -28,7 +28,7 @@ import { changed, leftOut, refused } from "../../import_notes.ts";
 import { baseOf, stemOf } from "../../file_names.ts";
 import { MAX_CHAT_BYTES, readTavernChat } from "../sillytavern/tavern_chat.ts";
 
-/** Files of the folder; pictures in characters make them long. */
+/** Files of the folder; embedded images make them long. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
 const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
 const SAMPLERS = {
@@ -37,7 +37,7 @@ const SAMPLERS = {
   ...{ repetition_penalty: "repetitionPenalty", repeat_last_n: "repetitionPenaltyRange" },
   ...{ max_tokens: "maxTokens", context_size: "maxContextLength" },
 };
-/** Files of the folder that have no place here. */
+/** Files of the folder that aren't imported. */
 const REASONS: Record<string, ImportReasonCode> = {
   "user.json": "keys_left_out",
   "scenario.json": "agnai_scenarios",
@@ -45,10 +45,10 @@ const REASONS: Record<string, ImportReasonCode> = {
   "trees.json": "agnai_trees",
 };
 const TAKEN = ["profile.json", "presets.json", "books.json", "characters.json", "chats.json"];
-/** What a profile is called before its owner has given a name. */
+/** Name of a profile that its owner hasn't named. */
 const NAMELESS = "You";
 
-/** Gives everything in it. @throws {AppError} `unprocessable` when nothing in it is Agnai's */
+/** Yields all items. @throws {AppError} `unprocessable` if nothing is from Agnai. */
 export async function* readAgnai(source: ImportSource): AsyncGenerator<ImportStep> {
   const folder = new Folder(source);
   yield* folder.isThere ? folder.steps() : singleFiles(source);
@@ -103,7 +103,7 @@ function* ofCharacter(
     const bytes = cardBytes(cardOfAgnai(character));
     yield { what: "character", id: characterId(character), source, name, file: bytes, avatar };
   } catch (error) {
-    yield refused(source, error); // too long, or nested so deep that it has no text
+    yield refused(source, error); // too long, or nested too deeply to be written as JSON
   }
 }
 
@@ -112,13 +112,13 @@ function* ofBook(book: JsonObject, source: string): Generator<ImportStep> {
   yield { what: "lorebook", id: bookId(book, name), source, name, book: bookOfAgnai(book), scope: "chat" };
 }
 
-/** A file of a character has no id; the moment it was made tells it, in the folder as in the file. */
+/** Exported characters have no id. The creation time identifies them in folders and files. */
 function characterId(character: JsonObject): string {
   const made = asText(character.createdAt) || contentHash(character.persona);
   return stableId("agnai", "character", asText(character.name), made);
 }
 
-/** A file of a book has no id either, and nothing else that lasts. */
+/** Exported books have no id either, and nothing else that is stable. */
 function bookId(book: JsonObject, name: string): string {
   return stableId("agnai", "memory", asText(book._id) || `${name} ${contentHash(book.entries)}`);
 }
@@ -132,7 +132,7 @@ function pictureIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** The folder of an own server: a file a kind of thing, and one for the messages of each chat. */
+/** The data folder of a server: one file for each type of item, and one for the messages of each chat. */
 class Folder {
   readonly #root: string;
   readonly #byPath = new Map<string, SourceFile>();
@@ -230,7 +230,7 @@ class Folder {
     return Array.isArray(json) ? json.filter(isJsonObject) : [];
   }
 
-  /** @throws {AppError} `unprocessable`: the folder's own files are what everything refers to */
+  /** @throws {AppError} `unprocessable`; everything refers to these files. */
   async #json(path: string): Promise<unknown> {
     const file = this.#byPath.get(path);
     if (file === undefined) return undefined;
@@ -239,14 +239,14 @@ class Folder {
     try {
       json = parseJsonBytes(bytes);
     } catch (cause) {
-      throw new AppError("unprocessable", `Cannot import "${file.path}": it is not valid JSON in UTF-8`, { cause });
+      throw new AppError("unprocessable", `Can't import "${file.path}": not valid JSON in UTF-8`, { cause });
     }
     const fault = findJsonFault(json);
-    if (fault !== undefined) throw new AppError("unprocessable", `Cannot import "${file.path}": ${fault}`);
+    if (fault !== undefined) throw new AppError("unprocessable", `Can't import "${file.path}": ${fault}`);
     return json;
   }
 
-  /** A picture stands in the character, or is a file that it names. */
+  /** An image is embedded in the character, or in a file that the character names. */
   async #picture(value: unknown): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const name = baseOf(asText(value).split("?")[0]!);
     const file = name === "" ? undefined : this.source.files.find(({ path }) => baseOf(path) === name);

@@ -1,24 +1,24 @@
 /**
- * Characters and memory books of Agnai as cards and lorebooks, in the fields and the words that its own export to Tavern
- * gives them.
+ * Converts Agnai's characters and memory books to cards and lorebooks, with the same fields as its own Tavern export.
  *
- * @see Agnai, common/characters.ts (exportCharacter, formatCharacter) and common/memory.ts at 2421510 (2024-10-16)
+ * @see https://github.com/agnaistic/agnai common/characters.ts (exportCharacter, formatCharacter) and common/memory.ts
+ *   at 2421510 (2024-10-16)
  */
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 
-/** Says whether a file is a character as Agnai itself writes one. */
+/** Reports whether a file is a character in Agnai's own format. */
 export function isAgnaiCharacter(json: JsonObject): boolean {
   return json.kind === "character" ||
     ["name", "persona", "greeting", "scenario", "sampleChat"].every((one) => one in json);
 }
 
-/** Says whether a file is a memory book. */
+/** Reports whether a file is a memory book. */
 export function isAgnaiBook(json: JsonObject): boolean {
   const [first] = Array.isArray(json.entries) ? json.entries : [];
   return json.kind === "memory" || isJsonObject(first) && "entry" in first && "keywords" in first;
 }
 
-/** Gives the card of a character. */
+/** Converts a character to a card. */
 export function cardOfAgnai(character: JsonObject): JsonObject {
   const name = asText(character.name);
   const { persona, voice, appearance, json, sprite } = character;
@@ -51,8 +51,8 @@ export function cardOfAgnai(character: JsonObject): JsonObject {
 }
 
 /**
- * Writes a persona, which is a text or attributes by name, as the kind that its owner chose says. Agnai takes the persona
- * in a card for its own only where the description is this to the letter.
+ * Formats a persona, which is a text or a list of attributes, in the chosen style. Agnai recognizes its persona in a
+ * card only if the description matches exactly.
  */
 export function descriptionOf(name: string, { kind, attributes }: JsonObject): string {
   const found = Object.entries(asObject(attributes)).map(([key, values]) => [key, asTextList(values)] as const);
@@ -69,12 +69,12 @@ export function descriptionOf(name: string, { kind, attributes }: JsonObject): s
       return [name, ...found.flatMap(([, values]) => values)].join(" + ");
     case "attributes":
       return `Name: ${name}\n${found.map(([key, values]) => `${key}: ${values.join(", ")}`).join("\n")}`;
-    default: // "text", and any later kind, of which the texts at least are kept
+    default: // "text" and unknown styles: keep at least the texts
       return found.flatMap(([, values]) => values).join("\n");
   }
 }
 
-/** Gives the lorebook that a memory book is. */
+/** Converts a memory book to a lorebook. */
 export function bookOfAgnai(book: JsonObject): JsonObject {
   const entries = Array.isArray(book.entries) ? book.entries.filter(isJsonObject) : [];
   return {

@@ -1,8 +1,9 @@
 /**
- * Chats of Agnai: as its page exports one, and as the folder of an own server keeps them, where messages are a tree and
- * have the texts they had before.
+ * Reads Agnai's chats: exported ones, and those in a server's data folder, where messages form a tree with earlier
+ * texts.
  *
- * @see Agnai, web/pages/Chat/ChatExport.tsx, common/types/schema.ts and common/chat.ts at 2421510 (2024-10-16)
+ * @see https://github.com/agnaistic/agnai web/pages/Chat/ChatExport.tsx, common/types/schema.ts and common/chat.ts at
+ *   2421510 (2024-10-16)
  */
 import { importReason } from "../../import_reasons.ts";
 import { asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
@@ -12,9 +13,9 @@ import { chatsOfTree, hashOf, type TreeChat, type TreeMessage, type TreeNode } f
 import { changed, refused } from "../../import_notes.ts";
 import { isoOf } from "../sillytavern/tavern_time.ts";
 
-/** What is known of a chat besides itself. */
+/** Context of a chat. */
 export interface AgnaiPlace {
-  /** Where it was found. */
+  /** Its path in the import. */
   source: string;
   title: string;
   characterOf?(agnaiId: string): string | undefined;
@@ -23,19 +24,19 @@ export interface AgnaiPlace {
   participants?: string[];
 }
 
-/** What a chat says in place of what its character says. */
+/** Chat fields that override fields of the character. */
 const OVERRIDES = ["scenario", "sampleChat", "postHistoryInstructions"];
 
-/** Says whether a file is a chat that the page exported. */
+/** Reports whether a file is an exported chat. */
 export function isAgnaiExport({ messages }: JsonObject): boolean {
   return Array.isArray(messages) &&
     messages.some((message) => isJsonObject(message) && typeof message.msg === "string");
 }
 
-/** Reads a chat that the page exported; it says of whom a message is, not of which character. */
+/** Reads an exported chat. It has the role of each message, not the character. */
 export function* readAgnaiExport(chat: JsonObject, place: AgnaiPlace): Generator<ImportStep> {
   const said = messagesIn(chat.messages);
-  // Nothing in the file names the chat: what was said first does, with the file's own name.
+  // The file doesn't name the chat: its first message and the file name identify it.
   const id = stableId("agnai", "exported chat", place.title, asText(said[0]?.msg));
   const messages = said.map((message, index): ImportedMessage => ({
     ...{ id: `${id}-${index}`, role: roleOf(message), content: asText(message.msg) },
@@ -44,7 +45,7 @@ export function* readAgnaiExport(chat: JsonObject, place: AgnaiPlace): Generator
   yield* conversation({ id, messages }, chat, place);
 }
 
-/** Reads a chat out of the folder of an own server. */
+/** Reads a chat from a server's data folder. */
 export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: AgnaiPlace): Generator<ImportStep> {
   const key = asText(chat._id);
   const idOf = (node?: string) =>
@@ -54,7 +55,7 @@ export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: Agnai
   for (const [index, message] of said.entries()) {
     const node: TreeNode = {
       id: asText(message._id) || `n${index}`,
-      // Old messages name none: each follows the one before it.
+      // Old messages have no parent: each follows the previous one.
       parent: asText(message.parent) || asText(said[index - 1]?._id) || undefined,
       children: [],
       message: messageOf(message, place),
@@ -105,7 +106,7 @@ function messageOf(message: JsonObject, { characterOf, personaId }: AgnaiPlace):
     ...(character !== undefined && { character_id: character }),
     ...(role === "user" && personaId !== undefined && { persona_id: personaId }),
     ...(name !== "" && { name }),
-    ...(message.ooc === true && { hidden: true }), // such words are not for the model
+    ...(message.ooc === true && { hidden: true }), // not meant for the model
     ...(retries.length > 0 && { others: retries.map((content) => ({ content })) }),
   };
 }

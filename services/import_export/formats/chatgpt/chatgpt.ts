@@ -1,4 +1,4 @@
-/** Reads the export of ChatGPT: `conversations.json`, of every conversation a tree of messages. */
+/** Reads ChatGPT's export: `conversations.json` with a message tree for each conversation. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { readChatFiles } from "../chat_files.ts";
 import { type ImportSource, stableId } from "../../import_source.ts";
@@ -7,10 +7,10 @@ import { chatsOfTree, hashOf, type TreeNode } from "../../branching_chat.ts";
 import { changed, refused } from "../../import_notes.ts";
 import { isoOf } from "../sillytavern/tavern_time.ts";
 
-/** What is said; tools, files and the service's own notes have other kinds. */
+/** Content types of visible messages; tools, files and notes have others. */
 const SPOKEN = ["text", "multimodal_text", "code"];
 
-/** Gives the conversations. @throws {AppError} `unprocessable` when there are none */
+/** Yields the conversations. @throws {AppError} `unprocessable` if there are none. */
 export function readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
   return readChatFiles(source, (path) => /(^|\/)conversations[-\d]*\.json$/.test(path), conversationOf);
 }
@@ -53,7 +53,7 @@ function messageOf(message: JsonObject): TreeNode["message"] {
   const content = asObject(message.content);
   const metadata = asObject(message.metadata);
   if (!["user", "assistant", "system"].includes(author) || !SPOKEN.includes(asText(content.content_type))) return;
-  // What it says to its tools is no answer.
+  // Messages to tools aren't replies.
   if (metadata.is_visually_hidden_from_conversation === true || author === "assistant" && isToTool(message)) return;
   const parts = Array.isArray(content.parts) ? content.parts.filter((part) => typeof part === "string") : [];
   const text = parts.length > 0 ? parts.join("\n\n") : asText(content.text);

@@ -1,4 +1,4 @@
-/** Reads Open WebUI's export of chats: a list, of every chat a tree of messages. */
+/** Reads Open WebUI's chat export: a list with a message tree for each chat. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { readChatFiles } from "../chat_files.ts";
 import { type ImportSource, stableId } from "../../import_source.ts";
@@ -7,11 +7,11 @@ import { chatsOfTree, hashOf, type TreeNode } from "../../branching_chat.ts";
 import { refused } from "../../import_notes.ts";
 import { isoOf } from "../sillytavern/tavern_time.ts";
 
-/** The text itself holds the reasoning, folded. */
+/** The text contains the reasoning in a details element. */
 const REASONING_START = /^\s*<details type="reasoning"[^>]*>\s*(?:<summary>[^<]*<\/summary>)?/;
 const REASONING_END = "</details>";
 
-/** Gives the chats. @throws {AppError} `unprocessable` when there are none */
+/** Yields the chats. @throws {AppError} `unprocessable` if there are none. */
 export function readOpenWebUi(source: ImportSource): AsyncGenerator<ImportStep> {
   return readChatFiles(source, (path) => /\.json$/i.test(path), conversationOf);
 }
@@ -42,7 +42,7 @@ function* conversationOf(record: JsonObject, source: string): Generator<ImportSt
   }
 }
 
-/** Old chats have no tree: each message follows the one before. */
+/** Old chats have no tree: each message follows the previous one. */
 function listed(messages: unknown): JsonObject {
   const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
   return Object.fromEntries(list.map((message, index) => [
@@ -86,7 +86,7 @@ function messageOf(node: JsonObject): TreeNode["message"] {
   };
 }
 
-/** Searches for the end as text: a pattern for all of it takes quadratic time for white space that no end follows. */
+/** Searches for the end as text: one pattern for everything takes quadratic time on white space without an end. */
 function splitReasoning(said: string): { reasoning?: string; text: string } {
   const start = REASONING_START.exec(said)?.[0].length;
   const end = start === undefined ? -1 : said.indexOf(REASONING_END, start);
@@ -94,7 +94,7 @@ function splitReasoning(said: string): { reasoning?: string; text: string } {
   return { reasoning: said.slice(start, end), text: said.slice(end + REASONING_END.length).trimStart() };
 }
 
-/** The reasoning is written as a quotation. */
+/** The reasoning is written as a block quote. */
 function unquoted(text: string): string {
   return text.trim().split("\n").map((line) => line.replace(/^(&gt;|>) ?/, "")).join("\n");
 }

@@ -1,4 +1,4 @@
-/** Reads what another Parlor, or this one, exported; everything keeps its id. */
+/** Reads an export of this or another Parlor. Everything keeps its id. */
 import { EXPORT_FORMAT, EXPORT_MARK } from "../../export_manifest.ts";
 import { MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
 import { AppError } from "../../../errors.ts";
@@ -14,7 +14,7 @@ import { refused } from "../../import_notes.ts";
 
 /** Larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;
-/** What others refer to before what refers to it. */
+/** Folders in order: items before the items that refer to them. */
 const FOLDERS = [
   ...["personas", "lorebooks", "presets", "workflows", "voices", "connections", "image_connections"],
   ...["characters", "attachments", "conversations"],
@@ -32,15 +32,15 @@ const OWN_FIELDS = [
   "character_id",
 ];
 
-/** Gives everything in it. @throws {AppError} `unprocessable` when it is none */
+/** Yields all items. @throws {AppError} `unprocessable` if it isn't an export. */
 export async function* readParlorExport(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
   const byPath = new Map(source.files.map((file) => [file.path, file]));
   if (!byPath.has(EXPORT_MARK)) {
-    throw new AppError("unprocessable", `Cannot import this as an export of Parlor: it has no ${EXPORT_MARK}`);
+    throw new AppError("unprocessable", `Can't import this as a Parlor export: it has no ${EXPORT_MARK}`);
   }
   const mark = objectIn(await source.read(byPath.get(EXPORT_MARK)!, MAX_BYTES));
   if ((asNumber(mark.format) ?? 1) > EXPORT_FORMAT) {
-    const message = `Cannot import this export: it is of Parlor ${asText(mark.version)}, which is newer than this one`;
+    const message = `Can't import this export: it is of Parlor ${asText(mark.version)}, which is newer than this one`;
     throw new AppError("unprocessable", message);
   }
   for (const folder of FOLDERS) {
@@ -72,9 +72,9 @@ async function* stepsOf(
 ): AsyncGenerator<ImportStep> {
   const id = folder === "attachments" ? fileName : fileName.replace(/\.[^.]*$/, "");
   const isNamed = folder === "attachments" ? isAttachmentName(id) : isId(id);
-  if (!isNamed) throw new AppError("unprocessable", "its name is no id");
+  if (!isNamed) throw new AppError("unprocessable", "its name is not a valid id");
   const origin = { id, source: file.path, name: id };
-  if (folder === "voices" && !fileName.endsWith(".json")) return; // comes with what is said of it
+  if (folder === "voices" && !fileName.endsWith(".json")) return; // imported with its description
   if (folder === "characters" && /\.charx$/i.test(fileName)) {
     yield { what: "character", ...origin, file: await scratch.keep(source.pieces(file, MAX_CHARX_BYTES)) };
     return;
@@ -102,7 +102,7 @@ async function* stepsOf(
   else if (folder === "image_connections") yield imageConnectionOf(json, named);
   else if (folder === "voices") {
     const sound = byPath.get(`voices/${id}.${asText(json.format)}`);
-    if (sound === undefined) throw new AppError("unprocessable", "its sound is not there");
+    if (sound === undefined) throw new AppError("unprocessable", "its audio is missing");
     const audio = await source.read(sound, MAX_BYTES);
     const createdAtMs = asNumber(json.createdAtMs);
     yield { what: "voice", ...named, description: asText(json.description), createdAtMs, audio };
@@ -122,7 +122,7 @@ function linesIn(bytes: Uint8Array): JsonObject[] {
   return lines.map((line) => objectIn(new TextEncoder().encode(line)));
 }
 
-/** Texts of messages by message and number. */
+/** Variants of messages by message id and number. */
 type Texts = ReadonlyMap<string, ReadonlyMap<number, JsonObject>>;
 
 function textsIn(lines: JsonObject[]): Texts {
@@ -134,7 +134,7 @@ function textsIn(lines: JsonObject[]): Texts {
   return texts;
 }
 
-/** Puts the other texts of messages, which are in a file of their own, next to the active one. */
+/** Adds the variants of messages, which are in a separate file. */
 function withTexts(json: JsonObject, texts: Texts): JsonObject {
   const messages = (Array.isArray(json.messages) ? json.messages : []).map((message) => {
     const own = asObject(message);
@@ -177,12 +177,12 @@ function conversationOf(
 function messagesIn({ messages }: JsonObject): JsonObject[] {
   const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
   if (list.some(({ id }) => typeof id !== "string" || !isId(id))) {
-    throw new AppError("unprocessable", "a message of it has no id");
+    throw new AppError("unprocessable", "one of its messages has no id");
   }
   return list;
 }
 
-/** The time of a variant is called differently where variants are listed. */
+/** Variants name their time differently in lists. */
 function messageOf({ variants, ...message }: JsonObject): ImportedMessage {
   const texts = Array.isArray(variants) ? variants.filter(isJsonObject) : [];
   if (texts.length < 2) return message as ImportedMessage;

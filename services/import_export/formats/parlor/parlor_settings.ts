@@ -1,4 +1,4 @@
-/** Servers and settings out of an export, each field believed only where it is of its kind. */
+/** Reads servers and settings of an export, ignoring fields of the wrong type. */
 import { BACKEND_KINDS, type ImageSettings } from "../../../image_generation/backend_profiles.ts";
 import type { CallTimeouts } from "../../../http/timeouts.ts";
 import { PROVIDER_KINDS } from "../../../llm/provider.ts";
@@ -19,7 +19,7 @@ const TIMEOUTS: (keyof CallTimeouts)[] = ["connectMs", "firstByteMs", "idleMs"];
 const DRAW_TEXTS = ["negativePrompt", "sampler", "scheduler"];
 const DRAW_NUMBERS = ["widthPx", "heightPx", "steps", "cfgScale", "seed"];
 const MAX_TEXT = 300;
-/** What settings may be, beside the type of their default. */
+/** Allowed values of settings, in addition to their type. */
 const RULES: Record<string, (value: unknown) => boolean> = {
   theme: (value) => ["system", "light", "dark"].includes(value as string),
   font_size: (value) => Number.isInteger(value) && (value as number) >= 85 && (value as number) <= 140,
@@ -30,10 +30,10 @@ const RULES: Record<string, (value: unknown) => boolean> = {
 };
 const SPEED = { least: 0.25, most: 4 };
 
-/** @throws {AppError} `unprocessable` */
+/** Reads a connection. @throws {AppError} `unprocessable` */
 export function connectionOf(json: JsonObject, origin: Origin): ImportedConnection {
   const kind = PROVIDER_KINDS.find((one) => one === json.kind && one !== "demo");
-  if (kind === undefined) throw new AppError("unprocessable", "its kind is not known");
+  if (kind === undefined) throw new AppError("unprocessable", "unknown kind");
   const timeouts = Object.fromEntries(numbersIn(json.timeouts, TIMEOUTS).filter(([, value]) => value > 0));
   const contextSize = asNumber(json.contextSize);
   return {
@@ -45,10 +45,10 @@ export function connectionOf(json: JsonObject, origin: Origin): ImportedConnecti
   };
 }
 
-/** @throws {AppError} `unprocessable` */
+/** Reads an image connection. @throws {AppError} `unprocessable` */
 export function imageConnectionOf(json: JsonObject, origin: Origin): ImportedImageConnection {
   const kind = BACKEND_KINDS.find((one) => one === json.kind);
-  if (kind === undefined) throw new AppError("unprocessable", "its kind is not known");
+  if (kind === undefined) throw new AppError("unprocessable", "unknown kind");
   const given = asObject(json.defaults);
   const texts = DRAW_TEXTS.flatMap((name) => typeof given[name] === "string" ? [[name, given[name]]] : []);
   const defaults: ImageSettings = Object.fromEntries([...texts, ...numbersIn(given, DRAW_NUMBERS)]);
@@ -61,7 +61,7 @@ export function imageConnectionOf(json: JsonObject, origin: Origin): ImportedIma
   };
 }
 
-/** Leaves out what is unknown or of another kind. */
+/** Reads settings without unknown fields or wrong types. */
 export function settingsOf(json: JsonObject, source: string): ImportedSettings {
   const given = asObject(json.settings);
   const settings = Object.entries(DEFAULT_SETTINGS).flatMap(([name, standard]) => {

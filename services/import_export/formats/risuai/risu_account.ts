@@ -1,7 +1,8 @@
 /**
- * Everything in RisuAI's database: personas, lorebooks, characters, presets and chats, what others refer to first.
+ * Reads RisuAI's database: personas, lorebooks, characters, presets and chats, items before the items that refer to
+ * them.
  *
- * @see RisuAI, storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
+ * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
 import { importReason } from "../../import_reasons.ts";
 import { cardOf } from "../../../characters/card/card.ts";
@@ -26,21 +27,21 @@ import type { Scratch } from "../../scratch_folder.ts";
 import { samplerOf } from "../../samplers.ts";
 import { changed, leftOut, refused } from "../../import_notes.ts";
 
-/** Pictures, as large as an upload of one may be. */
+/** The same limit as for an uploaded image. */
 export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
-/** The messages of one chat. */
+/** Limit for the messages of a chat. */
 const MAX_COLD_BYTES = 64 * 1024 * 1024;
 const SAMPLERS = {
   ...{ temperature: "temperature", top_p: "top_p", top_k: "top_k", top_a: "top_a", min_p: "min_p" },
-  ...{ frequency_penalty: "frequencyPenalty", presence_penalty: "PresensePenalty" }, // as RisuAI spells it
+  ...{ frequency_penalty: "frequencyPenalty", presence_penalty: "PresensePenalty" }, // RisuAI's spelling
   ...{ repetition_penalty: "repetition_penalty", max_tokens: "maxResponse", context_size: "maxContext" },
 };
-/** Kept there in hundredths. */
+/** Stored in hundredths. */
 const HUNDREDTHS = ["temperature", "frequency_penalty", "presence_penalty"];
 const SWITCHED_OFF = -1000;
 const NAMELESS_USER = "User";
 
-/** Gives everything. @throws {AppError} when the database cannot be opened */
+/** Yields all items. @throws {AppError} if the database can't be opened. */
 export async function* readRisuAccount(
   source: ImportSource,
   file: SourceFile,
@@ -60,7 +61,7 @@ export async function* readRisuAccount(
   yield* new Account(database, file.path, source, files, scratch).steps();
 }
 
-/** Makes a preset of RisuAI's; its prompts do not come with it. */
+/** Converts a preset without its prompts. */
 export function presetOfRisu(preset: JsonObject, source: string): ImportedPreset {
   const name = asText(preset.name) || "RisuAI";
   const sampler = samplerOf(preset, SAMPLERS, (value, ours) => {
@@ -72,7 +73,7 @@ export function presetOfRisu(preset: JsonObject, source: string): ImportedPreset
 
 class Account {
   readonly #characters: JsonObject[];
-  /** Characters in its trash. */
+  /** Number of characters in RisuAI's trash. */
   readonly #removed: number;
   readonly #modules: JsonObject[];
   readonly #personas: { id: string; risuId: string; name: string }[] = [];
@@ -114,7 +115,7 @@ class Account {
   async *#allPersonas(): AsyncGenerator<ImportStep> {
     for (const [index, persona] of asArray(this.database.personas).entries()) {
       if (!isJsonObject(persona)) continue;
-      // What is being edited goes to the list only when another is chosen.
+      // The persona being edited is saved to the list only when another is selected.
       const isChosen = index === (asNumber(this.database.selectedPersona) ?? 0) &&
         asText(this.database.username) !== "";
       const name = asText(isChosen ? this.database.username : persona.name);
@@ -166,7 +167,7 @@ class Account {
     }
   }
 
-  /** The lorebook of a group goes with each of its chats. */
+  /** The lorebook of a group belongs to each of its chats. */
   *#groupLorebooks(): Generator<ImportStep> {
     for (const group of this.#characters) {
       const book = group.type === "group" ? bookOfRisu(group.globalLore, group) : undefined;
@@ -195,7 +196,7 @@ class Account {
       yield* packed.notes;
       yield { what: "character", ...origin, file: packed.file, files: packed.files, avatar };
     } catch (error) {
-      yield refused(source, error); // too long, or nested so deep that it has no text
+      yield refused(source, error); // too long, or nested too deeply to be written as JSON
     }
   }
 
@@ -223,7 +224,7 @@ class Account {
     }
   }
 
-  /** Old chats lie in files of their own; what is there is the chat, or in older ones its messages alone. */
+  /** Old chats are in separate files with the whole chat, or in older versions only its messages. */
   async #warm(chat: JsonObject, key: string): Promise<JsonObject> {
     const bytes = await this.#read(`coldstorage/${key}`, MAX_COLD_BYTES) ??
       await this.#read(`coldstorage/${key}.json`, MAX_COLD_BYTES);

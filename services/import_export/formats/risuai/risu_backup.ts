@@ -1,8 +1,8 @@
 /**
- * RisuAI's local backup on disk: one entry behind another, each its name and its content with their lengths before them.
- * Pictures come first and the database is last, so a backup of gigabytes is gone through by its lengths alone.
+ * RisuAI's local backup: entries of a name and content, each with its length. Images come first and the database last,
+ * so a backup of gigabytes is scanned by its lengths.
  *
- * @see RisuAI, drive/backuplocal.ts at 460ecae (2025-12-31)
+ * @see https://github.com/kwaroran/RisuAI drive/backuplocal.ts at 460ecae (2025-12-31)
  */
 import { AppError } from "../../../errors.ts";
 import { bytesAt } from "../../../storage/bytes_at.ts";
@@ -14,11 +14,11 @@ interface Entry extends SourceFile {
   at: number;
 }
 
-/** A name is a hash with an ending, or the database's. */
+/** A name is a hash with an extension, or the name of the database. */
 const MAX_NAME_BYTES = 512;
 const LENGTH_BYTES = 4;
 
-/** Opens a backup; `undefined` for a file that does not begin as one. What is cut off at its end is not in it. */
+/** Opens a backup; `undefined` if the file doesn't start like one. An incomplete last entry is ignored. */
 export async function openRisuBackup(path: string): Promise<ImportSource | undefined> {
   const file = await Deno.open(path);
   let isOurs = false;
@@ -32,7 +32,7 @@ export async function openRisuBackup(path: string): Promise<ImportSource | undef
       if (entry === undefined) throw new AppError("not_found", `The backup has no "${name}"`);
       if (entry.sizeBytes > maxBytes) throw tooLarge(name, maxBytes);
       const bytes = await bytesAt(file, entry.at, entry.sizeBytes);
-      if (bytes === undefined) throw new AppError("unprocessable", `"${name}" is cut off`);
+      if (bytes === undefined) throw new AppError("unprocessable", `"${name}" is incomplete`);
       return bytes;
     };
     return {
@@ -63,7 +63,7 @@ async function entriesIn(file: Deno.FsFile, size: number): Promise<Map<string, E
     if (contentAt + sizeBytes > size) break;
     entries.set(path, { path, sizeBytes, at: contentAt });
     if (entries.size > MAX_FILES) {
-      throw new AppError("too_large", `Cannot import the backup: it has more than ${MAX_FILES} files`);
+      throw new AppError("too_large", `Can't import the backup: it has more than ${MAX_FILES} files`);
     }
     at = contentAt + sizeBytes;
   }

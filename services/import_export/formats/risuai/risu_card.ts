@@ -1,13 +1,14 @@
 /**
- * Characters and lorebooks of RisuAI as a V3 card and a V3 book, in the fields that its own export gives them.
+ * Converts RisuAI's characters and lorebooks to V3 cards and lorebooks, with the same fields as its own export.
  *
- * @see RisuAI, characterCards.ts (createBaseV3) and storage/database.svelte.ts at 460ecae (2025-12-31)
+ * @see https://github.com/kwaroran/RisuAI characterCards.ts (createBaseV3) and storage/database.svelte.ts at 460ecae
+ *   (2025-12-31)
  */
 import type { ImportReasonCode } from "../../import_reasons.ts";
 import { endingOf } from "../../file_names.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 
-/** What RisuAI does with a character and no other program can; kept in the card under its name, for the way back. */
+/** Fields that only RisuAI uses, kept in the card for a later export to RisuAI. */
 const OWN_FIELDS: Record<string, string> = {
   ...{ bias: "bias", viewScreen: "viewScreen", customscript: "customScripts", utilityBot: "utilityBot" },
   ...{ sdData: "sdData", backgroundHTML: "backgroundHTML", license: "license", triggerscript: "triggerscript" },
@@ -18,9 +19,9 @@ const OWN_FIELDS: Record<string, string> = {
 };
 const RISU_ASSET = "x-risu-asset";
 
-/** Gives the card of a character. */
+/** Converts a character to a card. */
 export function cardOfRisu(character: JsonObject): JsonObject {
-  const { risuai: _, depth_prompt: __, ...extensions } = asObject(character.extentions); // as RisuAI spells it
+  const { risuai: _, depth_prompt: __, ...extensions } = asObject(character.extentions); // RisuAI's spelling
   const depthPrompt = asObject(character.depth_prompt);
   const more = asObject(character.additionalData);
   const own = Object.entries(OWN_FIELDS).filter(([field]) => character[field] !== undefined);
@@ -56,7 +57,7 @@ export function cardOfRisu(character: JsonObject): JsonObject {
   };
 }
 
-/** Gives the book that a list of entries is; `undefined` where there are none. */
+/** Converts a list of entries to a lorebook; `undefined` if it is empty. */
 export function bookOfRisu(entries: unknown, owner: JsonObject = {}): JsonObject | undefined {
   const found = asArray(entries).filter(isJsonObject);
   if (found.length === 0) return undefined;
@@ -72,9 +73,9 @@ export function bookOfRisu(entries: unknown, owner: JsonObject = {}): JsonObject
   };
 }
 
-/** A picture or sound beside the one that shows the character. */
+/** An additional image or sound of a character. */
 export interface RisuMedium {
-  /** As its own export calls it in a card. */
+  /** Its type in a card that RisuAI exports. */
   type: string;
   name: string;
   ext: string;
@@ -82,7 +83,7 @@ export interface RisuMedium {
   key: string;
 }
 
-/** Gives them. */
+/** Yields the additional files. */
 export function* mediaOf(character: JsonObject): Generator<RisuMedium> {
   const medium = (type: string, name: unknown, key: unknown, ext: unknown): RisuMedium => ({
     ...{ type, name: asText(name), key: asText(key), ext: asText(ext) || endingOf(asText(key)) },
@@ -134,7 +135,7 @@ function keysIn(value: unknown): string[] {
   return asText(value).split(",").map((key) => key.trim()).filter((key) => key !== "");
 }
 
-/** V3 counts in seconds; RisuAI has written milliseconds as well. */
+/** V3 counts seconds; RisuAI also wrote milliseconds. */
 function dateOf(field: string, value: unknown): JsonObject {
   const time = asNumber(value) ?? 0;
   return time <= 0 ? {} : { [field]: time > 100_000_000_000 ? Math.floor(time / 1000) : time };

@@ -1,8 +1,9 @@
 /**
- * One chat of RisuAI. The greeting is no message there but stands in the character, by number; the chat's own lorebook
- * goes with it.
+ * Reads a RisuAI chat. The greeting isn't one of its messages but an index into the character's greetings; the chat's
+ * own lorebook is imported with it.
  *
- * @see RisuAI, storage/database.svelte.ts (Chat, Message) and characters.ts (exportChat) at 460ecae (2025-12-31)
+ * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts (Chat, Message) and characters.ts (exportChat) at
+ *   460ecae (2025-12-31)
  */
 import { type ImportReason, importReason } from "../../import_reasons.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
@@ -13,39 +14,39 @@ import { bookOfRisu } from "./risu_card.ts";
 import { changed, refused } from "../../import_notes.ts";
 import { isoOf } from "../sillytavern/tavern_time.ts";
 
-/** What is known of a chat besides itself. */
+/** Context of a chat. */
 export interface RisuPlace {
-  /** Where it was found. */
+  /** Its path in the import. */
   source: string;
   participants: { character_id: string; muted?: boolean; talkativeness?: number }[];
-  /** Of the one who greets and speaks where a message names nobody; RisuAI's texts, their macros unsettled. */
+  /** The character that greets, and that speaks where a message names none; greetings with their macros. */
   speaker?: { id: string; name: string; greetings: string[] };
   userName: string;
-  /** Gives the character of a message by RisuAI's id. */
+  /** Returns the character of a message by RisuAI's id. */
   characterOf?(id: string): string | undefined;
   personaOf?(id: string): string | undefined;
-  /** Name of the folder of chats. */
+  /** Returns the name of a chat folder. */
   folderOf?(id: string): string | undefined;
-  /** Lorebooks of modules that are switched on for this chat. */
+  /** Lorebooks of modules that are enabled for this chat. */
   lorebookIds?: string[];
 }
 
-/** RisuAI's texts for a greeting that is none. */
+/** Texts for "no greeting". */
 const BLANK = ["", "{{none}}", "{{blank}}"];
 const THOUGHTS = /^\s*<Thoughts>([\s\S]*?)<\/Thoughts>\s*/;
 const PICTURE = /\{\{inlay(?:ed|eddata)?::[^{}]{0,200}\}\}/g;
-/** What stands in place of messages that were moved to a file of their own. */
+/** Placeholder for messages that RisuAI moved to a separate file. */
 const COLD_MARK = "\uEF01COLDSTORAGE\uEF01";
-/** The Author's Note is the last thing of a prompt unless its owner has moved it. */
+/** The author's note is at the end of the prompt unless it was moved. */
 const NOTE_DEPTH = 0;
 
-/** Gives the key of the file that has a chat's messages; `undefined` where they are in the chat. */
+/** Returns the key of the file with a chat's messages; `undefined` if the chat contains them. */
 export function coldKeyOf(chat: JsonObject): string | undefined {
   const first = asText(asObject(asArray(chat.message)[0]).data);
   return first.startsWith(COLD_MARK) ? first.slice(COLD_MARK.length) : undefined;
 }
 
-/** Reads a chat; one in which nobody has said anything gives nothing. */
+/** Reads a chat. Yields nothing for a chat without messages. */
 export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<ImportStep> {
   const { source } = place;
   const said = asArray(chat.message).filter(isJsonObject);
@@ -93,7 +94,7 @@ interface Said {
 }
 
 function messagesOf(said: JsonObject[], { id, chat, place, personaId }: Said): ImportedMessage[] {
-  // Neither it nor what stands before it is sent.
+  // Neither this message nor those before it are sent.
   const lastCut = said.findLastIndex(({ disabled }) => disabled === "allBefore");
   const messages = said.map((message, index): ImportedMessage => {
     const isUser = message.role === "user";
@@ -131,10 +132,10 @@ function greetingOf(
 ): ImportedMessage | undefined {
   if (speaker === undefined) return undefined;
   const names = { char: speaker.name, user: userName };
-  // The chat's own id, so that what is left to chance is the same at every import.
+  // Seeded with the chat's id: random choices are the same in every import.
   const settled = { seed: id, nowMs: time === undefined ? 0 : Date.parse(time) };
   const texts = settledGreetings(speaker.greetings, names, settled);
-  const chosen = (asNumber(chat.fmIndex) ?? -1) + 1; // -1: the first greeting, from 0: the others
+  const chosen = (asNumber(chat.fmIndex) ?? -1) + 1; // -1 is the first greeting, 0 the first alternate greeting
   const told = texts.flatMap((content, n) => BLANK.includes(content) ? [] : [{ content, n }]);
   const active = told.findIndex(({ n }) => n === chosen);
   if (active < 0) return undefined;

@@ -1,19 +1,19 @@
 /**
- * Modules and presets of RisuAI in files of their own: every byte is exchanged for another by one fixed table, and a preset
- * is MessagePack below that, packed and sealed with a key that all copies of RisuAI share.
+ * Reads RisuAI's module and preset files. Every byte is substituted by a fixed table; a preset is compressed
+ * MessagePack, encrypted with a key that all copies of RisuAI share.
  *
- * @see RisuAI, rpack/README, process/modules.ts (exportModule) and storage/database.svelte.ts (downloadPreset) at 904a14a
- *   (2026-01-12)
+ * @see https://github.com/kwaroran/RisuAI rpack/README, process/modules.ts (exportModule) and
+ *   storage/database.svelte.ts (downloadPreset) at 904a14a (2026-01-12)
  */
 import { ImportError } from "../../import_reasons.ts";
 import { asObject, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
 import { messagePack, unpacked } from "./risu_save.ts";
 
-/** Largest of either; a module's pictures stand behind what is read of it. */
+/** Size limit of both. The images of a module come after the part that is read. */
 export const MAX_RISU_PACK_BYTES = 256 * 1024 * 1024;
 const MAX_PRESET_BYTES = 16 * 1024 * 1024;
 
-/** The byte that each byte stands for: part of the format, as the order of letters is of base64. */
+/** Substitution table, part of the format. */
 const TABLE = Uint8Array.fromBase64(
   "LPeEi8ll+7afrrMDLQFpdB/ko+zuXDQhk0oPauJiAp4inP08/HHHxq1ZZwVwbYpEEvokhl+v0XpHzv5QY91RBm8Y4FKoCZ1Wc0y4U2zDoA4Z" +
     "zz4NfgcyaEbqSPmZLqukSSBeVTU4DLzTsVgWeSgKGuHyzcQ526K6YHJ2fZXvf8jA3jeUv7UUgZIlRazn9WanKzZawRPjSzrojYMbfCewmkLr" +
@@ -21,7 +21,7 @@ const TABLE = Uint8Array.fromBase64(
     "uVsLlu3V6cXLCKaAQA==",
 );
 
-/** Begin of a module: a mark, its version, and how long its JSON is. */
+/** Header of a module: magic byte, version, and length of its JSON. */
 const MODULE_MARK = 111;
 const MODULE_VERSION = 0;
 const MODULE_HEAD_BYTES = 6;
@@ -29,7 +29,7 @@ const MODULE_HEAD_BYTES = 6;
 const PRESET_PASSWORD = "risupreset";
 const IV_BYTES = 12;
 
-/** Reads a `.risum`. What it names of pictures is not read. @throws {AppError} `unprocessable` */
+/** Reads a `.risum` file without its images. @throws {AppError} `unprocessable` */
 export function moduleOf(bytes: Uint8Array): JsonObject {
   const isModule = bytes.length > MODULE_HEAD_BYTES && bytes[0] === MODULE_MARK && bytes[1] === MODULE_VERSION;
   if (!isModule) throw new ImportError("risu_no_module");
@@ -46,9 +46,9 @@ export function moduleOf(bytes: Uint8Array): JsonObject {
 }
 
 /**
- * Reads a `.risup`, or the older `.risupreset`.
+ * Reads a `.risup` file, or the older `.risupreset`.
  *
- * @param isExchanged False for the older form.
+ * @param isExchanged False for the older format.
  * @throws {AppError} `unprocessable`, `too_large`
  */
 export async function presetOf(bytes: Uint8Array<ArrayBuffer>, isExchanged: boolean): Promise<JsonObject> {

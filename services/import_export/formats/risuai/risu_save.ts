@@ -1,7 +1,7 @@
 /**
- * RisuAI's database: every form in which it has been written over the years, from plain MessagePack to blocks of JSON.
+ * Reads RisuAI's database in every format it has had, from plain MessagePack to blocks of JSON.
  *
- * @see RisuAI, storage/risuSave.ts at 460ecae (2025-12-31)
+ * @see https://github.com/kwaroran/RisuAI storage/risuSave.ts at 460ecae (2025-12-31)
  */
 import { ImportError } from "../../import_reasons.ts";
 import { Buffer } from "node:buffer";
@@ -10,35 +10,35 @@ import { decode, ExtensionCodec } from "@msgpack/msgpack";
 import { AppError } from "../../../errors.ts";
 import { asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
 
-/** What the database is called in a backup. */
+/** Name of the database in a backup. */
 export const RISU_DATABASE = "database.risudat";
 
-/** A long life of chats has some 100 MB; pictures lie beside it. */
+/** Years of chats take about 100 MB; images are separate. */
 export const MAX_SAVE_BYTES = 512 * 1024 * 1024;
 
-/** A list's length is stated before it, and room is made for it. */
+/** The declared length of a list is allocated before its items are read. */
 const MAX_LENGTH = 10_000_000;
 const MARK = "\0RISUSAVE\0";
-/** Behind the mark: MessagePack plain, or packed by either of two libraries into the same form. */
+/** Format byte: plain MessagePack, or compressed by either of two libraries. */
 const [PLAIN, PACKED, PACKED_STREAM] = [7, 8, 9];
 const BLOCKS_MARK = "RISUSAVE\0";
 const OLDEST_MARK = "\0\0RISU";
 
-/** Kinds of blocks; those of settings of the form itself, and of single chats, hold nothing. */
+/** Types of blocks; other types have no data to import. */
 const [ROOT, CHARACTER, PRESETS, MODULES, REMOTE] = [1, 2, 4, 5, 6];
 
-/** A character that lies in a file of its own, which the database only names. */
+/** Loads a character that is stored in a separate file. */
 export type RemoteSource = (name: string) => Promise<Uint8Array | undefined>;
 
-/** Its writer has a type of its own for what JavaScript calls undefined. */
+/** RisuAI writes a custom MessagePack type for undefined. */
 const EXTENSIONS = new ExtensionCodec();
 EXTENSIONS.register({ type: 0, encode: () => null, decode: () => undefined });
 
 /**
  * Opens a database.
  *
- * @returns What it holds, and the names of characters that it only refers to and that are not there.
- * @throws {AppError} `unprocessable` for what is none, `too_large` for one that unpacks beyond 512 MiB
+ * @returns Its content, and the names of characters whose files are missing.
+ * @throws {AppError} `unprocessable` if it isn't a database; `too_large` if it unpacks to more than 512 MiB.
  */
 export async function openRisuSave(
   bytes: Uint8Array,
@@ -46,17 +46,17 @@ export async function openRisuSave(
 ): Promise<{ database: JsonObject; missing: string[] }> {
   if (startsWith(bytes, BLOCKS_MARK)) return await ofBlocks(bytes.subarray(BLOCKS_MARK.length), remote);
   const database = plainValue(bytes);
-  if (!isJsonObject(database)) throw new AppError("unprocessable", "it is no database of RisuAI");
+  if (!isJsonObject(database)) throw new AppError("unprocessable", "not a RisuAI database");
   return { database, missing: [] };
 }
 
-/** Unpacks what was packed as gzip or zlib. @throws {AppError} `unprocessable`, `too_large` */
+/** Unpacks gzip or zlib data. @throws {AppError} `unprocessable`, `too_large` */
 export function unpacked(bytes: Uint8Array, maxBytes = MAX_SAVE_BYTES): Uint8Array {
   try {
     return unzipSync(bytes, { maxOutputLength: maxBytes });
   } catch (cause) {
     const isTooLong = asText(asObject(cause).code) === "ERR_BUFFER_TOO_LARGE" || cause instanceof RangeError;
-    if (isTooLong) throw new AppError("too_large", `it unpacks to more than ${maxBytes} bytes`, { cause });
+    if (isTooLong) throw new AppError("too_large", `unpacks to more than ${maxBytes} bytes`, { cause });
     throw new ImportError("risu_damaged", { cause });
   }
 }
@@ -96,7 +96,7 @@ async function ofBlocks(bytes: Uint8Array, remote: RemoteSource): Promise<{ data
   return { database, missing };
 }
 
-/** A block: its type, whether it is packed, its name and its content, with a length before each of the two. */
+/** A block: type, compression flag, name and content, the last two with their lengths. */
 function* blocksIn(
   bytes: Uint8Array,
 ): Generator<{ type: number; name: string; content: (maxBytes: number) => Uint8Array }> {
@@ -117,7 +117,7 @@ function* blocksIn(
   }
 }
 
-/** Reads MessagePack as RisuAI writes it. @throws {AppError} `unprocessable` */
+/** Decodes RisuAI's MessagePack. @throws {AppError} `unprocessable` */
 export function messagePack(bytes: Uint8Array): unknown {
   try {
     return decode(bytes, { extensionCodec: EXTENSIONS, maxArrayLength: MAX_LENGTH, maxMapLength: MAX_LENGTH });

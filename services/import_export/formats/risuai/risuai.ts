@@ -1,9 +1,9 @@
 /**
- * Reads what RisuAI writes: a local backup, the data folder of its server or its desktop form, or single files of
- * characters, personas, lorebooks, presets and chats, in any number.
+ * Reads RisuAI data: a local backup, the data folder of its server or desktop app, or any number of exported
+ * characters, personas, lorebooks, presets and chats.
  *
- * @see RisuAI, characterCards.ts, characters.ts, persona.ts, process/lorebook.svelte.ts and process/modules.ts at 460ecae
- *   (2025-12-31)
+ * @see https://github.com/kwaroran/RisuAI characterCards.ts, characters.ts, persona.ts, process/lorebook.svelte.ts and
+ *   process/modules.ts at 460ecae (2025-12-31)
  */
 import { ImportError } from "../../import_reasons.ts";
 import { cardIn, readCardFile } from "../../../characters/card/card_file.ts";
@@ -25,7 +25,7 @@ import { changed, leftOut, refused } from "../../import_notes.ts";
 import type { Scratch } from "../../scratch_folder.ts";
 import { baseOf, stemOf } from "../../file_names.ts";
 
-/** All chats of one character are one file. */
+/** All chats of a character are one file. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
 const MAX_PERSONA_BYTES = 1024 * 1024;
 /** `Fox_2025-12-31T060320123Z_chat.json`, or `Fox_all_chats_2025-12-31T06-03-20-123Z.json` */
@@ -34,26 +34,26 @@ const TEXT_CHAT = /\.txt$|\.html?$/i;
 const CARD_FILE = /\.(png|charx|jpe?g)$/i;
 const MODULE_FILE = /\.risum$/i;
 const PRESET_FILE = /\.risup(reset)?$/i;
-/** What of a CHARX is a picture or a sound. */
+/** Images and sounds in a CHARX file. */
 const MEDIUM = /^assets\//;
 
-/** Gives everything in it. @throws {AppError} `unprocessable` when nothing is of RisuAI, or a backup has no database */
+/** Yields all items. @throws {AppError} `unprocessable` if nothing is from RisuAI, or a backup has no database. */
 export async function* readRisuAi(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
   const files = new RisuFiles(source);
   const { database } = files;
   if (database !== undefined) return yield* readRisuAccount(source, database, files, scratch);
   if (source.files.length > 0 && source.files.every(({ path }) => isAsset(path))) {
-    throw new AppError("unprocessable", "Cannot import this from RisuAI: its database is not there, or is cut off");
+    throw new AppError("unprocessable", "Can't import this from RisuAI: its database is missing or incomplete");
   }
   const single = new Files(source, scratch);
   const isCharx = source.path !== undefined && source.files.some(({ path }) => path === CARD_PATH);
   yield* isCharx ? single.charx(source.path!, CARD_PATH) : single.steps();
 }
 
-/** Single files: characters first, since files of chats name them. */
+/** Single files: characters first, because files of chats name them. */
 class Files {
   readonly #ids = new Set<string>();
-  /** By their names as names of files have them. */
+  /** By name, as used in file names. */
   readonly #cards = new Map<string, { id: string; card: Card }>();
 
   constructor(readonly source: ImportSource, readonly scratch: Scratch) {}
@@ -81,7 +81,7 @@ class Files {
     for (const [file, json] of chats) yield* this.#chats(file, json);
   }
 
-  /** @param source What the file is called in the report. */
+  /** @param source Name of the file in the report. */
   async *charx(path: string, source: string): AsyncGenerator<ImportStep> {
     const { card, others = [] } = await readCardFile(path);
     const files = others.filter((entry) => MEDIUM.test(entry.path)).length;
@@ -168,7 +168,7 @@ class Files {
     }
   }
 
-  /** The name, the author and the day it was made tell a character; of two that share all of them the content does. */
+  /** Name, author and creation date identify a character; if two share them all, the content does. */
   #idOf({ data }: Card): string {
     const origin = ["risuai", "card", data.name, data.creator, asText(data.creation_date)];
     const id = stableId(...origin);
@@ -186,7 +186,7 @@ class Files {
   }
 }
 
-/** The persona in a picture: base64 of JSON in a text chunk of its own. */
+/** The persona in a PNG file: base64-encoded JSON in a text chunk. */
 function personaIn(png: Uint8Array): JsonObject | undefined {
   const chunk = readPng(png).chunks.find((chunk) => keywordOf(chunk) === "persona");
   if (chunk === undefined) return undefined;
@@ -214,7 +214,7 @@ function isAsset(path: string): boolean {
   return /^(assets\/)?[0-9a-f-]{32,64}\.[a-z0-9]{2,5}$/i.test(risuKeyOf(path));
 }
 
-/** As RisuAI makes names of files. */
+/** Creates a file name like RisuAI. */
 function fileName(name: string): string {
   return name.replace(/[<>:"/\\|?*.,]/g, "");
 }

@@ -1,4 +1,4 @@
-/** Reads the folder of a SillyTavern user, what others refer to before what refers to it. */
+/** Reads a SillyTavern user folder, items before the items that refer to them. */
 import { importReason } from "../../import_reasons.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { toDataUrl } from "../../../attachments/images/data_url.ts";
@@ -12,25 +12,25 @@ import { cardOfPng, withoutCard } from "../../../characters/png/png_card.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
 import { changed, leftOut, refused } from "../../import_notes.ts";
 import type { Scratch } from "../../scratch_folder.ts";
-import { type Mood, moodsOf } from "./tavern_sprites.ts";
+import { findSprites, type Sprite } from "./tavern_sprites.ts";
 
 const MAX_CARD_BYTES = 20 * 1024 * 1024;
 const MAX_JSON_BYTES = 32 * 1024 * 1024;
 const PICTURE_ENDING = /\.(png|jpe?g|webp|gif)$/i;
 
-/** What chats refer to, by the names that SillyTavern has for it. */
+/** What chats refer to, by SillyTavern's names. */
 interface Known {
-  /** Ids by the file of the card. */
+  /** Ids by card file. */
   characters: Map<string, string>;
-  /** Files of cards by the name on them; absent for a name that two have. */
+  /** Card files by character name; absent if two characters share a name. */
   byName: Map<string, string | undefined>;
-  /** Ids by the file of the picture. */
+  /** Ids by image file. */
   personas: Map<string, string>;
   /** Ids by name. */
   lorebooks: Map<string, string>;
 }
 
-/** Gives everything in the folder. @throws {AppError} `unprocessable` when it is none */
+/** Yields all items of the folder. @throws {AppError} `unprocessable` if it isn't a user folder. */
 export async function* readSillyTavern(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
   const folder = openTavernFolder(source);
   yield* folder.leftOut;
@@ -103,7 +103,7 @@ class Reading {
         continue;
       }
       const personaIds = ofPersonas.get(name);
-      // One that is not selected for everything still goes with the cards that name it.
+      // A book that isn't selected globally still belongs to the cards that name it.
       const scope = global.includes(name) ? "global" : personaIds === undefined ? "chat" : "persona";
       yield { what: "lorebook", id, source: file.path, name, book, scope, ...(personaIds && { personaIds }) };
     }
@@ -114,10 +114,10 @@ class Reading {
     const cards = all.filter(({ path }) =>
       /\.png$/i.test(path) && this.folder.find(`characters/${baseOf(path)}`)?.path === path
     );
-    const moods = moodsOf(all, this.folder);
+    const sprites = findSprites(all, this.folder);
     for (const file of cards) {
       const name = baseOf(file.path);
-      const pictures = moods.take(stemOf(name));
+      const pictures = sprites.take(stemOf(name));
       try {
         const bytes = await this.source.read(file, MAX_CARD_BYTES);
         const card = cardOfPng(bytes);
@@ -130,7 +130,7 @@ class Reading {
           yield { what: "character", ...origin, file: bytes };
           continue;
         }
-        const files = pictures.map((one) => this.#mood(one));
+        const files = pictures.map((one) => this.#sprite(one));
         const packed = await packCharacter(this.scratch, { card, files, picture: withoutCard(bytes) });
         yield* packed.notes;
         yield { what: "character", ...origin, file: packed.file, files: packed.files };
@@ -138,12 +138,12 @@ class Reading {
         yield refused(file.path, error);
       }
     }
-    for (const [folder, count] of moods.left()) {
+    for (const [folder, count] of sprites.left()) {
       yield leftOut(`characters/${folder}`, "expressions_only", count);
     }
   }
 
-  #mood({ file, name }: Mood): FurtherFile {
+  #sprite({ file, name }: Sprite): FurtherFile {
     const { path: source, sizeBytes } = file;
     return {
       ...{ type: "emotion", name, ext: endingOf(source), source, sizeBytes },

@@ -1,4 +1,4 @@
-/** One chat in Tavern's JSONL: a line that says what it is, then a line a message, with its swipes. */
+/** Reads a chat in SillyTavern's JSONL: a header line, then one line per message with its swipes. */
 import { type ImportReason, importReason } from "../../import_reasons.ts";
 import { refused } from "../../import_notes.ts";
 import { asNumber, asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
@@ -6,40 +6,40 @@ import { contentHash, stableId } from "../../import_source.ts";
 import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote } from "../../import_item.ts";
 import { isoOf } from "./tavern_time.ts";
 
-/** A chat may be as long as a conversation that is saved over HTTP. */
+/** The same limit as for a conversation saved over HTTP. */
 export const MAX_CHAT_BYTES = 64 * 1024 * 1024;
-/** Swipes of one message; more are a mistake of some program. */
+/** Limit for swipes of a message; more are an error of some program. */
 const MAX_VARIANTS = 1_000;
 const NEWLINE = 10;
 const MAX_NOTED_LINES = 10;
 const ROLES = ["system", "user", "assistant"];
 
-/** What is known of a chat besides its file. */
+/** Context of a chat. */
 export interface ChatPlace {
-  /** Where the file was found. */
+  /** Its path in the import. */
   source: string;
-  /** What tells this chat from others of its import, such as its path in the program's folder. */
+  /** Identifies the chat within its import, such as its path in the program's folder. */
   key: string;
   title: string;
   participants: { character_id: string; muted?: boolean }[];
-  /** Gives the character of a message by the file of its picture, else by its name. */
+  /** Returns the character of a message by its image file, otherwise by its name. */
   characterOf?(avatarFile: string | undefined, name: string): string | undefined;
-  /** Gives the persona whose picture this file is. */
+  /** Returns the persona with this image file. */
   personaOf?(avatarFile: string): string | undefined;
-  /** Gives the id of a lorebook by its name. */
+  /** Returns the id of a lorebook by name. */
   lorebookOf?(name: string): string | undefined;
-  /** Gives a picture that a message refers to as a data URL. */
+  /** Returns an image of a message as a data URL. */
   pictureOf?(url: string): Promise<string | undefined>;
 }
 
-/** Reads a chat and frees its bytes. @returns The conversation, where there is one, and notes on lines that are not in it. */
+/** Reads a chat and frees its bytes. @returns The conversation, if there is one, and notes on skipped lines. */
 export async function readTavernChat(
   bytes: Uint8Array<ArrayBuffer>,
   place: ChatPlace,
 ): Promise<{ conversation?: ImportedConversation; notes: ImportNote[] }> {
   const notes: ImportNote[] = [];
   const lines = linesOf(bytes, place.source, notes);
-  bytes.buffer.transfer(0); // no longer needed, and as large as all that was read of it
+  bytes.buffer.transfer(0); // no longer needed, and as large as everything read from it
   const first = lines[0];
   const header = first !== undefined && !("mes" in first) ? lines.shift()! : {};
   const metadata = asObject(header.chat_metadata);
@@ -74,7 +74,7 @@ export async function readTavernChat(
 function linesOf(bytes: Uint8Array, source: string, notes: ImportNote[]): JsonObject[] {
   const found: JsonObject[] = [];
   let [number, broken] = [0, 0];
-  // Line by line: a file of empty lines would otherwise become a list of millions.
+  // Line by line: splitting a file of empty lines would create millions of strings.
   for (let at = 0; at < bytes.length; number++) {
     const end = bytes.indexOf(NEWLINE, at);
     const line = bytes.subarray(at, end < 0 ? bytes.length : end);
@@ -140,7 +140,7 @@ function textOf(mes: unknown, extra: JsonObject, date: unknown, pictures: string
   };
 }
 
-/** The active swipe may have been edited since: what the message says counts. */
+/** The active swipe may have been edited since; the message's text counts. */
 function variantsOf(line: JsonObject, active: ImportedText, pictures: string[]): Partial<ImportedMessage> {
   const swipes = Array.isArray(line.swipes) ? line.swipes.slice(0, MAX_VARIANTS) : [];
   if (swipes.length < 2) return {};
@@ -183,7 +183,7 @@ function lastPersona(messages: JsonObject[]): string {
   return avatarIn(last?.force_avatar);
 }
 
-/** `User Avatars/ann.png`, or an address that gives thumbnails of it. */
+/** `User Avatars/ann.png`, or the URL of a thumbnail. */
 function avatarIn(value: unknown): string {
   const text = asText(value);
   const file = /[?&]file=([^&]+)/.exec(text)?.[1];

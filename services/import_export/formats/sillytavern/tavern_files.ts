@@ -1,11 +1,11 @@
-/** Reads single chats in Tavern's JSONL, as SillyTavern and its kin export them: one, or a folder or zip of them. */
+/** Reads single chats in SillyTavern's JSONL: one file, or a folder or ZIP file of them. */
 import type { ImportSource } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
 import { leftOut, refused } from "../../import_notes.ts";
 import { stemOf } from "../../file_names.ts";
 import { MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
 
-/** Gives the chats. They come in without characters: a file names them, and a name is no character. */
+/** Yields the chats without characters: a file has only the name of its character. */
 export async function* readTavernFiles(source: ImportSource): AsyncGenerator<ImportStep> {
   for (const file of source.files) {
     if (!/\.jsonl$/i.test(file.path)) {

@@ -1,29 +1,29 @@
-/** The folder of one SillyTavern user: where its root is, and what of it is not brought in. */
+/** Finds the root of a SillyTavern user folder, and what isn't imported from it. */
 import type { ImportReasonCode } from "../../import_reasons.ts";
 import { leftOut } from "../../import_notes.ts";
 import { AppError } from "../../../errors.ts";
 import type { ImportSource, SourceFile } from "../../import_source.ts";
 import type { ImportNote } from "../../import_item.ts";
 
-/** A user's folder inside an import. */
+/** A user folder inside an import. */
 export interface TavernFolder {
-  /** Gives the files under a folder of the user, by their paths in it. */
+  /** Lists the files of a folder with their paths. */
   under(folder: string): SourceFile[];
-  /** Gives a file by its path in the user's folder. */
+  /** Finds a file by its path in the user folder. */
   find(path: string): SourceFile | undefined;
-  /** Gives the path of a file in the user's folder. */
+  /** Returns the path of a file in the user folder. */
   pathIn(file: SourceFile): string;
-  /** What lies there and has no place in Parlor. */
+  /** Files that Parlor doesn't import. */
   leftOut: ImportNote[];
 }
 
-/** Of these any one tells the root. */
+/** Any of these identifies the root. */
 const SIGNS = ["settings.json", "characters/", "chats/", "worlds/", "group chats/", "OpenAI Settings/"];
 const TAKEN = [
   ...["settings.json", "characters", "chats", "group chats", "groups", "worlds", "User Avatars"],
   ...["OpenAI Settings", "TextGen Settings"],
 ];
-/** Why the rest stays behind, by folder; whatever is not named here is of no use outside. */
+/** Why other folders aren't imported; the rest is only useful to SillyTavern. */
 const REASONS: Record<string, ImportReasonCode> = {
   backgrounds: "backgrounds",
   thumbnails: "thumbnails",
@@ -36,7 +36,7 @@ const REASONS: Record<string, ImportReasonCode> = {
   "secrets.json": "service_keys_left_out",
 };
 
-/** @throws {AppError} `unprocessable` when there is no such folder, or there are several. */
+/** Opens a user folder. @throws {AppError} `unprocessable` if there is none or more than one. */
 export function openTavernFolder(source: ImportSource): TavernFolder {
   const root = rootOf(source);
   const byPath = new Map<string, SourceFile>();
@@ -63,14 +63,14 @@ function rootOf({ files }: ImportSource): string {
   const shortest = [...roots].sort((a, b) => depthOf(a) - depthOf(b));
   const first = shortest[0];
   if (first === undefined) {
-    throw new AppError("unprocessable", "Cannot import this as SillyTavern: it has no characters, chats or settings");
+    throw new AppError("unprocessable", "Can't import this as SillyTavern: it has no characters, chats or settings");
   }
-  // Extensions have settings of their own, deeper down.
+  // Extensions have their own settings files in deeper folders.
   const equal = shortest.filter((root) => depthOf(root) === depthOf(first));
   if (equal.length > 1) {
     throw new AppError(
       "unprocessable",
-      `Cannot import several users of SillyTavern at once: give the folder of one of ${
+      `Can't import several users of SillyTavern at once: give the folder of one of ${
         equal.slice(0, 10).map((root) => `"${root.replace(/\/$/, "")}"`).join(", ")
       }`,
     );
@@ -82,7 +82,7 @@ function notImported(paths: string[], root: string): ImportNote[] {
   const counts = new Map<string, number>();
   for (const path of paths) {
     const top = path.split("/")[0]!;
-    // Pictures of messages are taken with the messages that show them.
+    // Images of messages are imported with their messages.
     if (TAKEN.includes(top) || path.startsWith("user/images/")) continue;
     counts.set(top, (counts.get(top) ?? 0) + 1);
   }

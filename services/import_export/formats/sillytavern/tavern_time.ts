@@ -1,13 +1,16 @@
-/** Times as programs of SillyTavern's family have written them over the years. */
+/** Timestamps in the formats that SillyTavern and its relatives have used. */
 
-/** `2023-6-1 @14h 22m 5s 123ms`, also without blanks and milliseconds. */
+/** `2023-6-1 @14h 22m 5s 123ms`, also without spaces and milliseconds. */
 const WITH_LETTERS = /^(\d{4})-(\d{1,2})-(\d{1,2})\s*@\s*(\d{1,2})h\s*(\d{1,2})m\s*(\d{1,2})s(?:\s*(\d{1,3})ms)?$/;
 /** `June 19, 2023 2:20pm` */
 const IN_WORDS = /^([A-Za-z]+ \d{1,2}, \d{4}) (\d{1,2}):(\d{2})\s*([ap]m)$/i;
-/** Below this a number is of seconds. */
+/** Smaller numbers are seconds. */
 const FIRST_MS = 100_000_000_000;
 
-/** Gives a time as ISO 8601 in UTC; `undefined` for what is none. Times without a zone are of this machine's. */
+/**
+ * Converts a timestamp to ISO 8601 in UTC; `undefined` if it is invalid. Times without a zone are in this machine's
+ * time zone.
+ */
 export function isoOf(value: unknown): string | undefined {
   const ms = msOf(value);
   if (ms === undefined || !Number.isFinite(ms) || Math.abs(ms) > 8.64e15) return undefined;
