@@ -243,7 +243,7 @@ test("a failure stands in the dialog, and without an image server the dialog lea
   await draw(page).click();
   const dialog = page.getByRole("dialog", { name: "Generate image" });
   await dialog.getByRole("button", { name: "Generate", exact: true }).click();
-  await dialog.getByText("CUDA out memory").waitFor();
+  await dialog.getByText("CUDA out of memory").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
   await bench.app.delete("/api/image/connections/b");
   await draw(page).click();

@@ -149,6 +149,6 @@ test("on a phone the menu of a chat is a sheet in the drawer's reach", async () 
   await ui.page.getByRole("button", { name: "Actions for “The newest”" }).click();
   await ui.page.getByRole("menuitem", { name: "Rename" }).click();
   await ui.page.getByLabel("Title").fill("Renamed");
-  await ui.page.getByRole("button", { name: "Save" }).click();
+  await ui.page.getByRole("button", { name: "Save", exact: true }).click();
   await ui.page.getByRole("link", { name: "Renamed" }).waitFor();
 });

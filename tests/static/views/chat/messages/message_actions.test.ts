@@ -128,14 +128,14 @@ test("a failed attempt to regenerate is a note below the reply, with Retry", asy
     prepare: (api) => {
       api.conversations.get("c1")!.messages[3]!.last_attempt = {
         status: "failed",
-        error: { code: "upstream_error", message: "The model is out memory" },
+        error: { code: "upstream_error", message: "The model is out of memory" },
         created_at: new Date().toISOString(),
       };
     },
   });
   await message(ui.page, 3).getByText("Second answer").waitFor();
   await message(ui.page, 3).getByText("Couldn’t regenerate the reply.").waitFor();
-  await message(ui.page, 3).getByText("The model is out memory").waitFor();
+  await message(ui.page, 3).getByText("The model is out of memory").waitFor();
   await message(ui.page, 3).getByRole("button", { name: "Retry" }).click();
   await message(ui.page, 3).getByText("Hello").waitFor();
 });
