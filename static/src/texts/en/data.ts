@@ -20,7 +20,7 @@ export const data = {
   data: {
     title: "Data",
     failed: "Couldn’t calculate storage use",
-    space: "Storage",
+    space: "Storage space",
     total: (size: string) => `${size} used in total.`,
     uses: {
       chats: "Chats and settings",
