@@ -1,13 +1,13 @@
-/** Counted things as a language says them. */
+/** Plurals. */
 
-/** Forms of one word by the categories of `Intl.PluralRules`; languages without a plural have `other` alone. */
+/** The forms of a word by the categories of `Intl.PluralRules`; languages without a plural have only `other`. */
 export interface Forms {
   one?: string;
   other: string;
 }
 
-/** Gives what puts a number and the right form of its word together, such as `1,234 messages`. */
-export function counter(locale: string): (count: number, forms: Forms, space?: string) => string {
+/** Returns a function that formats a number with the right form of its word, such as `1,234 messages`. */
+export function createCounter(locale: string): (count: number, forms: Forms, space?: string) => string {
   const rules = new Intl.PluralRules(locale);
   const figures = new Intl.NumberFormat(locale);
   return (count, forms, space = " ") => {

@@ -1,13 +1,13 @@
 /**
- * What the server says in sentences of its own, in the language that is shown: lines of an import's report, findings of
- * the doctor. Each comes with a code and what stands in its places. English is what the server says; the other languages
- * are loaded with the first screen that shows such sentences.
+ * Translations of the sentences that the server sends: the lines of import reports and the findings of the diagnostics.
+ * Each sentence has a code and parameters. The server's own text is English; other languages load with the first screen
+ * that shows such sentences.
  */
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { type Language, language } from "./texts.ts";
 
-/** Sentences by their codes; `{name}` is a place in one. */
+/** Sentences by code; `{name}` is a placeholder. */
 export interface ServerTexts {
   reasons: Record<string, string>;
   findings: Record<string, { about: string; remedy?: string }>;
@@ -22,36 +22,36 @@ const LOADERS: Partial<Record<Language, () => Promise<ServerTexts>>> = {
 
 const loaded = signal<Partial<Record<Language, ServerTexts>>>({});
 
-/** Gives the sentences in the language that is shown; nothing for English, and until they are there. */
+/** Returns the sentences in the current language; undefined for English and until they are loaded. */
 export function useServerTexts(): ServerTexts | undefined {
-  const shown = language.value;
+  const current = language.value;
   useEffect(() => {
-    if (loaded.peek()[shown]) return;
-    // Without them the server's own words are there.
-    LOADERS[shown]?.().then((said) => loaded.value = { ...loaded.peek(), [shown]: said }, () => {});
-  }, [shown]);
-  return loaded.value[shown];
+    if (loaded.peek()[current]) return;
+    // If they can't be loaded, the server's English text is shown.
+    LOADERS[current]?.().then((serverTexts) => loaded.value = { ...loaded.peek(), [current]: serverTexts }, () => {});
+  }, [current]);
+  return loaded.value[current];
 }
 
-/** Gives the reason of a line: in the language that is shown where that has it, else as the server says it. */
+/** Returns the reason of a report line in the current language, or the server's text if there is no translation. */
 export function translateReason(
-  said: ServerTexts | undefined,
+  serverTexts: ServerTexts | undefined,
   { code, params, reason }: { code?: string; params?: Params; reason: string },
 ): string {
-  const text = code === undefined ? undefined : said?.reasons[code];
+  const text = code === undefined ? undefined : serverTexts?.reasons[code];
   return text === undefined ? reason : fillPlaceholders(text, params);
 }
 
-/** Gives what was found and what to do, likewise. */
+/** Returns a finding and its remedy in the current language, or the server's text if there is no translation. */
 export function translateFinding(
-  said: ServerTexts | undefined,
+  serverTexts: ServerTexts | undefined,
   { code, params, about, remedy }: { code: string; params: Params; about: string; remedy?: string },
 ): { about: string; remedy?: string } {
-  const text = said?.findings[code];
+  const text = serverTexts?.findings[code];
   if (text === undefined) return { about, remedy };
   return { about: fillPlaceholders(text.about, params), remedy: text.remedy && fillPlaceholders(text.remedy, params) };
 }
 
 function fillPlaceholders(text: string, params: Params = {}): string {
-  return text.replace(/\{(\w+)\}/g, (place, name: string) => String(params[name] ?? place));
+  return text.replace(/\{(\w+)\}/g, (placeholder, name: string) => String(params[name] ?? placeholder));
 }

@@ -1,13 +1,13 @@
-/** The texts in the language that is shown. English comes with the page, another language once it is asked for. */
+/** The texts of the page in the current language. English is part of the bundle; other languages load on demand. */
 import { signal } from "@preact/signals";
 import { en, type Texts } from "./en/en.ts";
 
 export type { Texts };
 
-/** Languages there are, each by its own name. */
+/** The available languages, each by its own name. */
 export const LANGUAGES = { en: "English", de: "Deutsch", ja: "日本語" } as const;
 
-/** A language there is a catalogue for. */
+/** A language with a catalogue. */
 export type Language = keyof typeof LANGUAGES;
 
 const LOADERS: Record<Language, () => Promise<Texts>> = {
@@ -16,17 +16,17 @@ const LOADERS: Record<Language, () => Promise<Texts>> = {
   ja: async () => (await import("./ja/ja.ts")).ja,
 };
 
-/** The catalogue in use. Read it while rendering, not once and for all: another language may take its place. */
+/** The current catalogue. Read it while rendering and don't store it: it changes with the language. */
 export let texts: Texts = en;
 
-/** The language in use; whoever renders the page does it again when this changes. */
+/** The current language. The page renders again when it changes. */
 export const language = signal<Language>("en");
 
-/** Number of the last change that was asked for: an older one that loads slowly must not undo it. */
-let lastAsked = 0;
+/** Number of the latest request: an earlier one that loads slowly must not replace it. */
+let latestRequest = 0;
 
-/** Gives the first of the wanted languages that we have, by its first part: `de-AT` is `de`. English when there is none. */
-export function languageOf(wanted: readonly (string | null | undefined)[]): Language {
+/** Returns the first wanted language that is available, by its primary subtag (`de-AT` is `de`); English if there is none. */
+export function findLanguage(wanted: readonly (string | null | undefined)[]): Language {
   for (const tag of wanted) {
     const name = tag?.toLowerCase().split("-")[0] ?? "";
     if (Object.hasOwn(LANGUAGES, name)) return name as Language;
@@ -34,12 +34,12 @@ export function languageOf(wanted: readonly (string | null | undefined)[]): Lang
   return "en";
 }
 
-/** Loads a language and puts it to use. @throws {Error} when its file cannot be loaded; the language stays as it was. */
-export async function showLanguage(wanted: Language): Promise<void> {
-  const asked = ++lastAsked;
+/** Loads a language and switches to it. @throws {Error} if its file can't be loaded; the language stays as it was. */
+export async function setLanguage(wanted: Language): Promise<void> {
+  const request = ++latestRequest;
   if (wanted === language.peek()) return;
   const loaded = await LOADERS[wanted]();
-  if (asked !== lastAsked) return;
+  if (request !== latestRequest) return;
   texts = loaded;
   language.value = wanted;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { de } from "../../../static/src/texts/de/de.ts";
 import { en, loadLater } from "../../../static/src/texts/en/en.ts";
 import { ja } from "../../../static/src/texts/ja/ja.ts";
-import { languageOf } from "../../../static/src/texts/texts.ts";
+import { findLanguage } from "../../../static/src/texts/texts.ts";
 
 await loadLater();
 
@@ -63,4 +63,4 @@ test.each(
     [["constructor"], "en"],
     [[], "en"],
   ] as const,
-)("who wants %j gets %s", (wanted, language) => expect(languageOf(wanted)).toBe(language));
+)("who wants %j gets %s", (wanted, language) => expect(findLanguage(wanted)).toBe(language));

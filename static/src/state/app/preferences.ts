@@ -2,7 +2,7 @@
 import type { Settings } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
-import { languageOf, showLanguage } from "../../texts/texts.ts";
+import { findLanguage, setLanguage } from "../../texts/texts.ts";
 import type { Device } from "./device.ts";
 
 /** The server's settings. Appearance comes from the device's copy, which is available at once. */
@@ -24,7 +24,7 @@ export class Preferences {
 
   /** Applies the chosen language. @throws {Error} if it can't be loaded. */
   showLanguage(): Promise<void> {
-    return showLanguage(languageOf([this.#device.language.peek(), ...this.#browserLanguages]));
+    return setLanguage(findLanguage([this.#device.language.peek(), ...this.#browserLanguages]));
   }
 
   /** Follows changes of the language. Returns a function that stops. */

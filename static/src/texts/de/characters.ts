@@ -1,8 +1,8 @@
 /** Texts of characters: the gallery, a character, its editor and the card site. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 import type { characters as English } from "../en/characters.ts";
 
-const count = counter("de");
+const count = createCounter("de");
 
 /** German. */
 export const characters: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of the list of connections and their state. */
 import type { connections as English } from "../en/connections.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("de");
+const count = createCounter("de");
 
 /** German. */
 export const connections: typeof English = {

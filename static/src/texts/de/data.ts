@@ -1,8 +1,8 @@
 /** Texts of the settings pages data, about and trash. */
 import type { data as English } from "../en/data.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("de");
+const count = createCounter("de");
 
 /** German. */
 export const data: typeof English = {

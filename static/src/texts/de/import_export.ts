@@ -1,8 +1,8 @@
 /** Texts of import, export, backups and licenses. */
 import type { importExport as English } from "../en/import_export.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("de");
+const count = createCounter("de");
 
 /** German. */
 export const importExport: typeof English = {

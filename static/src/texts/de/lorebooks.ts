@@ -1,8 +1,8 @@
 /** Texts of lorebooks: the list, the editor and the activation test. */
 import type { lorebooks as English } from "../en/lorebooks.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("de");
+const count = createCounter("de");
 
 /** German. */
 export const lorebooks: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of presets: the list and the editor. */
 import type { presets as English } from "../en/presets.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("de");
+const count = createCounter("de");
 
 /** German. */
 export const presets: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of speech: the server, voices and samples. */
 import type { speech as English } from "../en/speech.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("de");
+const count = createCounter("de");
 
 /** German. */
 export const speech: typeof English = {

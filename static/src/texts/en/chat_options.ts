@@ -1,7 +1,7 @@
 /** Texts of the chat options, the prompt preview and group chats. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("en");
+const count = createCounter("en");
 
 /** English. */
 export const chatOptions = {

@@ -1,7 +1,7 @@
 /** Texts of the list of connections and their state. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("en");
+const count = createCounter("en");
 
 /** English. */
 export const connections = {

@@ -1,7 +1,7 @@
 /** Texts of the settings pages data, about and trash. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("en");
+const count = createCounter("en");
 
 /** English. */
 export const data = {

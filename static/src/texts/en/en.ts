@@ -1,4 +1,4 @@
-/** English: the language the page begins with, and the keys that every other one has to have. */
+/** English: the default language, which defines the keys of all catalogues. */
 import { chat } from "./chat.ts";
 import { common } from "./common.ts";
 import { connections } from "./connections.ts";
@@ -16,13 +16,13 @@ const first = {
   ...personas,
 };
 
-/** What every language has to have. */
+/** The texts that every language must have. */
 export type Texts = typeof first & typeof later;
 
-/** All texts of the page; those of later.ts once `loadLater` is done, which screens opened on demand wait for. */
+/** All texts of the page. Those of later.ts are there after `loadLater`, which screens that load on demand wait for. */
 export const en = first as Texts;
 
-/** Loads the texts of screens that are opened on demand. @throws {Error} when their file cannot be loaded. */
+/** Loads the texts of screens that load on demand. @throws {Error} if their file can't be loaded. */
 export async function loadLater(): Promise<void> {
   Object.assign(en, (await import("./later.ts")).later);
 }

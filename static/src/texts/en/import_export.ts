@@ -1,7 +1,7 @@
 /** Texts of import, export, backups and licenses. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("en");
+const count = createCounter("en");
 
 /** English. */
 export const importExport = {

@@ -1,4 +1,4 @@
-/** Texts of screens that are opened on demand, which load them; what the first screen says is in en.ts. */
+/** English texts of screens that load on demand. The texts of the first screen are in en.ts. */
 import { auth } from "./auth.ts";
 import { characters } from "./characters.ts";
 import { connectionForm } from "./connection_form.ts";
@@ -17,7 +17,7 @@ import { data } from "./data.ts";
 import { speech } from "./speech.ts";
 import { setup } from "./setup.ts";
 
-/** The areas that the first load does without. */
+/** The areas that the first load doesn't need. */
 export const later = {
   ...history,
   ...activity,

@@ -1,7 +1,7 @@
 /** Texts of lorebooks: the list, the editor and the activation test. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("en");
+const count = createCounter("en");
 
 /** English. */
 export const lorebooks = {

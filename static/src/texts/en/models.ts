@@ -1,7 +1,7 @@
 /** Texts of models: the hub, downloads, local files and the running model. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("en");
+const count = createCounter("en");
 
 /** English. */
 export const models = {

@@ -1,7 +1,7 @@
 /** Texts of the sidebar and the chat list. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("en");
+const count = createCounter("en");
 
 /** English. */
 export const nav = {

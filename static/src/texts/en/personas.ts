@@ -1,7 +1,7 @@
 /** Texts of personas. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("en");
+const count = createCounter("en");
 
 /** English. */
 export const personas = {

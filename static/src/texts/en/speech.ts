@@ -1,7 +1,7 @@
 /** Texts of speech: the server, voices and samples. */
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("en");
+const count = createCounter("en");
 
 /** English. */
 export const speech = {

@@ -1,8 +1,8 @@
 /** Texts of search and activity. */
 import type { activity as English } from "../en/activity.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const activity: typeof English = {

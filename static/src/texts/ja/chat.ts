@@ -1,8 +1,8 @@
 /** Texts of the open chat and its composer. */
 import type { chat as English } from "../en/chat.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const chat: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of the connection form and the connection test. */
 import type { connectionForm as English } from "../en/connection_form.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const connectionForm: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of the list of connections and their state. */
 import type { connections as English } from "../en/connections.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const connections: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of the settings pages data, about and trash. */
 import type { data as English } from "../en/data.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const data: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of lorebooks: the list, the editor and the activation test. */
 import type { lorebooks as English } from "../en/lorebooks.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const lorebooks: typeof English = {

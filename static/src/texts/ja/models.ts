@@ -1,8 +1,8 @@
 /** Texts of models: the hub, downloads, local files and the running model. */
 import type { models as English } from "../en/models.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const models: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of the sidebar and the chat list. */
 import type { nav as English } from "../en/nav.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const nav: typeof English = {

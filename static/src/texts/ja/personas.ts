@@ -1,8 +1,8 @@
 /** Texts of personas. */
 import type { personas as English } from "../en/personas.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const personas: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of presets: the list and the editor. */
 import type { presets as English } from "../en/presets.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const presets: typeof English = {

@@ -1,8 +1,8 @@
 /** Texts of the general settings. */
 import type { settings as English } from "../en/settings.ts";
-import { counter } from "../plural.ts";
+import { createCounter } from "../plural.ts";
 
-const count = counter("ja");
+const count = createCounter("ja");
 
 /** Japanese. */
 export const settings: typeof English = {

@@ -10,7 +10,7 @@ import { getGenerationPath } from "../../state/characters/character_generation.t
 import { getImports, IMPORT_PATH, type Imports, type Upload } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { clock, moment } from "../../texts/times.ts";
+import { formatClock, formatTime } from "../../texts/format.ts";
 import { formatProgress } from "./format_progress.ts";
 import { formatUpload, getUploadShare } from "../import_export/ImportProgress.tsx";
 import { titleOf } from "../shell/ChatRow.tsx";
@@ -76,7 +76,7 @@ function ReplyRow({ reply }: { reply: RunningReply }) {
   return (
     <ListRow
       title={title}
-      text={texts.activity.reply(clock(now - Date.parse(reply.started_at)))}
+      text={texts.activity.reply(formatClock(now - Date.parse(reply.started_at)))}
       href={`/c/${encodeURIComponent(reply.conversation_id)}#${encodeURIComponent(reply.assistant_message_id)}`}
       start={<span class="pulse" aria-hidden="true" />}
       end={
@@ -117,7 +117,7 @@ function JobRow({ job }: { job: Job }) {
   const { isBusy, run } = useEnding(() => activity.cancel(job.id));
   const canCancel = job.state === "queued" || job.state === "running";
   const isOver = !canCancel && job.state !== "verifying";
-  const words = [t.states[job.state], moment(isOver ? job.updated_at : job.created_at, new Date())].join(" · ");
+  const words = [t.states[job.state], formatTime(isOver ? job.updated_at : job.created_at, new Date())].join(" · ");
   const total = job.progress?.total;
   return (
     <ListRow

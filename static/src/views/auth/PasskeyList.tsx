@@ -9,7 +9,7 @@ import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { describePasskeyError, deviceName, enroll } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { moment } from "../../texts/times.ts";
+import { formatTime } from "../../texts/format.ts";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { QrCode } from "./QrCode.tsx";
 import { useList } from "./use_list.tsx";
@@ -44,7 +44,7 @@ export function PasskeyList({ status }: { status: AuthStatus }) {
                   {item.name} {item.current && <span class="badge">{t.thisSession}</span>}
                 </>
               }
-              text={`${t.facts(item.rp_id, moment(item.created_at, new Date()))} · ${
+              text={`${t.facts(item.rp_id, formatTime(item.created_at, new Date()))} · ${
                 formatLastUsed(item.last_used_at)
               }`}
               end={
@@ -87,7 +87,7 @@ export function PasskeyList({ status }: { status: AuthStatus }) {
 /** Formats the time of last use. */
 export function formatLastUsed(lastUsedAt: string | null): string {
   const t = texts.privacy;
-  return lastUsedAt === null ? t.neverUsed : t.lastUsed(moment(lastUsedAt, new Date()));
+  return lastUsedAt === null ? t.neverUsed : t.lastUsed(formatTime(lastUsedAt, new Date()));
 }
 
 /** Creates the invite when it opens. */
@@ -112,7 +112,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
             <code aria-label={t.inviteCode}>{invite.code}</code>
             <CopyButton text={invite.code} />
           </p>
-          <p class="hint">{t.inviteUntil(moment(invite.expires_at, new Date()))}</p>
+          <p class="hint">{t.inviteUntil(formatTime(invite.expires_at, new Date()))}</p>
         </div>
       )}
     </Dialog>

@@ -8,7 +8,7 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { moment } from "../../texts/times.ts";
+import { formatTime } from "../../texts/format.ts";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { formatLastUsed } from "./PasskeyList.tsx";
 import { useList } from "./use_list.tsx";
@@ -34,7 +34,7 @@ export function TokenList({ canMint }: { canMint: boolean }) {
             <ListRow
               key={item.id}
               title={item.label}
-              text={`${t.tokenFacts(moment(item.created_at, new Date()))} · ${formatLastUsed(item.last_used_at)}`}
+              text={`${t.tokenFacts(formatTime(item.created_at, new Date()))} · ${formatLastUsed(item.last_used_at)}`}
               end={
                 <Button kind="quiet" label={t.revokeOf(item.label)} onClick={() => setDoomed(item)}>{t.revoke}</Button>
               }

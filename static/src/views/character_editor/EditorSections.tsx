@@ -9,7 +9,7 @@ import type { CardEditor } from "../../state/characters/card_editor.ts";
 import { getCardVoice, setCardVoice } from "../../state/characters/profiles.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { fullMoment } from "../../texts/times.ts";
+import { formatDateTime } from "../../texts/format.ts";
 import { CardText, CardTexts, CardWordLists } from "./fields.tsx";
 import { VoicePicker } from "../speech/VoicePicker.tsx";
 import { useVoices } from "../speech/use_voices.ts";
@@ -99,7 +99,7 @@ function CardOrigin({ data }: { data: CardData }) {
         {dates.map(({ field, iso }) => (
           <>
             <dt key={field}>{t.fields[field]}</dt>
-            <dd>{fullMoment(iso)}</dd>
+            <dd>{formatDateTime(iso)}</dd>
           </>
         ))}
         {assets.length > 0 && (

@@ -17,7 +17,7 @@ import {
 import { ImageAttachments } from "../../state/chat/image_attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { language, LANGUAGES, texts } from "../../texts/texts.ts";
-import { clock } from "../../texts/times.ts";
+import { formatClock } from "../../texts/format.ts";
 
 const PICTURE_FILES = "image/png,image/jpeg,image/webp,image/gif";
 const MAX_IDEA = 20_000;
@@ -135,7 +135,7 @@ function Waiting({ onStop }: { onStop: () => void }) {
         <span class="pulse" aria-hidden="true" />
         <span>
           <span class="visually-hidden">{texts.chat.waitingPlain}</span>
-          <span aria-hidden="true">{texts.chat.waiting(clock(Math.max(0, now - begunAtMs)))}</span>
+          <span aria-hidden="true">{texts.chat.waiting(formatClock(Math.max(0, now - begunAtMs)))}</span>
         </span>
       </div>
       <p class="hint">{texts.creator.waitingHint}</p>

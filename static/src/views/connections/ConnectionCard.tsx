@@ -6,7 +6,7 @@ import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import type { Check } from "../../state/connections/connections.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { figure } from "../../texts/times.ts";
+import { formatNumber } from "../../texts/format.ts";
 
 /** Name, address, state and actions. */
 export function ConnectionCard({ connection }: { connection: Connection }) {
@@ -96,7 +96,7 @@ export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
         <li>{reachable ? `${t.reachable}, ${t.latency(Math.round(verdict.latency_ms))}` : t.unreachable}</li>
         {reachable && <li>{authorized ? t.authorized : t.unauthorized}</li>}
         {reachable && authorized && <li>{t.models(models.length)}</li>}
-        {context_size !== undefined && <li>{t.context(figure(context_size))}</li>}
+        {context_size !== undefined && <li>{t.context(formatNumber(context_size))}</li>}
       </ul>
       {verdict.error && <p>{verdict.error}</p>}
       {verdict.advice && <p class="advice">{verdict.advice}</p>}

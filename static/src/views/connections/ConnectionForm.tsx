@@ -9,7 +9,7 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { figure } from "../../texts/times.ts";
+import { formatNumber } from "../../texts/format.ts";
 import { ConnectionTestResult } from "./ConnectionCard.tsx";
 import { type ConnectionFields, findProblems, toConnectionFields, toConnectionInput } from "./connection_fields.ts";
 
@@ -115,7 +115,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         id="context"
         inputMode="numeric"
         label={t.context}
-        hint={verdict?.context_size ? t.contextKnown(figure(verdict.context_size)) : t.contextHint}
+        hint={verdict?.context_size ? t.contextKnown(formatNumber(verdict.context_size)) : t.contextHint}
         error={isChecked && problems.isContextBad ? t.contextBad : undefined}
         value={fields.contextSize}
         onInput={(contextSize) => set({ contextSize })}

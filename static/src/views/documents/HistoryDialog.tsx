@@ -9,7 +9,7 @@ import { ErrorNote } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { TextDiff } from "../../components/content/TextDiff.tsx";
 import { useStore } from "../../state/store.ts";
-import { fullMoment } from "../../texts/times.ts";
+import { formatDateTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 import { useResource } from "../use_resource.ts";
 
@@ -61,7 +61,7 @@ function VersionRow(props: HistoryProps & { version: Version }) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
   const t = texts.history;
-  const moment = fullMoment(version.created_at);
+  const moment = formatDateTime(version.created_at);
   const undo = async () => {
     try {
       // Restoring stores the replaced version as the newest one.

@@ -10,7 +10,7 @@ import { ImageGeneration } from "../../state/chat/image_generation.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { figure, percent } from "../../texts/times.ts";
+import { formatNumber, formatPercent } from "../../texts/format.ts";
 
 /** If closed early, the image is still attached to the message that was last. */
 export function GenerateImageDialog(
@@ -108,7 +108,7 @@ function Course({ drawing }: { drawing: ImageGeneration }) {
   const t = texts.images;
   const now = drawing.progress.value;
   const steps = now?.step !== undefined && now.steps !== undefined
-    ? t.stepOf(figure(now.step), figure(now.steps))
+    ? t.stepOf(formatNumber(now.step), formatNumber(now.steps))
     : undefined;
   return (
     <div class="draw-course">
@@ -116,7 +116,7 @@ function Course({ drawing }: { drawing: ImageGeneration }) {
       <Progress
         label={t.drawing}
         value={now?.progress ?? null}
-        text={now === undefined ? t.waiting : steps ?? percent(now.progress)}
+        text={now === undefined ? t.waiting : steps ?? formatPercent(now.progress)}
       />
       <p class="muted">{t.goesOn}</p>
     </div>

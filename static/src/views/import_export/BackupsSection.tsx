@@ -9,7 +9,7 @@ import { Progress } from "../../components/Progress.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { fullMoment, moment } from "../../texts/times.ts";
+import { formatDateTime, formatTime } from "../../texts/format.ts";
 import { bytes, formatProgress } from "../activity/format_progress.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
 import { DownloadLink } from "./DownloadLink.tsx";
@@ -50,7 +50,7 @@ export function BackupsSection({ report, onChange }: { report: DataReport; onCha
             <ListRow
               key={name}
               title={name}
-              text={`${moment(made_at, now)} · ${bytes(size_bytes)}`}
+              text={`${formatTime(made_at, now)} · ${bytes(size_bytes)}`}
               end={
                 <>
                   <DownloadLink path={backupPath(name)} fileName={name} label={texts.backups.save(name)}>
@@ -75,7 +75,7 @@ export function BackupsSection({ report, onChange }: { report: DataReport; onCha
           onClose={() => setDoomed(undefined)}
         >
           <p class="moving-file">{doomed.name}</p>
-          <p>{fullMoment(doomed.made_at)} · {bytes(doomed.size_bytes)}</p>
+          <p>{formatDateTime(doomed.made_at)} · {bytes(doomed.size_bytes)}</p>
           <p>{texts.backups.removeText}</p>
         </ConfirmDialog>
       )}

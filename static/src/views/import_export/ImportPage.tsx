@@ -9,7 +9,7 @@ import { getImportOutcome, getImports, type Imports, isRunning } from "../../sta
 import { useStore } from "../../state/store.ts";
 import { useServerTexts } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
-import { fullMoment } from "../../texts/times.ts";
+import { formatDateTime } from "../../texts/format.ts";
 import { getImportKindName, ImportFilePicker } from "./ImportFilePicker.tsx";
 import { ImportJobCard, UploadCard } from "./ImportProgress.tsx";
 import { ImportReportView } from "./ImportReportView.tsx";
@@ -44,7 +44,7 @@ function Before({ moving, job }: { moving: Imports; job: Job }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="moving-before" onToggle={(event) => setOpen(isOpen || event.currentTarget.open)}>
-      <summary>{texts.import.beforeTitle}, {fullMoment(job.updated_at)}</summary>
+      <summary>{texts.import.beforeTitle}, {formatDateTime(job.updated_at)}</summary>
       {isOpen && <WithReport moving={moving} job={job}>{(report) => <ImportReportView report={report} />}</WithReport>}
     </details>
   );

@@ -3,7 +3,7 @@ import type { ImportedItem, ImportedKind, ImportReport, ImportReportLine } from 
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
-import { figure } from "../../texts/times.ts";
+import { formatNumber } from "../../texts/format.ts";
 import { translateReason, useServerTexts } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
 
@@ -121,7 +121,9 @@ function Lines({ level, lines }: { level: ImportReportLine["level"]; lines: Impo
       </List>
       {lines.length > shown && (
         <div class="actions-row">
-          <Button onClick={() => setShown(shown + LINES_AT_ONCE)}>{t.showMore(figure(lines.length - shown))}</Button>
+          <Button onClick={() => setShown(shown + LINES_AT_ONCE)}>
+            {t.showMore(formatNumber(lines.length - shown))}
+          </Button>
         </div>
       )}
     </details>

@@ -7,7 +7,7 @@ import { VirtualList } from "../../components/lists/VirtualList.tsx";
 import { Search, splitByWords } from "../../state/app/search.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { moment } from "../../texts/times.ts";
+import { formatTime } from "../../texts/format.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** Height of a hit before it is measured, in px. */
@@ -124,7 +124,7 @@ function Hit({ hit, words }: { hit: SearchHit; words: string }) {
           <span class="hit-title">
             <Marked text={title || texts.nav.untitled} words={hit.message_id === null ? words : ""} />
           </span>
-          <span class="muted">{[speaker, moment(hit.created_at, new Date())].filter(Boolean).join(" · ")}</span>
+          <span class="muted">{[speaker, formatTime(hit.created_at, new Date())].filter(Boolean).join(" · ")}</span>
         </span>
         {hit.message_id !== null && (
           <span class="hit-text">

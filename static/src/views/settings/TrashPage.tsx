@@ -7,7 +7,7 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { moment } from "../../texts/times.ts";
+import { formatTime } from "../../texts/format.ts";
 
 /** The list. Emptying it is the one action here that asks first, since it can't be undone. */
 export function TrashPage() {
@@ -76,7 +76,7 @@ function TrashRow({ item }: { item: TrashItem }) {
   return (
     <ListRow
       title={<span class="clamped">{title}</span>}
-      text={[kind, t.removedAt(moment(item.deleted_at, new Date()))].join(" · ")}
+      text={[kind, t.removedAt(formatTime(item.deleted_at, new Date()))].join(" · ")}
       end={
         <Button icon="restore" isBusy={isBusy} label={t.restoreIt(title)} onClick={() => void restore()}>
           {t.restore}

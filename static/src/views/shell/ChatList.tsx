@@ -8,7 +8,7 @@ import { useMedia } from "../../components/hooks.ts";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { groupByDay } from "../../texts/times.ts";
+import { groupByDay } from "../../texts/format.ts";
 import { ChatRow } from "./ChatRow.tsx";
 
 const ChatDialog = lazy(() => import("./ChatDialogs.tsx").then((file) => file.ChatDialog), { as: "overlay" });

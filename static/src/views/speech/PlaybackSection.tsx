@@ -6,7 +6,7 @@ import { Switch } from "../../components/forms/Switch.tsx";
 import type { SpeechSettings } from "../../state/speech/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
-import { figure } from "../../texts/times.ts";
+import { formatNumber } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 import { VoicePicker } from "./VoicePicker.tsx";
 
@@ -43,7 +43,7 @@ export function PlaybackSection(
           label={t.speed}
           {...SPEED}
           value={speed ?? config.speed}
-          format={(times) => t.times(figure(times))}
+          format={(times) => t.times(formatNumber(times))}
           onInput={setSpeed}
           onChange={(chosen) => {
             void speech.change({ speed: chosen }).catch(tell).finally(() => setSpeed(undefined));

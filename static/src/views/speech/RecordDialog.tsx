@@ -10,14 +10,14 @@ import { Recorder } from "../../state/speech/recorder.ts";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { clock, moment } from "../../texts/times.ts";
+import { formatClock, formatTime } from "../../texts/format.ts";
 
 /** Closing it releases the microphone. */
 export function RecordDialog({ library, onClose }: { library: VoiceLibrary; onClose: () => void }) {
   const store = useStore();
   const t = texts.voice.library;
   const [recorder] = useState(() => new Recorder());
-  const [name, setName] = useState(() => t.recordingName(moment(new Date().toISOString(), new Date())));
+  const [name, setName] = useState(() => t.recordingName(formatTime(new Date().toISOString(), new Date())));
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
   useEffect(() => {
@@ -69,7 +69,7 @@ export function RecordDialog({ library, onClose }: { library: VoiceLibrary; onCl
         <p class={isRecording ? "record-state is-on" : "record-state"} role="status">
           {isRecording ? t.recording : state.kind === "done" ? t.recorded : t.notRecording}
         </p>
-        {isRecording && <p class="record-clock">{clock(now - state.sinceMs)}</p>}
+        {isRecording && <p class="record-clock">{formatClock(now - state.sinceMs)}</p>}
         {state.kind === "done" && (
           <>
             <Preview audio={state.audio} />

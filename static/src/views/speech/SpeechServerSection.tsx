@@ -11,7 +11,7 @@ import { Select } from "../../components/forms/Select.tsx";
 import type { SpeechSettings, SpeechTest } from "../../state/speech/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { figure } from "../../texts/times.ts";
+import { formatNumber } from "../../texts/format.ts";
 
 type Changes = Partial<{ base_url: string; model: string; format: (typeof FORMATS)[number] }>;
 
@@ -123,7 +123,7 @@ function SpeechTestResult({ trial }: { trial: SpeechTest }) {
         <strong>{t.good}</strong>
       </p>
       <ul>
-        <li>{t.firstSound(figure(Math.round(firstSoundMs)))}</li>
+        <li>{t.firstSound(formatNumber(Math.round(firstSoundMs)))}</li>
         <li>{models === undefined ? t.noModels : t.models(models)}</li>
         <li>{t.voices[choice.source](choice.voices.length)}</li>
       </ul>

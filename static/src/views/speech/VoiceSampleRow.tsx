@@ -7,7 +7,7 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { useStore } from "../../state/store.ts";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
-import { clock, figure } from "../../texts/times.ts";
+import { formatClock, formatNumber } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 import { bytes } from "../activity/format_progress.ts";
@@ -57,8 +57,8 @@ export function VoiceSampleRow({ library, sample }: { library: VoiceLibrary; sam
 
 function listFacts({ duration_s, sample_rate_hz, format, size_bytes }: VoiceSample): string {
   return [
-    duration_s === undefined ? undefined : clock(duration_s * 1000),
-    sample_rate_hz === undefined ? undefined : `${figure(sample_rate_hz / 1000)} kHz`,
+    duration_s === undefined ? undefined : formatClock(duration_s * 1000),
+    sample_rate_hz === undefined ? undefined : `${formatNumber(sample_rate_hz / 1000)} kHz`,
     format,
     bytes(size_bytes),
   ].filter(Boolean).join(" · ");

@@ -10,7 +10,7 @@ import { splitReasoning, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { moment } from "../../../texts/times.ts";
+import { formatTime } from "../../../texts/format.ts";
 
 const MessageDetails = lazy(() => import("./MessageDetails.tsx").then((file) => file.MessageDetails), {
   as: "overlay",
@@ -72,7 +72,7 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
       <VariantSwitcher chat={chat} message={message} />
       <Menu label={texts.chat.more} items={items} />
       <span class="message-facts">
-        {[isReply ? message.model : undefined, moment(message.created_at, new Date())].filter(Boolean).join(" · ")}
+        {[isReply ? message.model : undefined, formatTime(message.created_at, new Date())].filter(Boolean).join(" · ")}
       </span>
       {hasDetails && <MessageDetails chat={chat} message={message} onClose={() => setDetails(false)} />}
     </div>

@@ -2,7 +2,7 @@
 import type { Message } from "../../../api/types.ts";
 import { Sheet } from "../../../components/overlays/Dialog.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import { figure, fullMoment } from "../../../texts/times.ts";
+import { formatDateTime, formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 
 /** Model, tokens, speed and times. */
@@ -14,11 +14,11 @@ export function MessageDetails(
   const t = texts.chat.details;
   const rows: [string, string | undefined][] = [
     [t.model, message.model ?? undefined],
-    [t.written, fullMoment(message.created_at)],
-    [t.changed, message.updated_at === message.created_at ? undefined : fullMoment(message.updated_at)],
-    [t.promptTokens, usage?.prompt_tokens === undefined ? undefined : figure(usage.prompt_tokens)],
-    [t.replyTokens, usage?.completion_tokens === undefined ? undefined : figure(usage.completion_tokens)],
-    [t.speed, speed === undefined ? undefined : t.perSecond(figure(Math.round(speed * 10) / 10))],
+    [t.written, formatDateTime(message.created_at)],
+    [t.changed, message.updated_at === message.created_at ? undefined : formatDateTime(message.updated_at)],
+    [t.promptTokens, usage?.prompt_tokens === undefined ? undefined : formatNumber(usage.prompt_tokens)],
+    [t.replyTokens, usage?.completion_tokens === undefined ? undefined : formatNumber(usage.completion_tokens)],
+    [t.speed, speed === undefined ? undefined : t.perSecond(formatNumber(Math.round(speed * 10) / 10))],
     [t.id, message.id],
   ];
   return (

@@ -9,7 +9,7 @@ import { isLocalImage, listImageUrls, splitReasoning, textOf } from "../../../st
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
 import { texts } from "../../../texts/texts.ts";
-import { clock, moment } from "../../../texts/times.ts";
+import { formatClock, formatTime } from "../../../texts/format.ts";
 import { MessageActionBar, SpeakButton } from "./MessageActionBar.tsx";
 import { ReplyAuthor, UserAuthor } from "./MessageAuthor.tsx";
 import { ReplyEnding, Unanswered } from "./ReplyEnding.tsx";
@@ -57,7 +57,7 @@ function UserMessageView({ chat, message, isLast }: MessageProps) {
       {isEdited
         ? <MessageEditForm chat={chat} canResend={message.role === "user"} />
         : (
-          <div class="turn-text" title={moment(message.created_at, new Date())}>
+          <div class="turn-text" title={formatTime(message.created_at, new Date())}>
             <Images chat={chat} message={message} />
             {text}
           </div>
@@ -195,7 +195,7 @@ function ReplyProgress({ run }: { run: ReplyStream }) {
   return (
     <p class="reply-state">
       <span class="pulse" aria-hidden="true" />
-      {texts.chat.waiting(clock(now - run.startedAtMs))}
+      {texts.chat.waiting(formatClock(now - run.startedAtMs))}
     </p>
   );
 }

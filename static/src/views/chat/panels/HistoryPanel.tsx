@@ -8,7 +8,7 @@ import { TextDiff } from "../../../components/content/TextDiff.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { fullMoment } from "../../../texts/times.ts";
+import { formatDateTime } from "../../../texts/format.ts";
 import { useResource } from "../../use_resource.ts";
 
 /** The list, reloaded when the conversation changes. */
@@ -70,7 +70,7 @@ function Entry({ chat, revision }: { chat: OpenChat; revision: Revision }) {
         <summary>
           <span class="history-cause">{t.causes[revision.cause]}</span>
           <span class="muted">
-            {fullMoment(revision.created_at)} · {t.messages(revision.message_count)}
+            {formatDateTime(revision.created_at)} · {t.messages(revision.message_count)}
           </span>
         </summary>
         {isOpen && <Difference chat={chat} n={revision.n} />}

@@ -6,7 +6,7 @@ import { Button } from "../../../components/Button.tsx";
 import { ErrorNote } from "../../../components/Notice.tsx";
 import { findImageUrls, textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import { figure } from "../../../texts/times.ts";
+import { formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 import { useStore } from "../../../state/store.ts";
 import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
@@ -150,12 +150,12 @@ function Sums({ preview }: { preview: ChatPreview }) {
   return (
     <div class="preview-sums">
       <p>
-        <strong>{t.tokens(figure(preview.tokens), figure(preview.context_size))}</strong>
+        <strong>{t.tokens(formatNumber(preview.tokens), formatNumber(preview.context_size))}</strong>
       </p>
       <meter value={preview.tokens} max={preview.context_size} aria-label={texts.chat.preview.title} />
       <p class="hint">
         {[
-          t.answer(figure(preview.answer_tokens)),
+          t.answer(formatNumber(preview.answer_tokens)),
           preview.context_size_assumed ? t.assumed : "",
           preview.counted_by === "estimate" ? t.estimated : "",
         ].filter(Boolean).join(" ")}

@@ -1,4 +1,4 @@
-/** Times and figures as people read them. */
+/** Formats times and numbers in the language of the page. */
 import { texts } from "./texts.ts";
 
 interface Formats {
@@ -9,15 +9,15 @@ interface Formats {
   number: Intl.NumberFormat;
 }
 
-let made: Formats | undefined;
+let cached: Formats | undefined;
 
-/** The formats of the language in use, made once for each. */
+/** Returns the formats of the current language, created once per language. */
 function formats(): Formats {
   const { locale } = texts;
-  if (made?.locale !== locale) {
-    // The same language may write its dates in several ways: en-GB and en-US.
+  if (cached?.locale !== locale) {
+    // Keep the region of the browser: en-GB writes dates differently from en-US.
     const own = globalThis.navigator.languages.find((tag) => tag.split("-")[0] === locale)?.split("-u-")[0] ?? locale;
-    made = {
+    cached = {
       locale,
       month: new Intl.DateTimeFormat(own, { month: "long", year: "numeric" }),
       moment: new Intl.DateTimeFormat(own, { dateStyle: "medium", timeStyle: "short" }),
@@ -25,42 +25,42 @@ function formats(): Formats {
       number: new Intl.NumberFormat(own),
     };
   }
-  return made;
+  return cached;
 }
 
-/** Gives `0:45`, `12:03`, `1:00:00`. */
-export function clock(elapsedMs: number): string {
+/** Formats a duration as `0:45`, `12:03` or `1:00:00`. */
+export function formatClock(elapsedMs: number): string {
   const seconds = Math.max(0, Math.floor(elapsedMs / 1000));
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   const tail = String(seconds % 60).padStart(2, "0");
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, "0")}:${tail}` : `${minutes}:${tail}`;
 }
 
-/** Gives a number with the separators of the language. */
-export function figure(value: number): string {
+/** Formats a number with the separators of the language. */
+export function formatNumber(value: number): string {
   return formats().number.format(value);
 }
 
-/** Gives a share, 0 to 1, in hundredths. */
-export function percent(share: number): string {
+/** Formats a share from 0 to 1 as a percentage. */
+export function formatPercent(share: number): string {
   return share.toLocaleString(formats().locale, { style: "percent", maximumFractionDigits: 0 });
 }
 
-/** Gives the time of day for today, else the date too. */
-export function moment(iso: string | undefined, now: Date): string {
+/** Formats a time: only the time of day if it is today, otherwise with the date. Empty for an invalid time. */
+export function formatTime(iso: string | undefined, now: Date): string {
   const date = new Date(iso ?? "");
   if (Number.isNaN(date.getTime())) return "";
   const { hour, moment } = formats();
   return date.toDateString() === now.toDateString() ? hour.format(date) : moment.format(date);
 }
 
-/** Gives date and time of day. */
-export function fullMoment(iso: string | undefined): string {
+/** Formats a date with the time of day. Empty for an invalid time. */
+export function formatDateTime(iso: string | undefined): string {
   const date = new Date(iso ?? "");
   return Number.isNaN(date.getTime()) ? "" : formats().moment.format(date);
 }
 
-/** Puts newest-first items under Today, Yesterday, This week (the last seven days) and their months. */
+/** Groups newest-first items under Today, Yesterday, This week (the last seven days) and their months. */
 export function groupByDay<T extends { updated_at: string }>(
   items: readonly T[],
   now: Date,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { clock, groupByDay } from "../../../static/src/texts/times.ts";
+import { formatClock, groupByDay } from "../../../static/src/texts/format.ts";
 
 test.each([[0, "0:00"], [45_900, "0:45"], [723_000, "12:03"], [3_600_000, "1:00:00"], [-5, "0:00"]])(
   "%i ms of waiting read as %s",
-  (elapsedMs, text) => expect(clock(elapsedMs)).toBe(text),
+  (elapsedMs, text) => expect(formatClock(elapsedMs)).toBe(text),
 );
 
 test("chats stand under Today, Yesterday, This week and their months, by the days of this place", () => {
