@@ -70,7 +70,7 @@ function voiceRoutes(services: Services) {
     .openapi(schema.getSampleRoute, async (c) => {
       const { voices } = await services.speech();
       const sample = voices.get(c.req.valid("param").id);
-      c.header("ETag", etag(voices.versionOf(sample)));
+      c.header("ETag", etag(voices.hashMetadata(sample)));
       return c.json(schema.toVoiceSampleJson(sample), 200);
     })
     .openapi(schema.patchSampleRoute, async (c) => {
@@ -78,7 +78,7 @@ function voiceRoutes(services: Services) {
       const { name, description } = c.req.valid("json");
       const changes = { name, description: description === null ? "" : description };
       const sample = await voices.change(c.req.valid("param").id, changes);
-      c.header("ETag", etag(voices.versionOf(sample)));
+      c.header("ETag", etag(voices.hashMetadata(sample)));
       return c.json(schema.toVoiceSampleJson(sample), 200);
     })
     .openapi(schema.sampleVersionsRoute, async (c) => {
@@ -94,7 +94,7 @@ function voiceRoutes(services: Services) {
       const { voices } = await services.speech();
       const { id, n } = c.req.valid("param");
       const sample = await voices.restoreVersion(id, n, preconditionOf(c.req.valid("header")));
-      c.header("ETag", etag(voices.versionOf(sample)));
+      c.header("ETag", etag(voices.hashMetadata(sample)));
       return c.json(schema.toVoiceSampleJson(sample), 200);
     })
     .openapi(schema.deleteSampleRoute, async (c) => {

@@ -10,7 +10,7 @@ import { type FoundRepo, Hub } from "./hub/hub.ts";
 import { LocalModels } from "./local/local_models.ts";
 import { type ModelFormat, parseRepo } from "./local/model_paths.ts";
 import { ModelsFolder } from "./local/models_folder.ts";
-import { type Candidate, candidatesOf } from "./hub/repo_files.ts";
+import { type Candidate, listCandidates } from "./hub/repo_files.ts";
 import type { RunnerTimes } from "./runner/model_supervisor.ts";
 import { Runner } from "./runner/runner.ts";
 import type { OfferedConnection } from "./runner/runner_status.ts";
@@ -86,7 +86,7 @@ export class Models {
 
   /** Lists what a repository offers in a format. @throws {AppError} `invalid_request`, and as `Hub.repo` */
   async files(repo: string, format: ModelFormat, signal: AbortSignal): Promise<RepoListing> {
-    const found = await this.#hub.repo(parseRepo(repo), signal);
+    const found = await this.#hub.getRepo(parseRepo(repo), signal);
     const { revision, isGated, license } = found;
     const hasCode = format === "mlx" && found.files.some(({ path }) => path.endsWith(".py"));
     return {
@@ -94,9 +94,9 @@ export class Models {
       revision,
       isGated,
       license,
-      page: this.#hub.page(repo),
+      page: this.#hub.getPageUrl(repo),
       hasCode,
-      files: candidatesOf(found, format),
+      files: listCandidates(found, format),
     };
   }
 

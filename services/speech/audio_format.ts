@@ -1,12 +1,12 @@
-/** Which audio format some bytes are, told by their signature: what servers and file names say of it is often wrong. */
+/** Detects audio formats by their signatures, because content types and file names are often wrong. */
 
-/** The formats Parlor speaks, keeps and plays. */
+/** The supported formats. */
 export const AUDIO_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm", "ogg", "m4a", "webm"] as const;
 
 /** One of the formats. */
 export type AudioFormat = (typeof AUDIO_FORMATS)[number];
 
-/** The content type under which each format is served. Headerless PCM is s16le mono; its rate stands beside it. */
+/** The content type of each format. PCM without a header is s16le mono; its rate is added. */
 export const AUDIO_TYPES: Readonly<Record<AudioFormat, string>> = {
   mp3: "audio/mpeg",
   opus: "audio/ogg; codecs=opus",
@@ -19,31 +19,31 @@ export const AUDIO_TYPES: Readonly<Record<AudioFormat, string>> = {
   webm: "audio/webm",
 };
 
-/** Bytes of the audio itself that telling a format takes, behind any ID3v2 tags. */
+/** Bytes of audio that detection needs after any ID3v2 tags. */
 export const SIGNATURE_BYTES = 64;
 
-/** What `sniffAudio` can name. */
+/** The formats `sniffAudio` detects. */
 export type SniffedFormat = Exclude<AudioFormat, "pcm">;
 
 /**
- * Returns how many bytes from the beginning `sniffAudio` needs. ID3v2 tags with their pictures come before the audio, so the
- * number may grow once more bytes are there: read until `head` is as long as this says.
+ * Returns how many bytes `sniffAudio` needs. ID3v2 tags, which may contain images, come before the audio, so the number may
+ * grow with `head`: read until `head` is long enough.
  */
 export function bytesToSniff(head: Uint8Array): number {
   return (endOfTags(head) ?? 0) + SIGNATURE_BYTES;
 }
 
 /**
- * Tells the format of a file or stream by its first bytes.
+ * Detects the format of a file or stream by its first bytes.
  *
- * @param head The first `bytesToSniff` bytes or more; fewer only at the end of a short file.
- * @returns `undefined` for everything else: playlists, pages, JSON, headerless PCM, an ID3v2 tag without audio.
+ * @param head At least `bytesToSniff` bytes, unless the file is shorter.
+ * @returns undefined for anything else: playlists, web pages, JSON, PCM without a header, an ID3v2 tag without audio
  */
 export function sniffAudio(head: Uint8Array): SniffedFormat | undefined {
   return sniffContainer(head) ?? sniffFrame(head);
 }
 
-/** Tells formats whose signature headerless PCM can't have by chance; bare MPEG frames aren't among them. */
+/** Detects formats whose signature PCM can't have by chance. MPEG frames without a container are not among them. */
 export function sniffContainer(head: Uint8Array): SniffedFormat | undefined {
   const ascii = (from: number, to: number) => String.fromCharCode(...head.subarray(from, to));
   if (ascii(0, 4) === "RIFF" && ascii(8, 12) === "WAVE") return "wav";
@@ -58,10 +58,10 @@ export function sniffContainer(head: Uint8Array): SniffedFormat | undefined {
   return undefined;
 }
 
-/** Bytes that `hasTwoMp3Frames` needs: the longest frame of layer III and the header of the next one. */
+/** Bytes that `hasTwoMp3Frames` needs: the longest layer III frame and the header of the next one. */
 export const TWO_FRAMES_BYTES = 1441 + 4;
 
-/** Tells whether two MP3 frames follow one another from the first byte on, which PCM doesn't do by chance. */
+/** Reports whether the bytes start with two MP3 frames, which PCM can't have by chance. */
 export function hasTwoMp3Frames(head: Uint8Array): boolean {
   const length = mp3FrameBytes(head);
   return length !== undefined && mp3FrameBytes(head.subarray(length)) !== undefined;
@@ -83,13 +83,13 @@ function endOfTags(head: Uint8Array): number | undefined {
   return at;
 }
 
-/** Tells a frame of MPEG audio or of AAC in ADTS by its header. */
+/** Detects a frame of MPEG audio, or of AAC in ADTS, by its header. */
 function sniffFrame(head: Uint8Array): "mp3" | "aac" | undefined {
   const [sync = 0, flags = 0, rates = 0] = head;
   if (sync !== 0xff || (flags & 0xe0) !== 0xe0) return undefined;
   const layer = flags >> 1 & 3;
   if (layer === 0) return (flags & 0xf0) === 0xf0 ? "aac" : undefined;
-  // Layer I is no MP3, and text in UTF-16 begins with its bits: FF FE.
+  // Layer I isn't MP3. UTF-16 text starts with its bits: FF FE.
   const isMpeg = layer !== 3 && (flags >> 3 & 3) !== 1 && rates >> 4 !== 15 && (rates >> 2 & 3) !== 3;
   return isMpeg ? "mp3" : undefined;
 }
@@ -99,7 +99,7 @@ const MPEG_1_RATES = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 25
 const MPEG_2_RATES = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
 const SAMPLE_RATES = [44_100, 48_000, 32_000];
 
-/** Returns the length of the layer III frame that begins here; `undefined` where none does. */
+/** Returns the length of the layer III frame that starts here, or undefined. */
 function mp3FrameBytes(head: Uint8Array): number | undefined {
   const [, flags = 0, rates = 0] = head;
   if (sniffFrame(head) !== "mp3" || (flags >> 1 & 3) !== 1) return undefined;

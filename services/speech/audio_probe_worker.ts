@@ -1,19 +1,21 @@
-/** Reads what an audio file says of itself, away from the serving thread: files come from strangers. */
+/** Worker: parses audio files, which come from strangers, outside the main thread. */
 import { parseBuffer } from "music-metadata";
 
-/** What is asked. */
-export interface ProbeRequest {
+/** A file to parse. */
+export interface AudioProbeRequest {
   bytes: Uint8Array;
   contentType: string;
 }
 
-/** What was found, or the parser's complaint. */
-export type ProbeAnswer = { durationS: number | undefined; sampleRateHz: number | undefined } | { problem: string };
+/** Its properties, or the parser's error. */
+export type AudioProbeResponse = { durationS: number | undefined; sampleRateHz: number | undefined } | {
+  problem: string;
+};
 
 declare const self: DedicatedWorkerGlobalScope;
 interface DedicatedWorkerGlobalScope {
-  onmessage: ((event: MessageEvent<ProbeRequest>) => void) | null;
-  postMessage(answer: ProbeAnswer): void;
+  onmessage: ((event: MessageEvent<AudioProbeRequest>) => void) | null;
+  postMessage(response: AudioProbeResponse): void;
 }
 
 self.onmessage = async ({ data: { bytes, contentType } }) => {

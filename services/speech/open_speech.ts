@@ -31,7 +31,7 @@ export async function openSpeech(
     events,
     now,
   });
-  trash.register("voice", voices.trashKind());
+  trash.register("voice", voices.createTrashHandler());
   const voiceImports = await VoiceImports.open({
     jobs,
     guard,
@@ -44,7 +44,7 @@ export async function openSpeech(
   const speech = new Speech({
     settings: new SpeechSettings({ db, sealer: sealer.forPurpose("speech"), events }),
     client,
-    samples: { list: () => voices.list(), get: (id) => voices.reference(id) },
+    samples: { list: () => voices.list(), get: (id) => voices.getReference(id) },
   });
   return { speech, voices, voiceImports };
 }

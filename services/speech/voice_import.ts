@@ -1,4 +1,4 @@
-/** Voice samples from an address: the audio itself through the guard, or a page's recording by the external downloader. */
+/** Imports voice samples from URLs: audio files through the guard, recordings on web pages with yt-dlp. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner } from "../jobs/job_runner.ts";
@@ -7,52 +7,52 @@ import { bytesToSniff, SIGNATURE_BYTES, sniffAudio } from "./audio_format.ts";
 import { SAMPLE_FORMATS, type VoiceSample, type VoiceSamples } from "./voice_samples.ts";
 import { downloadRecording } from "./yt_dlp.ts";
 
-/** What is to be imported. */
+/** A request for an import. */
 export interface VoiceImportRequest {
   url: string;
   name: string;
   description: string;
-  /** Where in the recording the sample begins and ends, in seconds; without both, its beginning. */
+  /** Start and end of the sample in the recording, in seconds. Default: from the start. */
   startS?: number;
   endS?: number;
 }
 
-/** What imports need. */
-export interface VoiceImportsOptions {
+/** The dependencies of imports. */
+export interface VoiceImportsDeps {
   jobs: JobRunner;
   guard: Guard;
   samples: VoiceSamples;
-  /** Where each import gets a folder of its own for its time; nothing else lies there. */
+  /** Temporary folder of imports. Its content is deleted at startup. */
   folder: string;
   ytDlpPath: string | undefined;
 }
 
-/** Kind of the jobs. */
+/** Kind of job. */
 const VOICE_IMPORT = "voice_import";
 
 const MAX_URL = 2048;
 const MAX_BYTES = 50 * 1024 * 1024;
-/** Longest sample cut out of a recording. */
+/** Longest sample from a recording. */
 const MAX_SAMPLE_S = 120;
 const DEFAULT_SAMPLE_S = 60;
-/** One at a time: each may hold a converter and a whole recording. */
+/** One at a time: each may run a converter on a whole recording. */
 const PARALLEL = 1;
 
-/** Imports as jobs: they go on when whoever asked has left. */
+/** Imports as jobs, which continue when the client disconnects. */
 export class VoiceImports {
-  readonly #options: VoiceImportsOptions;
-  /** What came of the jobs somebody still waits for. */
+  readonly #options: VoiceImportsDeps;
+  /** Results of jobs that a client waits for. */
   readonly #results = new Map<string, VoiceSample>();
 
-  /** Opens the imports, with what a killed process left in their folder removed. */
-  static async open(options: VoiceImportsOptions): Promise<VoiceImports> {
+  /** Opens the imports. Deletes what an earlier process left in their folder. */
+  static async open(options: VoiceImportsDeps): Promise<VoiceImports> {
     for await (const { name } of Deno.readDir(options.folder)) {
       await Deno.remove(join(options.folder, name), { recursive: true });
     }
     return new VoiceImports(options);
   }
 
-  private constructor(options: VoiceImportsOptions) {
+  private constructor(options: VoiceImportsDeps) {
     this.#options = options;
     options.jobs.register(VOICE_IMPORT, {
       parallel: PARALLEL,
@@ -67,23 +67,23 @@ export class VoiceImports {
   /**
    * Starts an import.
    *
-   * @returns The job's id, and the sample once it is there; that fails as the job does.
-   * @throws {AppError} `invalid_request` for an address that is none of http or https
+   * @returns The job's id, and a promise of the sample that fails with the job's error.
+   * @throws {AppError} `invalid_request` if the URL isn't http or https
    */
   async start(request: VoiceImportRequest): Promise<{ jobId: string; sample: Promise<VoiceSample> }> {
     const url = parseAddress(request.url);
-    checkPiece(request);
+    checkRange(request);
     const { jobs } = this.#options;
     const job = await jobs.start(VOICE_IMPORT, { title: request.name, params: { ...request, url: url.href } });
-    return { jobId: job.id, sample: this.#resultOf(job.id) };
+    return { jobId: job.id, sample: this.#waitForSample(job.id) };
   }
 
-  async #resultOf(jobId: string): Promise<VoiceSample> {
+  async #waitForSample(jobId: string): Promise<VoiceSample> {
     try {
       const ended = await this.#options.jobs.ended(jobId);
       const sample = this.#results.get(jobId);
       if (sample !== undefined) return sample;
-      const { code, message } = ended.error ?? { code: "conflict" as const, message: "The import was cancelled" };
+      const { code, message } = ended.error ?? { code: "conflict" as const, message: "The import was canceled" };
       throw new AppError(code, message);
     } finally {
       this.#results.delete(jobId);
@@ -100,7 +100,7 @@ export class VoiceImports {
     return await this.#options.samples.add({ name: request.name, description: request.description, audio });
   }
 
-  /** Gives the audio that lies at the address itself; `undefined` where something else does. */
+  /** Downloads the URL if it is an audio file. Returns undefined otherwise. */
   async #fetchAudio(
     url: URL,
     signal: AbortSignal,
@@ -151,11 +151,11 @@ export class VoiceImports {
       const { isFile, isSymlink, size } = await Deno.lstat(path);
       const names = await Array.fromAsync(Deno.readDir(own), (entry) => entry.name);
       if (!isFile || isSymlink || size > MAX_BYTES || !names.includes("sample.wav")) {
-        throw new AppError("unprocessable", `Cannot import from "${url.host}": what came out is no plain file`);
+        throw new AppError("unprocessable", `Can't import from "${url.host}": the result isn't a regular file`);
       }
       const audio = await Deno.readFile(join(own, "sample.wav"));
       if (sniffAudio(audio) !== "wav") {
-        throw new AppError("unprocessable", `Cannot import from "${url.host}": what came out is no audio`);
+        throw new AppError("unprocessable", `Can't import from "${url.host}": the result isn't audio`);
       }
       return audio;
     } finally {
@@ -164,25 +164,25 @@ export class VoiceImports {
   }
 }
 
-/** Takes the address apart once; the fragment goes, since the downloader reads orders out of it (X01). */
+/** Parses the URL once. The fragment is removed, because yt-dlp reads options from it (X01). */
 function parseAddress(text: string): URL {
   const trimmed = text.trim();
   // deno-lint-ignore no-control-regex -- those are what is looked for
-  const isOdd = trimmed.length > MAX_URL || /[\u0000-\u0020\u007f]/.test(trimmed) || !URL.canParse(trimmed);
-  const url = isOdd ? undefined : new URL(trimmed);
+  const isInvalid = trimmed.length > MAX_URL || /[\u0000-\u0020\u007f]/.test(trimmed) || !URL.canParse(trimmed);
+  const url = isInvalid ? undefined : new URL(trimmed);
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") {
-    throw new AppError("invalid_request", "Cannot import from the address: it is no plain http or https URL", {
-      issues: [{ path: "url", message: "an http or https URL without credentials, of at most 2048 characters" }],
+    throw new AppError("invalid_request", "Can't import from this address: it isn't an http or https URL", {
+      issues: [{ path: "url", message: "must be an http or https URL without credentials, at most 2048 characters" }],
     });
   }
   url.hash = "";
   return url;
 }
 
-function checkPiece({ startS = 0, endS }: VoiceImportRequest): void {
+function checkRange({ startS = 0, endS }: VoiceImportRequest): void {
   if (endS === undefined || endS > startS) return;
-  const message = "the sample has to end after it begins";
-  throw new AppError("invalid_request", `Cannot import the piece: ${message}`, {
+  const message = "the end must be after the start";
+  throw new AppError("invalid_request", `Can't import the sample: ${message}`, {
     issues: [{ path: "end_s", message }],
   });
 }

@@ -1,10 +1,8 @@
-/**
- * Which IP addresses the two classes of outbound calls may reach. Pure judgement over text; names are resolved by resolve_host.ts.
- */
+/** Which IP addresses outbound requests may reach: public ones for guarded requests, all but a few for the owner's servers. */
 import ipaddr from "ipaddr.js";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
-/** A network and the number of its leading bits that count. */
+/** A network and its prefix length. */
 export type Cidr = [Address, number];
 
 const cidrs = (list: string): Cidr[] => list.trim().split(/\s+/).map((text) => ipaddr.parseCIDR(text));
@@ -14,12 +12,12 @@ const NOT_PUBLIC_V4 = cidrs(`
   0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
   192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32`);
 
-// All global unicast lies in 2000::/3 (RFC 4291, section 2.4), so everything outside it needs no row of its own.
+// All global unicast addresses are in 2000::/3 (RFC 4291, section 2.4); everything else is not public.
 const GLOBAL_UNICAST_V6 = cidrs("2000::/3");
 const NOT_PUBLIC_V6 = cidrs("2001::/23 2001:db8::/32 2002::/16 3fff::/20");
-const NAT64_WELL_KNOWN = cidrs("64:ff9b::/96"); // RFC 6052: the last 32 bits are the IPv4 address that is reached
+const NAT64_WELL_KNOWN = cidrs("64:ff9b::/96"); // RFC 6052: the last 32 bits are the IPv4 address
 
-// Link-local, and where clouds serve machine identities: Azure, Alibaba, Oracle; AWS, Google and Scaleway over IPv6.
+// Link-local, and the metadata services of clouds: Azure, Alibaba, Oracle; AWS, Google and Scaleway over IPv6.
 const FORBIDDEN_TO_OWNER = cidrs(`
   169.254.0.0/16 168.63.129.16/32 100.100.100.200/32 192.0.0.192/32
   fe80::/10 fd00:ec2::/32 fd20:ce::254/128 fd00:42::42/128`);
@@ -45,11 +43,11 @@ export function isPublicAddress(ip: string): boolean {
 }
 
 /**
- * Tells whether even the owner's own endpoints (LLM, image, TTS) may not lie at this address: link-local and cloud metadata.
+ * Reports whether an address is forbidden even for the owner's servers: link-local and cloud metadata.
  *
- * IPv6 forms that carry such an IPv4 address count as that address. Loopback and private addresses are not forbidden.
+ * IPv6 addresses that embed such an IPv4 address are forbidden, too. Loopback and private addresses are allowed.
  *
- * @param ip As for {@link isPublicAddress}; text that is no address is forbidden.
+ * @param ip As for {@link isPublicAddress}. Text that isn't an address is forbidden.
  */
 export function isForbiddenToOwner(ip: string): boolean {
   const address = parseAddress(ip);
@@ -62,24 +60,24 @@ export function isForbiddenToOwner(ip: string): boolean {
 /**
  * Parses one network such as `"10.0.0.0/8"` or `"fd00::/8"`.
  *
- * @throws {Error} of the parser when the text is no CIDR; whoever reads the configuration names the key.
+ * @throws {Error} if the text is not a CIDR
  */
 export function parseCidr(text: string): Cidr {
   return ipaddr.parseCIDR(text);
 }
 
-/** Tells whether an address lies in one of the networks; IPv4 inside IPv6 is not unwrapped, text that is no address never lies in any. */
+/** Reports whether an address is in one of the networks. IPv4 inside IPv6 is not unwrapped. */
 export function isInsideCidrs(ip: string, networks: readonly Cidr[]): boolean {
   const address = parseAddress(ip);
   return address !== undefined && isInside(address, networks);
 }
 
-/** Tells whether the text is an address in the one spelling that this file accepts. */
+/** Reports whether the text is an address in the spelling this file accepts. */
 export function isAddress(text: string): boolean {
   return parseAddress(text) !== undefined;
 }
 
-/** Strict: one spelling of IPv4 only, and no IPv6 zone, whose interface part would decide where it leads. */
+/** Parses strictly: one spelling of IPv4, and no IPv6 zone, which would select an interface. */
 function parseAddress(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   return !text.includes("%") && ipaddr.IPv6.isValid(text) ? ipaddr.IPv6.parse(text) : undefined;

@@ -1,41 +1,41 @@
-/** The body of an HTTP/1.1 answer out of a socket: by its length, in chunks, or until the connection ends (RFC 9112, section 6). */
-import { type HttpHead, valuesOf } from "./http_head.ts";
+/** Reads the body of an HTTP/1.1 response from a socket: by length, in chunks, or until the connection ends (RFC 9112, section 6). */
+import { type HttpHead, listValues } from "./http_head.ts";
 
-/** Reads from the socket; `null` at its end. */
+/** Reads from the socket. Returns null at its end. */
 type ReadSocket = (into: Uint8Array) => Promise<number | null>;
 
 const BUFFER_BYTES = 64 * 1024;
-/** Of the line before a chunk, its extensions included. */
+/** Limit of the line before a chunk, with its extensions. */
 const MAX_LINE_BYTES = 1024;
 
 /** Reads one body. */
 export class BodyReader {
-  /** What the head says of its length. */
+  /** Content-Length, if there is one. */
   readonly lengthBytes: number | undefined;
   readonly #isChunked: boolean;
   readonly #readSocket: ReadSocket;
-  /** Read from the socket and not handed on yet. */
+  /** Bytes read from the socket but not returned yet. */
   #rest: Uint8Array;
   #buffer: Uint8Array | undefined;
-  /** Bytes of the body, or of the present chunk, that are still to come. */
+  /** Bytes missing from the body, or from the current chunk. */
   #missing: number;
   #isFirstChunk = true;
   #isOver = false;
 
   /**
-   * @param rest What came in the same reads as the head.
-   * @throws {Error} when the head tells two lengths, or one that is none.
+   * @param rest Bytes received together with the head.
+   * @throws {Error} if the head has two lengths or an invalid one
    */
   constructor(head: HttpHead, rest: Uint8Array, readSocket: ReadSocket) {
-    const codings = valuesOf(head, "transfer-encoding");
-    const lengths = new Set(valuesOf(head, "content-length"));
+    const codings = listValues(head, "transfer-encoding");
+    const lengths = new Set(listValues(head, "content-length"));
     this.#isChunked = codings.length > 0;
     if (this.#isChunked && (codings.length > 1 || codings[0]!.toLowerCase() !== "chunked" || lengths.size > 0)) {
       throw new Error("Cannot read the body: its framing is ambiguous");
     }
     const [length] = lengths;
     if (lengths.size > 1 || (length !== undefined && !/^\d{1,15}$/.test(length))) {
-      throw new Error("Cannot read the body: its length is no number");
+      throw new Error("Cannot read the body: its length isn't a number");
     }
     this.lengthBytes = length === undefined ? undefined : Number(length);
     this.#missing = this.#isChunked ? 0 : this.lengthBytes ?? Infinity;
@@ -44,10 +44,10 @@ export class BodyReader {
   }
 
   /**
-   * Reads what is there next, at least one byte.
+   * Reads at least one byte.
    *
    * @returns 0 at the end.
-   * @throws {Error} when the connection ends before the body does, or a chunk is malformed.
+   * @throws {Error} if the connection ends before the body, or a chunk is malformed
    */
   async read(into: Uint8Array): Promise<number> {
     if (this.#isChunked && this.#missing === 0 && !this.#isOver) await this.#nextChunk();
@@ -65,7 +65,7 @@ export class BodyReader {
       return count;
     }
     this.#isOver = true;
-    if (this.#missing !== Infinity) throw new Error(`The connection ended with ${this.#missing} bytes to come`);
+    if (this.#missing !== Infinity) throw new Error(`The connection ended with ${this.#missing} bytes missing`);
     return 0;
   }
 
@@ -73,9 +73,9 @@ export class BodyReader {
     if (!this.#isFirstChunk && await this.#line() !== "") throw new Error("A chunk does not end where it should");
     this.#isFirstChunk = false;
     const [, size] = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/.exec(await this.#line()) ?? [];
-    if (size === undefined) throw new Error("The size of a chunk is no number");
+    if (size === undefined) throw new Error("The size of a chunk isn't a number");
     this.#missing = parseInt(size, 16);
-    this.#isOver = this.#missing === 0; // trailers tell nothing we need, and the connection closes
+    this.#isOver = this.#missing === 0; // trailers are ignored; the connection closes
   }
 
   async #line(): Promise<string> {

@@ -1,15 +1,15 @@
 /** Connecting to one of several addresses within a time limit. */
 
-// Enough for a name with both families and a spare; a name with hundreds of addresses must not make a port scan of us.
+// Enough for a name with both address families. A name with hundreds of addresses must not turn us into a port scanner.
 const MAX_ATTEMPTS = 4;
 
 /**
- * Connects to the first address that answers.
+ * Connects to the first address that accepts.
  *
- * @param resolve Gives the judged addresses; called once.
- * @param limitMs Lookup and all attempts together; each attempt gets an equal part of what is left.
- * @param signal Ends the waiting at once; a connection that comes later is closed.
- * @returns undefined when there is no address, none answers in time, or the lookup fails.
+ * @param resolve Returns the allowed addresses. Called once.
+ * @param limitMs For the lookup and all attempts; each attempt gets an equal share of the rest.
+ * @param signal Ends the wait. A connection that opens later is closed.
+ * @returns undefined if there is no address, none accepts in time, or the lookup fails
  */
 export async function dialFirst(
   resolve: () => Promise<string[]>,
@@ -30,15 +30,15 @@ export async function dialFirst(
   return undefined;
 }
 
-/** Gives the value when it comes in time; undefined when it does not, fails, or the signal fires. */
+/** Returns the value, or undefined after the timeout, a failure or an abort. */
 async function within<T>(ms: number, signal: AbortSignal, promise: Promise<T>): Promise<T | undefined> {
-  const { promise: given, resolve: giveUp } = Promise.withResolvers<undefined>();
-  const stop = () => giveUp(undefined);
+  const { promise: stopped, resolve: resolveStopped } = Promise.withResolvers<undefined>();
+  const stop = () => resolveStopped(undefined);
   const timer = setTimeout(stop, ms);
   signal.addEventListener("abort", stop);
   if (signal.aborted) stop();
   try {
-    return await Promise.race([promise, given]);
+    return await Promise.race([promise, stopped]);
   } catch {
     return undefined;
   } finally {

@@ -1,16 +1,16 @@
-/** What both ways out for public-only calls have in common: guard_proxy.ts, and guarded_get.ts, which runs without it. */
+/** Limits and texts shared by the guard's proxy and guarded_get.ts. */
 
-/** What a call may cost. */
+/** Limits of guarded requests. */
 export interface ProxyLimits {
-  /** Lookup and connection attempts together. */
+  /** For the lookup and all connection attempts. */
   connectMs: number;
-  /** From accepting a client to the end of its request head. */
+  /** Until a client has sent its request head. */
   headMs: number;
-  /** One head, request or answer. */
+  /** Of one head, request or response. */
   headBytes: number;
-  /** Without a byte in either direction. */
+  /** Without data in either direction. */
   idleMs: number;
-  /** At one time; a newcomer then takes the place of the oldest that has not shown the password. */
+  /** Concurrent connections. Beyond that, a new one replaces the oldest that has not authenticated. */
   connections: number;
 }
 
@@ -22,5 +22,5 @@ export const DEFAULT_PROXY_LIMITS: ProxyLimits = {
   connections: 128,
 };
 
-/** The one text for a target that is not allowed, closed, silent or unknown: whoever asks learns nothing of our network. */
+/** One text for a target that is forbidden, closed, silent or unknown, so that it reveals nothing about the network. */
 export const REFUSAL_TEXT = "the address is not allowed or does not answer";

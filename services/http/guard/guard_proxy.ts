@@ -1,14 +1,14 @@
 /**
- * The proxy through which all public-only calls go: ours by guarded_fetch.ts, other programs' by its address and password.
- * It owns the connections; what may be connected to is decided in target_policy.ts.
+ * The proxy for all guarded requests: from guarded_fetch.ts, and from other programs by its URL and password. target_policy.ts
+ * decides which targets are allowed.
  */
 import { delay } from "../../async/delay.ts";
 import { Buffer } from "node:buffer";
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { dialFirst } from "./dial.ts";
-import { forwardAnswer } from "./forward_response.ts";
+import { forwardResponse } from "./forward_response.ts";
 import { type ProxyLimits, REFUSAL_TEXT } from "./guard_limits.ts";
-import { formatHead, type HttpHead, readHead, valuesOf } from "./http_head.ts";
+import { formatHead, type HttpHead, listValues, readHead } from "./http_head.ts";
 import { parseProxyRequest, type ProxyRequest } from "./proxy_request.ts";
 import { closeQuietly, pump, writeAll } from "./sockets.ts";
 import type { TargetPolicy } from "./target_policy.ts";
@@ -17,7 +17,7 @@ export interface GuardProxy {
   readonly port: number;
   readonly username: string;
   readonly password: string;
-  /** Value of the {@link REFUSAL_HEADER} on answers that come from the proxy itself; no server can know it. */
+  /** Value of the {@link REFUSAL_HEADER} on the proxy's own responses. No server can know it. */
   readonly refusalMark: string;
   close(): Promise<void>;
 }
@@ -25,16 +25,16 @@ export interface GuardProxy {
 export const REFUSAL_HEADER = "x-guard-refusal";
 
 const ACCEPT_PAUSE_MS = 50;
-const LINGER_MS = 1000; // lets a client read the last bytes before its socket goes
+const LINGER_MS = 1000; // lets a client read the last bytes before its socket closes
 
 interface Context {
   policy: TargetPolicy;
   limits: ProxyLimits;
   authorization: string;
   refusalMark: string;
-  /** Connections that have not shown the password, oldest first. */
-  strangers: Set<Deno.Conn>;
-  /** Fires when the proxy closes. */
+  /** Connections that have not authenticated, oldest first. */
+  unauthenticated: Set<Deno.Conn>;
+  /** Aborts when the proxy closes. */
   closing: AbortController;
 }
 
@@ -48,18 +48,18 @@ export function openGuardProxy(policy: TargetPolicy, limits: ProxyLimits): Guard
     limits,
     authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`,
     refusalMark: randomBytes(16).toString("base64url"),
-    strangers: new Set(),
+    unauthenticated: new Set(),
     closing: new AbortController(),
   };
   const open = new Map<Deno.Conn, Promise<void>>();
   const admit = (conn: Deno.Conn) => {
     if (open.size >= limits.connections) {
-      const [oldest = conn] = context.strangers;
-      context.strangers.delete(oldest);
+      const [oldest = conn] = context.unauthenticated;
+      context.unauthenticated.delete(oldest);
       closeQuietly(oldest);
       if (oldest === conn) return;
     }
-    context.strangers.add(conn);
+    context.unauthenticated.add(conn);
     open.set(conn, serve(conn, context).finally(() => open.delete(conn)));
   };
   const accepting = acceptAll(listener, admit, context.closing.signal);
@@ -76,7 +76,7 @@ export function openGuardProxy(policy: TargetPolicy, limits: ProxyLimits): Guard
   };
 }
 
-/** Accepts until the proxy closes; a failed accept (out of descriptors, client already gone) costs a pause, not the proxy. */
+/** Accepts connections until the proxy closes. After a failed accept (out of descriptors, client gone) it pauses. */
 async function acceptAll(
   listener: Deno.Listener,
   admit: (conn: Deno.Conn) => void,
@@ -91,7 +91,7 @@ async function acceptAll(
   }
 }
 
-/** Serves one client to its end; never throws. */
+/** Serves one client. Never throws. */
 async function serve(client: Deno.Conn, context: Context): Promise<void> {
   const sockets: Deno.Conn[] = [client];
   const deadline = new Deadline(() => sockets.forEach(closeQuietly));
@@ -99,10 +99,10 @@ async function serve(client: Deno.Conn, context: Context): Promise<void> {
     deadline.set(context.limits.headMs);
     await serveRequest(client, context, deadline, sockets);
   } catch {
-    // A client or server that breaks off or talks nonsense: its connection ends, and nobody needs to hear more.
+    // The client or server broke off or sent invalid data. Close the connection.
   } finally {
     deadline.clear();
-    context.strangers.delete(client);
+    context.unauthenticated.delete(client);
     sockets.forEach(closeQuietly);
   }
 }
@@ -115,18 +115,18 @@ async function serveRequest(
 ): Promise<void> {
   const { limits, policy } = context;
   const { head, rest } = await readHead(client, limits.headBytes).catch(async (cause) => {
-    await answer(client, deadline, "400 Bad Request", []);
+    await respond(client, deadline, "400 Bad Request", []);
     throw cause;
   });
   if (!isAuthorized(head, context.authorization)) {
-    return await answer(client, deadline, "407 Proxy Authentication Required", [[
+    return await respond(client, deadline, "407 Proxy Authentication Required", [[
       "Proxy-Authenticate",
       'Basic realm="guard"',
     ]]);
   }
-  context.strangers.delete(client);
+  context.unauthenticated.delete(client);
   const refuse = () =>
-    answer(client, deadline, "502 Bad Gateway", [[REFUSAL_HEADER, context.refusalMark]], `${REFUSAL_TEXT}\n`);
+    respond(client, deadline, "502 Bad Gateway", [[REFUSAL_HEADER, context.refusalMark]], `${REFUSAL_TEXT}\n`);
   let request: ProxyRequest;
   try {
     request = parseProxyRequest(head);
@@ -149,11 +149,11 @@ async function serveRequest(
   } else {
     await writeAll(upstream, formatHead(request.head));
     const sending = sendBody(client, upstream, rest, request.bodyBytes, touch);
-    await relay(client, sending, forwardAnswer(upstream, client, request, limits.headBytes, touch), deadline);
+    await relay(client, sending, forwardResponse(upstream, client, request, limits.headBytes, touch), deadline);
   }
 }
 
-/** Runs both directions until one ends. A client that ends is gone; a server that ends leaves its last bytes to be read. */
+/** Runs both directions until one ends. If the server ends, the client can still read the last bytes. */
 async function relay(
   client: Deno.Conn,
   sending: Promise<void>,
@@ -169,7 +169,7 @@ async function relay(
   await sending;
 }
 
-/** Sends the body and then waits for the client to end. More bytes than announced would be a second request: an error. */
+/** Sends the body, then waits for the client to end. More bytes than announced are a second request, which is an error. */
 async function sendBody(
   client: Deno.Conn,
   upstream: Deno.Conn,
@@ -189,8 +189,8 @@ async function sendBody(
   }
 }
 
-/** Answers by ourselves and lets the client read it: closing on unread bytes would reset the connection first. */
-async function answer(client: Deno.Conn, deadline: Deadline, status: string, headers: [string, string][], body = "") {
+/** Sends the proxy's own response. Drains the client first: closing with unread bytes would reset the connection. */
+async function respond(client: Deno.Conn, deadline: Deadline, status: string, headers: [string, string][], body = "") {
   deadline.set(LINGER_MS);
   const fixed: [string, string][] = [["Content-Length", `${body.length}`], ["Connection", "close"]];
   const head = formatHead({ startLine: `HTTP/1.1 ${status}`, headers: [...headers, ...fixed] });
@@ -205,12 +205,12 @@ async function answer(client: Deno.Conn, deadline: Deadline, status: string, hea
 }
 
 function isAuthorized(head: HttpHead, expected: string): boolean {
-  const [given = "", ...more] = valuesOf(head, "proxy-authorization");
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  const [actual = "", ...more] = listValues(head, "proxy-authorization");
+  const [a, b] = [Buffer.from(actual), Buffer.from(expected)];
   return more.length === 0 && a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** One timer that can be set anew. */
+/** A timer that can be reset. */
 class Deadline {
   #timer: ReturnType<typeof setTimeout> | undefined;
   constructor(readonly onExpiry: () => void) {}

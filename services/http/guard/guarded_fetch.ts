@@ -1,49 +1,50 @@
-/** `fetch` for addresses that a user, a page or a redirect supplied. Each hop is a connection of its own through guard_proxy.ts. */
+/** `fetch` for URLs from users, pages or redirects: only public addresses, each hop through a new connection of guard_proxy.ts. */
 import { AppError } from "../../errors.ts";
 import { type GuardProxy, openGuardProxy, REFUSAL_HEADER } from "./guard_proxy.ts";
 import { DEFAULT_PROXY_LIMITS, type ProxyLimits, REFUSAL_TEXT } from "./guard_limits.ts";
+import { formatDuration } from "../timeouts.ts";
 import { limitBody } from "./limited_body.ts";
 import { dropProxyEnvironment } from "./proxy_environment.ts";
-import { type Hop, nextHop } from "./redirect.ts";
+import { type Hop, toNextHop } from "./redirect.ts";
 import { type ResolveHost, resolveWithSystem } from "./resolve_host.ts";
-import { createTargetPolicy, targetOf, type TargetPolicy } from "./target_policy.ts";
+import { createTargetPolicy, type TargetPolicy, toTarget } from "./target_policy.ts";
 
-/** What a guarded call may say; anything else of the runtime's own options (client, credentials, cache) is ignored. */
+/** Options of a guarded fetch. Other options of `fetch` (client, credentials, cache) are ignored. */
 export type GuardedInit = RequestInit & {
-  /** Bytes of the body after decompression; default 32 MiB. */
+  /** Limit of the decompressed body; default 32 MiB. */
   maxBytes?: number;
-  /** From the call to the last byte of the body, redirects included; default 30,000. */
+  /** Until the last byte of the body, including redirects; default 30,000. */
   timeoutMs?: number;
 };
 
-/** The way out for public-only calls. */
+/** Sends requests to public addresses only. */
 export interface Guard {
-  /** The proxy with its password, for other programs: `http://guard:…@127.0.0.1:…`. A secret. */
+  /** URL of the proxy with its password, for other programs: `http://guard:…@127.0.0.1:…`. Keep it secret. */
   readonly proxyUrl: string;
   /**
-   * Fetches over http or https from a public address.
+   * Fetches from a public address over http or https.
    *
-   * At most 5 redirects are followed, each judged anew; `redirect: "manual"` returns the first answer as it is. The answer's
-   * `url` is the address it came from. Its body has to be read or cancelled; the time limit ends it otherwise.
+   * Follows at most 5 redirects and checks each; `redirect: "manual"` returns the first response as it is. The body must be
+   * read or canceled, or the time limit ends it.
    *
-   * @throws {AppError} `invalid_request` for text that is no URL; `address_not_allowed` when the words of the address forbid
-   *   it; `upstream_error` with the same message when the target is refused after lookup or does not answer;
-   *   `not_available` when the guard is closed. While the body is read: `too_large`, `upstream_timeout`, `upstream_error`.
-   *   The reason of `init.signal` when that fires.
+   * @throws {AppError} `invalid_request` if the text is not a URL; `address_not_allowed` if the host or port is forbidden;
+   *   `upstream_error` with the same message if the target is refused after the lookup or doesn't respond;
+   *   `not_available` if the guard is closed. While the body is read: `too_large`, `upstream_timeout`, `upstream_error`.
+   *   The abort reason of `init.signal`.
    */
   fetch(url: string | URL, init?: GuardedInit): Promise<Response>;
-  /** Ends all calls and the proxy. */
+  /** Closes the proxy. Running requests fail. */
   close(): Promise<void>;
 }
 
 export interface GuardOptions {
-  /** CIDRs that pass although they are not public, on any port (`guard_allow`). */
+  /** CIDRs that are allowed although they are not public, on any port (`guard_allow`). */
   allow: string[];
-  /** URLs whose exact host and port are free of the name and port rules (`hub_url`, `card_site_url`); their addresses are judged. */
+  /** URLs whose host and port are exempt from the name and port rules (`hub_url`, `card_site_url`). Their addresses are checked. */
   exactOrigins: string[];
   /** Default: the system's resolver. */
   resolve?: ResolveHost;
-  /** PEM certificates trusted beside the runtime's own. */
+  /** PEM certificates to trust in addition to the system's. */
   caCerts?: string[];
   limits?: Partial<ProxyLimits>;
 }
@@ -54,8 +55,8 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const MAX_REDIRECTS = 5;
 const NO_BODY_STATUS = new Set([204, 205, 304]);
 
-/** Opens the guard with its proxy; drops the proxy variables of the environment, which would lead round it. */
-// deno-lint-ignore require-await -- the contract leaves room for an opening that waits
+/** Opens the guard and its proxy. Removes the proxy variables of the environment, which would bypass it. */
+// deno-lint-ignore require-await -- opening a resource is asynchronous everywhere
 export async function openGuard(options: GuardOptions): Promise<Guard> {
   const limits = { ...DEFAULT_PROXY_LIMITS, ...options.limits };
   const policy = createTargetPolicy({ ...options, resolve: options.resolve ?? resolveWithSystem });
@@ -67,7 +68,7 @@ export async function openGuard(options: GuardOptions): Promise<Guard> {
     proxyUrl: `http://${proxy.username}:${proxy.password}@127.0.0.1:${proxy.port}`,
     async fetch(url, init = {}) {
       if (isClosed) throw closedError();
-      if (!URL.canParse(`${url}`)) throw new AppError("invalid_request", "Cannot fetch the address: it is not a URL");
+      if (!URL.canParse(`${url}`)) throw new AppError("invalid_request", "Can't fetch the address: it isn't a URL");
       const call = new Call(
         { proxy, policy, limits, caCerts: options.caCerts ?? [] },
         new URL(url),
@@ -109,12 +110,14 @@ class Call {
     const timeoutMs = Math.min(init.timeoutMs ?? DEFAULT_TIMEOUT_MS, LONGEST_TIMER_MS);
     this.#timer = setTimeout(() => {
       this.stop(
-        this.#hasAnswer ? this.#error("upstream_timeout", `not finished after ${timeoutMs} ms`) : this.#refusal(),
+        this.#hasAnswer
+          ? this.#error("upstream_timeout", `not finished after ${formatDuration(timeoutMs)}`)
+          : this.#refusal(),
       );
     }, timeoutMs);
   }
 
-  /** Ends the call; whoever waits for it or reads its body gets the reason. */
+  /** Ends the call. Its promise or its body fails with the reason. */
   stop(reason: unknown): void {
     this.#controller.abort(reason);
     this.#end();
@@ -142,7 +145,7 @@ class Call {
     };
     for (let redirects = 0;; redirects++) {
       const response = await this.#ask(hop);
-      const next = redirect === "manual" ? undefined : nextHop(hop, response);
+      const next = redirect === "manual" ? undefined : toNextHop(hop, response);
       if (next === undefined) return this.#deliver(hop.url, hop.method, response);
       await response.body?.cancel();
       if (next === "refused" || redirects === MAX_REDIRECTS || redirect === "error") throw this.#refusal();
@@ -151,27 +154,27 @@ class Call {
   }
 
   /**
-   * One hop: a lookup, a connection and a client of its own, so that no earlier judgement is used again.
+   * Sends one hop with its own lookup, connection and client, so that no earlier check is reused.
    *
-   * Deno 2.9 looks the name up once more by itself, for its --deny-net rules; it uses the answer for nothing else.
+   * Deno 2.9 also resolves the name for its --deny-net rules, and for nothing else.
    */
   async #ask({ url, ...sent }: Hop): Promise<Response> {
     const { proxy, policy, caCerts } = this.context;
     const isHttp = url.protocol === "http:" || url.protocol === "https:";
-    if (!isHttp || url.username !== "" || url.password !== "" || policy.isRefusedUnresolved(targetOf(url))) {
+    if (!isHttp || url.username !== "" || url.password !== "" || policy.isRefusedUnresolved(toTarget(url))) {
       throw this.#refusal("address_not_allowed");
     }
     const { signal } = this.#controller;
     signal.throwIfAborted();
     this.#client?.close();
-    dropProxyEnvironment(); // read by the runtime as it makes the client; NO_PROXY would bypass the proxy given here
+    dropProxyEnvironment(); // read by the runtime for each new client; NO_PROXY would bypass the proxy
     this.#client = Deno.createHttpClient({
       proxy: {
         url: `http://127.0.0.1:${proxy.port}`,
         basicAuth: { username: proxy.username, password: proxy.password },
       },
       caCerts,
-      http2: false, // one request a connection, and no second protocol's limits to reckon with
+      http2: false, // one request per connection
       poolMaxIdlePerHost: 0,
     });
     const request = { ...sent, client: this.#client, redirect: "manual" as const, signal };
@@ -183,7 +186,7 @@ class Call {
     throw this.#refusal();
   }
 
-  /** Checks what came before the body and wraps the body itself. */
+  /** Checks the head and wraps the body. */
   #deliver(url: URL, method: string, response: Response): Response {
     this.#hasAnswer = true;
     const maxBytes = this.init.maxBytes ?? DEFAULT_MAX_BYTES;
@@ -193,10 +196,10 @@ class Call {
       throw this.#error("upstream_error", `its headers are longer than ${headBytes} bytes`);
     }
     const isEmpty = method === "HEAD" || NO_BODY_STATUS.has(response.status) || response.body === null;
-    const tooLarge = () => this.#error("too_large", `its answer is larger than ${maxBytes} bytes`);
+    const tooLarge = () => this.#error("too_large", `its response is larger than ${maxBytes} bytes`);
     if (!isEmpty && Number(headers.get("content-length") ?? 0) > maxBytes) throw tooLarge();
     if (/^\s*(gzip|br)\s*$/i.test(headers.get("content-encoding") ?? "") && !isEmpty) {
-      // The runtime has decoded the body and, before Deno 2.9, removed these itself.
+      // The runtime has decoded the body. Before Deno 2.9 it removed these headers itself.
       headers.delete("content-encoding");
       headers.delete("content-length");
     }
@@ -207,13 +210,13 @@ class Call {
       signal: this.#controller.signal,
       onExceeded: (limit) => {
         this.#controller.abort(
-          limit === "bytes" ? tooLarge() : this.#error("upstream_timeout", `silent for ${idleMs} ms`),
+          limit === "bytes" ? tooLarge() : this.#error("upstream_timeout", `no data for ${formatDuration(idleMs)}`),
         );
       },
       onEnd: () => this.#end(),
       toError: (cause) => {
         const { aborted, reason } = this.#controller.signal;
-        return aborted ? reason : this.#error("upstream_error", "its answer broke off", cause);
+        return aborted ? reason : this.#error("upstream_error", "its response was cut off", cause);
       },
     });
     const answer = new Response(body, { status: response.status, statusText: response.statusText, headers });
@@ -232,16 +235,16 @@ class Call {
     return this.#error(code, REFUSAL_TEXT, cause);
   }
 
-  /** Names the host that was asked for first; where it redirected to stays inside. */
+  /** Names the requested host, not the target of redirects. */
   #error(
     code: "address_not_allowed" | "upstream_error" | "upstream_timeout" | "too_large",
     found: string,
     cause?: unknown,
   ): AppError {
-    return new AppError(code, `Cannot fetch from "${this.url.host || this.url.protocol}": ${found}`, { cause });
+    return new AppError(code, `Can't fetch from "${this.url.host || this.url.protocol}": ${found}`, { cause });
   }
 }
 
 function closedError(): AppError {
-  return new AppError("not_available", "Cannot fetch the address: the guard is closed");
+  return new AppError("not_available", "Can't fetch the address: Parlor is shutting down");
 }

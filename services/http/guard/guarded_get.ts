@@ -1,65 +1,66 @@
 /**
- * One GET over a judged connection of its own, for bodies too large to pass through guard_proxy.ts: the same policy decides,
- * but the bytes go from the socket into the caller's buffer. It runs in Workers, where no guard is open.
+ * A GET request under the guard's policy but without its proxy, for large bodies: bytes go from the socket into the caller's
+ * buffer. It also runs in Workers, which have no guard.
  */
 import { AppError } from "../../errors.ts";
 import { dialFirst } from "./dial.ts";
 import { BodyReader } from "./body_reader.ts";
+import { formatDuration } from "../timeouts.ts";
 import { DEFAULT_PROXY_LIMITS, REFUSAL_TEXT } from "./guard_limits.ts";
-import { formatHead, readHead, valuesOf } from "./http_head.ts";
+import { formatHead, listValues, readHead } from "./http_head.ts";
 import { closeQuietly, writeAll } from "./sockets.ts";
-import { targetOf, type TargetPolicy } from "./target_policy.ts";
+import { type TargetPolicy, toTarget } from "./target_policy.ts";
 
-/** What a call may cost; as for the proxy. */
+/** Limits, as for the proxy. */
 export interface GuardedGetLimits {
-  /** Lookup, connection attempts and TLS together. */
+  /** For the lookup, all connection attempts and TLS. */
   connectMs: number;
   headBytes: number;
-  /** Longest wait for the next byte. */
+  /** Without data. */
   idleMs: number;
 }
 
-/** How to ask. */
+/** Options of the request. */
 export interface GuardedGetOptions {
   policy: TargetPolicy;
-  /** Headers beside `Host` and `Connection`. */
+  /** Headers in addition to `Host` and `Connection`. */
   headers: Record<string, string>;
-  /** Ends the call. */
+  /** Cancels the request. */
   signal: AbortSignal;
   limits?: Partial<GuardedGetLimits>;
-  /** PEM certificates trusted beside the runtime's own. */
+  /** PEM certificates to trust in addition to the system's. */
   caCerts?: string[];
 }
 
-/** An answer whose body has not been read yet. Close it in the end. */
-export interface GuardedAnswer extends Disposable {
+/** A response whose body has not been read. Dispose it at the end. */
+export interface GuardedResponse extends Disposable {
   readonly status: number;
-  /** The values of a header, joined by commas; `undefined` when there is none. */
+  /** The values of a header, joined by commas. */
   header(name: string): string | undefined;
-  /** Length of the body, where the head tells it. */
+  /** Length of the body, if the head has it. */
   readonly bodyBytes: number | undefined;
   /**
-   * Reads what is there next, at least one byte.
+   * Reads at least one byte.
    *
    * @returns 0 at the end of the body.
-   * @throws {AppError} `upstream_timeout` when nothing comes, `upstream_error` when the body breaks off before its end.
+   * @throws {AppError} `upstream_timeout` if no data arrives, `upstream_error` if the body breaks off
    */
   read(into: Uint8Array): Promise<number>;
 }
 
 /**
- * Asks for an address; redirects are the caller's to follow, each by a call of its own.
+ * Requests a URL. The caller follows redirects, each with a new request.
  *
- * @throws {AppError} `address_not_allowed` when the words of the address forbid it; `upstream_error` with one and the same
- *   message when the target is refused after lookup, does not answer, or answers no HTTP. The signal's reason when it fires.
+ * @throws {AppError} `address_not_allowed` if the host or port is forbidden; `upstream_error` with the same message if the target
+ *   is refused after the lookup, doesn't respond, or doesn't speak HTTP. The abort reason of the signal.
  */
-export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<GuardedAnswer> {
+export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<GuardedResponse> {
   const { policy, headers, signal, caCerts = [] } = options;
   const limits = { ...DEFAULT_PROXY_LIMITS, ...options.limits };
   const refusal = (code: "address_not_allowed" | "upstream_error", cause?: unknown) =>
-    new AppError(code, `Cannot fetch from "${url.host || url.protocol}": ${REFUSAL_TEXT}`, { cause });
+    new AppError(code, `Can't fetch from "${url.host || url.protocol}": ${REFUSAL_TEXT}`, { cause });
   const isHttp = url.protocol === "http:" || url.protocol === "https:";
-  const target = targetOf(url);
+  const target = toTarget(url);
   if (!isHttp || url.username !== "" || url.password !== "" || policy.isRefusedUnresolved(target)) {
     throw refusal("address_not_allowed");
   }
@@ -82,12 +83,12 @@ export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<
       ({ head, rest } = await readHead(connection.conn, limits.headBytes, rest));
     }
     const [, status] = /^HTTP\/1\.[01] ([2-5]\d\d)(?: |$)/.exec(head.startLine) ?? [];
-    if (status === undefined) throw new Error("Cannot read the answer: it is no HTTP");
+    if (status === undefined) throw new Error("Can't read the response: it isn't HTTP");
     const body = new BodyReader(head, rest, (into) => connection.read(into));
     return {
       status: Number(status),
       header(name) {
-        const values = valuesOf(head, name.toLowerCase());
+        const values = listValues(head, name.toLowerCase());
         return values.length === 0 ? undefined : values.join(", ");
       },
       bodyBytes: body.lengthBytes,
@@ -97,9 +98,9 @@ export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<
         } catch (cause) {
           if (signal.aborted) throw signal.reason;
           const [code, found] = connection.isSilent
-            ? ["upstream_timeout" as const, `silent for ${limits.idleMs} ms`]
-            : ["upstream_error" as const, "its answer broke off"];
-          throw new AppError(code, `Cannot fetch from "${url.host}": ${found}`, { cause });
+            ? ["upstream_timeout" as const, `no data for ${formatDuration(limits.idleMs)}`]
+            : ["upstream_error" as const, "its response was cut off"];
+          throw new AppError(code, `Can't fetch from "${url.host}": ${found}`, { cause });
         }
       },
       [Symbol.dispose]: () => connection.close(),
@@ -110,9 +111,9 @@ export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<
   }
 }
 
-/** A socket that closes when it has been silent for too long, or when its caller gives up. */
+/** A socket that closes after too long a silence, or when the caller cancels. */
 class Connection {
-  /** True when it was closed for its silence. */
+  /** True if it was closed because of silence. */
   isSilent = false;
   #conn: Deno.Conn | undefined;
   #activeAt = performance.now();
@@ -121,7 +122,7 @@ class Connection {
 
   constructor(readonly signal: AbortSignal, limits: GuardedGetLimits) {
     signal.addEventListener("abort", this.#close);
-    // One timer for the whole body: setting one anew for each of its reads would cost more than the read.
+    // One timer for the whole body: resetting it for each read would cost more than the read.
     this.#watch = setInterval(() => {
       if (this.#conn === undefined || performance.now() - this.#activeAt < limits.idleMs) return;
       this.isSilent = true;

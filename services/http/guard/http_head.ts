@@ -1,13 +1,13 @@
-/** HTTP/1.1 heads as the guard's proxy reads and writes them: strict, bounded, byte for byte. */
+/** Parses and formats HTTP/1.1 heads: strict, limited, byte for byte. */
 import { Buffer } from "node:buffer";
 
-/** A start line and its header fields; text is one character per byte (Latin-1), so that it can be written back unchanged. */
+/** A start line and its header fields, as Latin-1 text so that every byte is preserved. */
 export interface HttpHead {
   startLine: string;
   headers: [name: string, value: string][];
 }
 
-/** Meant for one hop only (RFC 9110, section 7.6.1, and the older names still sent). */
+/** Hop-by-hop headers (RFC 9110, section 7.6.1, and older names still in use). */
 const HOP_HEADERS = new Set([
   "connection",
   "keep-alive",
@@ -23,10 +23,10 @@ const HOP_HEADERS = new Set([
 const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)$/;
 
 /**
- * Reads one head and whatever came after it in the same reads.
+ * Reads one head. Also returns the bytes received after it.
  *
- * @param rest Bytes read earlier that belong in front.
- * @throws {Error} when the peer ends first, the head is longer than `maxBytes`, or a line is no HTTP.
+ * @param rest Bytes already received.
+ * @throws {Error} if the peer ends first, the head is longer than `maxBytes`, or a line is malformed
  */
 export async function readHead(
   conn: Deno.Conn,
@@ -49,20 +49,20 @@ export async function readHead(
   return { head: parseHead(buffer.toString("latin1", 0, end)), rest: buffer.subarray(end + 4, length) };
 }
 
-/** Gives the bytes of a head with its empty line. */
+/** Formats a head with its empty line. */
 export function formatHead({ startLine, headers }: HttpHead): Uint8Array {
   const lines = [startLine, ...headers.map(([name, value]) => `${name}: ${value}`)];
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
 }
 
-/** Gives every value of a header, asked for in lower case. */
-export function valuesOf(head: HttpHead, name: string): string[] {
+/** Lists the values of a header. @param name Lower case. */
+export function listValues(head: HttpHead, name: string): string[] {
   return head.headers.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value);
 }
 
-/** Leaves out the fields that end at this hop, those named by `Connection` included. */
-export function endToEndHeaders(head: HttpHead): [string, string][] {
-  const named = new Set(valuesOf(head, "connection").flatMap((value) => value.toLowerCase().split(/[\s,]+/)));
+/** Removes hop-by-hop headers, including those named by `Connection`. */
+export function keepEndToEndHeaders(head: HttpHead): [string, string][] {
+  const named = new Set(listValues(head, "connection").flatMap((value) => value.toLowerCase().split(/[\s,]+/)));
   return head.headers.filter(([name]) => !HOP_HEADERS.has(name.toLowerCase()) && !named.has(name.toLowerCase()));
 }
 

@@ -1,41 +1,41 @@
-/** The body of an answer, cut off where it costs more than agreed. */
+/** Limits the size and the silence of a response body. */
 
 export interface BodyLimits {
   /** Bytes after decompression. */
   maxBytes: number;
-  /** How long one read may wait. */
+  /** Timeout of one read. */
   idleMs: number;
-  /** Fires when the call has to end; the connection behind the body is then given up, read or not. */
+  /** Ends the body and its connection. */
   signal: AbortSignal;
-  /** Called when a limit is passed; makes the signal fire. */
+  /** Called when a limit is exceeded. Must abort the signal. */
   onExceeded(limit: "bytes" | "idle"): void;
-  /** Called once, however the body ends: read whole, failed, or given up by its reader. */
+  /** Called once when the body ends: complete, failed or canceled. */
   onEnd(): void;
-  /** Gives the error that the reader sees for a failed read. */
+  /** Returns the error the reader gets for a failed read. */
   toError(thrown: unknown): unknown;
 }
 
-/** Wraps a body so that nothing is read before it is asked for, and nothing passes beyond the limits. */
+/** Wraps a body to enforce the limits. Reads nothing ahead. */
 export function limitBody(
   body: ReadableStream<Uint8Array>,
   limits: BodyLimits,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
-  const giveUp = () => void reader.cancel().catch(() => {}); // aborting the fetch alone can leave its socket open
-  limits.signal.addEventListener("abort", giveUp);
+  const cancel = () => void reader.cancel().catch(() => {}); // aborting the fetch alone can leave its socket open
+  limits.signal.addEventListener("abort", cancel);
   const end = () => {
-    limits.signal.removeEventListener("abort", giveUp);
+    limits.signal.removeEventListener("abort", cancel);
     limits.onEnd();
   };
-  let passed = 0;
+  let receivedBytes = 0;
   const read = async () => {
     const idle = setTimeout(() => limits.onExceeded("idle"), limits.idleMs);
     try {
       const { done, value } = await reader.read();
-      limits.signal.throwIfAborted(); // given up, which a reader sees as an ordinary end
+      limits.signal.throwIfAborted(); // a canceled reader reports a regular end
       if (done) return undefined;
-      passed += value.length;
-      if (passed <= limits.maxBytes) return new Uint8Array(value);
+      receivedBytes += value.length;
+      if (receivedBytes <= limits.maxBytes) return new Uint8Array(value);
     } finally {
       clearTimeout(idle);
     }
@@ -50,7 +50,7 @@ export function limitBody(
         controller.close();
       } catch (thrown) {
         controller.error(limits.toError(thrown));
-        giveUp();
+        cancel();
       }
       end();
     },

@@ -1,13 +1,13 @@
-/** Proxy settings inherited from the environment, which must not decide where our calls go. */
+/** Removes proxy settings inherited from the environment, which must not redirect our requests. */
 
-// NODE_USE_ENV_PROXY is the switch by which node-compatible clients start to read the others.
+// NODE_USE_ENV_PROXY makes Node-compatible clients read the others.
 const NAMES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_USE_ENV_PROXY"];
 
 /**
  * Deletes the proxy variables, in upper and lower case, from the environment of this process.
  *
- * The runtime reads them whenever an HTTP client is made, and `NO_PROXY` would lead a guarded call round the guard. To be
- * called at start-up before the first client; child processes started later do not inherit them either.
+ * The runtime reads them for every new HTTP client, and `NO_PROXY` would bypass the guard. Call this at startup, before the
+ * first client. Child processes don't inherit them either.
  */
 export function dropProxyEnvironment(): void {
   for (const name of NAMES) {

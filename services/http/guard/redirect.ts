@@ -1,4 +1,4 @@
-/** What a redirect makes of a request (Fetch standard, "HTTP-redirect fetch"), with the stricter rules of the guard. */
+/** Follows redirects as the Fetch standard does (https://fetch.spec.whatwg.org/#http-redirect-fetch), with stricter rules. */
 
 /** One request in a chain of redirects. */
 export interface Hop {
@@ -10,8 +10,8 @@ export interface Hop {
 
 const REDIRECT_STATUS = new Set([301, 302, 303, 307, 308]);
 
-// A list of what may travel rather than of secrets: keys come under many names (`Authorization`, `api-key`, `Cookie`, …).
-const KEPT_AT_ANOTHER_ORIGIN = new Set([
+// An allow list, because keys have many names (`Authorization`, `api-key`, `Cookie`, …).
+const CROSS_ORIGIN_HEADERS = new Set([
   "accept",
   "accept-encoding",
   "accept-language",
@@ -24,12 +24,12 @@ const KEPT_AT_ANOTHER_ORIGIN = new Set([
 ]);
 
 /**
- * Gives the next request.
+ * Returns the next request. The caller checks its address.
  *
- * @returns undefined when the answer is no redirect; `"refused"` when it leads to no URL, from https to http, or would need a
- *   stream a second time. Where it leads is judged by whoever sends it.
+ * @returns undefined if the response isn't a redirect; `"refused"` if it has no valid URL, leads from https to http, or would
+ *   send a stream a second time
  */
-export function nextHop(hop: Hop, response: Response): Hop | "refused" | undefined {
+export function toNextHop(hop: Hop, response: Response): Hop | "refused" | undefined {
   const location = response.headers.get("location");
   if (!REDIRECT_STATUS.has(response.status) || location === null) return undefined;
   if (!URL.canParse(location, hop.url)) return "refused";
@@ -41,7 +41,7 @@ export function nextHop(hop: Hop, response: Response): Hop | "refused" | undefin
   const headers = new Headers(hop.headers);
   for (const name of [...headers.keys()]) {
     const describesBody = name.startsWith("content-");
-    if ((becomesGet && describesBody) || (url.origin !== hop.url.origin && !KEPT_AT_ANOTHER_ORIGIN.has(name))) {
+    if ((becomesGet && describesBody) || (url.origin !== hop.url.origin && !CROSS_ORIGIN_HEADERS.has(name))) {
       headers.delete(name);
     }
   }

@@ -1,14 +1,14 @@
-/** Names to addresses, for the guard and for the check of owner endpoints. */
+/** Resolves host names, for the guard and for the owner's servers. */
 import { lookup } from "node:dns/promises";
 
-/** Gives every address of a host name, in the order they should be tried; throws or gives none when there is none. */
+/** Returns all addresses of a host name in the order to try them. Throws or returns none if there are none. */
 export type ResolveHost = (host: string) => Promise<string[]>;
 
 /**
- * Resolves as the system does.
+ * Resolves with the system's resolver.
  *
- * getaddrinfo through node:dns rather than `Deno.resolveDns`: it reads /etc/hosts and nsswitch, which names at home live in,
- * gives both families in one answer, behaves alike on Deno 2.6 and 2.9, and is what a plain `fetch` of the runtime asks.
+ * Uses getaddrinfo through node:dns instead of `Deno.resolveDns`: it reads /etc/hosts and nsswitch, returns both families at
+ * once, and is what `fetch` uses.
  */
 export const resolveWithSystem: ResolveHost = async (host) => {
   const found = await lookup(host, { all: true });

@@ -1,11 +1,11 @@
-/** What Deno's sockets leave to their user. */
+/** Socket helpers. */
 
 /** Writes all bytes. */
 export async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void> {
   for (let sent = 0; sent < bytes.length;) sent += await conn.write(bytes.subarray(sent));
 }
 
-/** Hands on what a connection sends until it ends, reading no further than `take` has taken. The bytes are valid until then. */
+/** Passes everything a connection sends to `take`, one read at a time. The bytes are valid until `take` resolves. */
 export async function pump(from: Deno.Conn, take: (bytes: Uint8Array) => Promise<void>): Promise<void> {
   const buffer = new Uint8Array(64 * 1024);
   for (let count = await from.read(buffer); count !== null; count = await from.read(buffer)) {

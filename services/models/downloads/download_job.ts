@@ -5,9 +5,9 @@ import { AppError } from "../../errors.ts";
 import type { JobContext } from "../../jobs/job.ts";
 import { readFileIfExists, writeFileAtomic } from "../../storage/atomic_file.ts";
 import { type DownloadParams, DownloadProgress } from "./download_progress.ts";
-import { downloadFile, type DownloadLimits, isExpectedHash, targetOf } from "./file_download.ts";
+import { downloadFile, type DownloadLimits, isExpectedHash, toTransferTarget } from "./file_download.ts";
 import type { Hub, HubFile } from "../hub/hub.ts";
-import { keyOf, lookIfThere, type ModelsFolder } from "../local/models_folder.ts";
+import { type ModelsFolder, statIfExists, toDownloadKey } from "../local/models_folder.ts";
 import { Transfer } from "./download_worker_client.ts";
 import type { TransferPolicy } from "./download_protocol.ts";
 
@@ -27,7 +27,7 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
   const params = context.params as DownloadParams;
   const { folder } = options;
   const progress = new DownloadProgress(params, context);
-  const work = await folder.makeWorkFolder(keyOf(params));
+  const work = await folder.makeWorkFolder(toDownloadKey(params));
   const partOf = (index: number) => join(work, `${index}.part`);
   await dropForeignParts(work, params.files);
   await using transfer = new Transfer({ policy: options.policy, idleMs: options.limits.idleMs }, context.signal);
@@ -50,7 +50,7 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
   progress.end();
   await context.verifying();
   for (const { file, index } of missing) await folder.place(partOf(index), pathOf(params, file));
-  await folder.removeWorkFolder(keyOf(params));
+  await folder.removeWorkFolder(toDownloadKey(params));
 }
 
 function pathOf({ repo }: DownloadParams, { path }: HubFile): string {
@@ -79,16 +79,17 @@ async function isInPlace(
   onProgress: (bytes: number) => void,
 ): Promise<boolean> {
   const path = folder.resolve(pathOf(params, file));
-  const info = await lookIfThere(path);
+  const info = await statIfExists(path);
   if (info === undefined) return false;
   if (!info.isFile) throw new AppError("conflict", `Cannot place "${path}": something that is no file has that name`);
-  return info.size === file.sizeBytes && isExpectedHash(file, await transfer.hash(targetOf(file, path), onProgress));
+  return info.size === file.sizeBytes &&
+    isExpectedHash(file, await transfer.hash(toTransferTarget(file, path), onProgress));
 }
 
 async function assertRoom(folder: ModelsFolder, missing: { file: HubFile; partPath: string }[]): Promise<void> {
   let needed = 0;
   for (const { file, partPath } of missing) {
-    needed += file.sizeBytes - Math.min(file.sizeBytes, (await lookIfThere(partPath))?.size ?? 0);
+    needed += file.sizeBytes - Math.min(file.sizeBytes, (await statIfExists(partPath))?.size ?? 0);
   }
   if (needed === 0) return;
   const { bavail, bsize } = await statfs(folder.path);

@@ -1,6 +1,6 @@
 /** Worker: brings the bytes of one file at a time from a judged connection to the disk and hashes them on the way. */
 import { AppError, messageOf } from "../../errors.ts";
-import { type GuardedAnswer, guardedGet } from "../../http/guard/guarded_get.ts";
+import { guardedGet, type GuardedResponse } from "../../http/guard/guarded_get.ts";
 import { resolveWithSystem } from "../../http/guard/resolve_host.ts";
 import { createTargetPolicy } from "../../http/guard/target_policy.ts";
 import { fileError } from "../../storage/atomic_file.ts";
@@ -90,7 +90,7 @@ class TransferWorker {
     const range: Record<string, string> = part.bytes > 0 ? { range: `bytes=${part.bytes}-` } : {};
     if (part.bytes > 0 && order.etag !== undefined) range["if-range"] = order.etag;
     const { caCerts } = this.#settings.policy;
-    let answer: GuardedAnswer;
+    let answer: GuardedResponse;
     try {
       answer = await guardedGet(new URL(order.url), {
         policy: this.#policy,
@@ -118,7 +118,7 @@ class TransferWorker {
   /** Sees to it that what comes next belongs behind what is there. */
   async #settleBegin(
     part: PartFile,
-    answer: GuardedAnswer,
+    answer: GuardedResponse,
     knownEtag: string | undefined,
   ): Promise<Ending | undefined> {
     const { sizeBytes } = part.target;
@@ -144,7 +144,7 @@ class TransferWorker {
     return undefined;
   }
 
-  async #receive(part: PartFile, answer: GuardedAnswer): Promise<Ending> {
+  async #receive(part: PartFile, answer: GuardedResponse): Promise<Ending> {
     const { sizeBytes } = part.target;
     const taker = part.take((bytes) => this.#tell(bytes));
     let failure: { reason: unknown } | undefined;
@@ -205,7 +205,7 @@ class TransferWorker {
  * @returns How many came, or how it ended.
  */
 async function readInto(
-  answer: GuardedAnswer,
+  answer: GuardedResponse,
   room: Uint8Array,
   received: number,
   sizeBytes: number,
@@ -222,7 +222,7 @@ async function readInto(
   return received === sizeBytes ? ended("whole", "") : ended("cut", `it ended after ${received} of ${sizeBytes} bytes`);
 }
 
-function strongEtag(answer: GuardedAnswer): string | undefined {
+function strongEtag(answer: GuardedResponse): string | undefined {
   const etag = answer.header("etag");
   return etag?.startsWith('"') ? etag : undefined; // If-Range takes no weak ones (RFC 9110, section 13.1.5)
 }

@@ -3,9 +3,9 @@ import { AppError, messageOf } from "../../errors.ts";
 import type { JobRunner, JobSnapshot } from "../../jobs/job_runner.ts";
 import { type DownloadOptions, runDownload } from "./download_job.ts";
 import { type DownloadDetail, type DownloadParams, initialDetail, totalBytes } from "./download_progress.ts";
-import { type ModelFormat, parseFilePath, parseRepo, roleOf, shardPaths } from "../local/model_paths.ts";
-import { type DownloadSubject, keyOf } from "../local/models_folder.ts";
-import { filesToDownload } from "../hub/repo_files.ts";
+import { listShardPaths, type ModelFormat, parseFilePath, parseRepo, parseRole } from "../local/model_paths.ts";
+import { type DownloadSubject, toDownloadKey } from "../local/models_folder.ts";
+import { listDownloadFiles } from "../hub/repo_files.ts";
 
 const KIND = "model_download";
 /** At once; the rest waits in the order it came. */
@@ -41,9 +41,9 @@ export class Downloads {
       parallel: PARALLEL,
       resumable: true,
       run: (context) => runDownload(options, context),
-      discard: (params) => folder.removeWorkFolder(keyOf(params as DownloadParams)),
+      discard: (params) => folder.removeWorkFolder(toDownloadKey(params as DownloadParams)),
     });
-    const known = this.list().flatMap(({ detail }) => detail === undefined ? [] : [keyOf(detail)]);
+    const known = this.list().flatMap(({ detail }) => detail === undefined ? [] : [toDownloadKey(detail)]);
     folder.sweep(new Set(known)).catch((error) =>
       console.error(`Cannot remove what old downloads left: ${messageOf(error)}`)
     );
@@ -57,18 +57,18 @@ export class Downloads {
   async start({ repo, format, file }: DownloadRequest, signal: AbortSignal): Promise<Download> {
     const subject: DownloadSubject = { repo: parseRepo(repo), format, file: fileOf(format, file) };
     const same = this.list().find((job) =>
-      !ENDED.has(job.state) && job.detail !== undefined && keyOf(job.detail) === keyOf(subject)
+      !ENDED.has(job.state) && job.detail !== undefined && toDownloadKey(job.detail) === toDownloadKey(subject)
     );
     if (same !== undefined) return same;
-    const found = await this.#options.hub.repo(subject.repo, signal);
-    const files = filesToDownload(found, format, subject.file);
+    const found = await this.#options.hub.getRepo(subject.repo, signal);
+    const files = listDownloadFiles(found, format, subject.file);
     // Shards after the first are of no use without it: it is put in place last.
     const ordered = format === "gguf" ? [...files.slice(1), ...files.slice(0, 1)] : files;
     const params: DownloadParams = { ...subject, revision: found.revision, files: ordered };
     const job = await this.#jobs.start(KIND, {
       title: subject.file ?? subject.repo,
       params,
-      key: keyOf(subject),
+      key: toDownloadKey(subject),
       progress: { done: 0, total: totalBytes(files), unit: "bytes" },
       detail: initialDetail(params),
     });
@@ -103,7 +103,7 @@ export class Downloads {
       state === "failed" && detail !== undefined && subjectPath(detail) === path
     );
     for (const { id, detail } of failed) {
-      await this.#options.folder.removeWorkFolder(keyOf(detail!));
+      await this.#options.folder.removeWorkFolder(toDownloadKey(detail!));
       await this.#jobs.forget(id);
     }
     return failed.length > 0;
@@ -122,10 +122,10 @@ function fileOf(format: ModelFormat, file: string | undefined): string | undefin
   }
   if (file === undefined) throw new AppError("invalid_request", "A GGUF download needs the name of its file");
   const path = parseFilePath(file);
-  if (!/\.gguf$/i.test(path) || roleOf(path) === "other") {
+  if (!/\.gguf$/i.test(path) || parseRole(path) === "other") {
     throw new AppError("invalid_request", `Cannot download "${file}": it is no model in GGUF format`);
   }
-  return shardPaths(path)[0]!;
+  return listShardPaths(path)[0]!;
 }
 
 function asDownload(job: JobSnapshot): Download {

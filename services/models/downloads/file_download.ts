@@ -1,7 +1,7 @@
 /** Brings one file of the hub whole and verified to its part file, through drops, silences and expired addresses. */
 import { AppError, messageOf } from "../../errors.ts";
 import type { Hub, HubFile } from "../hub/hub.ts";
-import { hubError, isPassing, retryAfterSeconds } from "../hub/hub_errors.ts";
+import { createHubError, isTemporary, parseHubRetryAfter } from "../hub/hub_errors.ts";
 import { delay } from "../../async/delay.ts";
 import type { Transfer } from "./download_worker_client.ts";
 import type { TransferEnd, TransferTarget } from "./download_protocol.ts";
@@ -47,7 +47,7 @@ const MAX_REDIRECTS = 5; // see docs/protocols/models.md#download
 const MAX_RESTARTS = 5;
 
 /** Says what is expected of a file's bytes. */
-export function targetOf(file: HubFile, path: string): TransferTarget {
+export function toTransferTarget(file: HubFile, path: string): TransferTarget {
   return { path, sizeBytes: file.sizeBytes, hash: file.sha256 === undefined ? "git-sha1" : "sha256" };
 }
 
@@ -79,7 +79,7 @@ async function bring(work: FileDownload): Promise<{ hash: string; isResumed: boo
   const { transfer, file, partPath, limits, signal } = work;
   let newestAtMs = performance.now();
   let isOpen = false;
-  let bytes = await transfer.open(targetOf(file, partPath), (held) => {
+  let bytes = await transfer.open(toTransferTarget(file, partPath), (held) => {
     newestAtMs = performance.now();
     if (isOpen) work.onReceived(held);
     else work.onFound(held);
@@ -142,9 +142,9 @@ async function tryOnce(
   const without = (outcome: TryEnd["outcome"], message: string, waitMs?: number): TryEnd => ({
     ...{ outcome, message, waitMs, bytes, isRestarted: false },
   });
-  let url = hub.fileUrl(repo, revision, file.path);
+  let url = hub.getFileUrl(repo, revision, file.path);
   for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
-    const authorization = await hub.authorization(url);
+    const authorization = await hub.getAuthorization(url);
     const report = await transfer.get({
       url: url.href,
       headers: { "user-agent": "Parlor", ...authorization },
@@ -163,10 +163,15 @@ async function tryOnce(
     const refusal = { status, header: (name: string) => headers[name] };
     const message = `"${url.host}" answered with status ${status}`;
     if (status === 416) return without("stale", `${message}: it has less of the file than is here`);
-    if (isPassing(status)) return without("cut", message, (retryAfterSeconds(refusal) ?? 0) * 1000);
+    if (isTemporary(status)) return without("cut", message, (parseHubRetryAfter(refusal) ?? 0) * 1000);
     // A signed address lives for an hour; the next try gets a new one.
-    if (!hub.isOwn(url) && (status === 401 || status === 403)) return without("cut", message);
-    throw hubError(refusal, `"${file.path}" of "${repo}"`, hub.page(repo), "authorization" in authorization);
+    if (!hub.isOwnUrl(url) && (status === 401 || status === 403)) return without("cut", message);
+    throw createHubError(
+      refusal,
+      `"${file.path}" of "${repo}"`,
+      hub.getPageUrl(repo),
+      "authorization" in authorization,
+    );
   }
   throw broken(work, "it redirects too often");
 }

@@ -1,24 +1,24 @@
-/** What a repository offers: its files as one can choose them, and what belongs to a choice. */
+/** The files of a repository that can be downloaded, and the files each download consists of. */
 import { AppError } from "../../errors.ts";
 import type { HubFile, HubRepo } from "./hub.ts";
 import {
   type FileRole,
+  findCompleteModels,
+  findMissingWeights,
   isMlxFile,
   isSafePath,
-  missingWeights,
+  listShardPaths,
   type ModelFormat,
+  parseQuantization,
+  parseRole,
   parseShard,
-  quantizationOf,
-  roleOf,
-  shardPaths,
-  wholeShardGroups,
 } from "../local/model_paths.ts";
 
-/** One thing to choose: a file, or all shards of a model. */
+/** One choice: a file, or all shards of a model. */
 export interface Candidate {
-  /** Of the file, or of the first shard. */
+  /** The file or the first shard. */
   path: string;
-  /** All shards together. */
+  /** Of all shards. */
   sizeBytes: number;
   sha256?: string;
   quantization?: string;
@@ -26,17 +26,17 @@ export interface Candidate {
   role: FileRole;
 }
 
-/** The hub's own client refuses larger files over plain HTTP; larger models are split. */
+/** The hub doesn't serve larger files over plain HTTP. Larger models are split. */
 const MAX_FILE_BYTES = 50e9;
 
-/** Gives what can be chosen from a repository; of sharded models only those that are whole. */
-export function candidatesOf(repo: HubRepo, format: ModelFormat): Candidate[] {
+/** Lists the choices in a repository. Incomplete split models are skipped. */
+export function listCandidates(repo: HubRepo, format: ModelFormat): Candidate[] {
   const files = usableFiles(repo, format);
-  const whole = new Map(wholeShardGroups(files).map((parts) => [parts[0]!.path, parts]));
+  const whole = new Map(findCompleteModels(files).map((parts) => [parts[0]!.path, parts]));
   return files.flatMap((file): Candidate[] => {
     const { path, sizeBytes, sha256 } = file;
     if (format === "mlx") return [{ path, sizeBytes, sha256, role: isWeights(path) ? "model" : "other" }];
-    const about = { path, quantization: quantizationOf(path), role: roleOf(path) };
+    const about = { path, quantization: parseQuantization(path), role: parseRole(path) };
     if (parseShard(path) === undefined) return [{ ...about, sizeBytes, sha256 }];
     const parts = whole.get(path);
     if (parts === undefined) return [];
@@ -48,46 +48,46 @@ export function candidatesOf(repo: HubRepo, format: ModelFormat): Candidate[] {
 const ROLE_ORDER: FileRole[] = ["model", "mmproj", "other"];
 
 /**
- * Gives the files that one download brings: the shards of a GGUF model, or the MLX snapshot.
+ * Lists the files of one download: the shards of a GGUF model, or the MLX snapshot.
  *
  * @param file Any shard; not for MLX.
- * @throws {AppError} `invalid_request` when no file is named; `not_found` when there is none of that name;
- *   `unprocessable` when shards or weights are missing, or a file is too large or of a name that is no path here.
+ * @throws {AppError} `invalid_request` if no file is named; `not_found` if it doesn't exist; `unprocessable` if shards or weights
+ *   are missing, or a file is too large or has an invalid path
  */
-export function filesToDownload(repo: HubRepo, format: ModelFormat, file: string | undefined): HubFile[] {
-  const files = format === "mlx" ? snapshotOf(repo) : shardsOf(repo, file);
+export function listDownloadFiles(repo: HubRepo, format: ModelFormat, file: string | undefined): HubFile[] {
+  const files = format === "mlx" ? listSnapshotFiles(repo) : listShards(repo, file);
   for (const { path, sizeBytes } of files) {
     if (sizeBytes > MAX_FILE_BYTES) {
-      throw cannot(repo, `"${path}" is larger than 50 GB, which the hub does not hand out in one piece`);
+      throw createError(repo, `"${path}" is larger than 50 GB, the hub's limit for one file`);
     }
   }
   return files;
 }
 
-function shardsOf(repo: HubRepo, file: string | undefined): HubFile[] {
-  if (file === undefined) throw new AppError("invalid_request", "A GGUF download needs the name of the file");
+function listShards(repo: HubRepo, file: string | undefined): HubFile[] {
+  if (file === undefined) throw new AppError("invalid_request", "The name of the GGUF file is required");
   const byPath = new Map(usableFiles(repo, "gguf").map((found) => [found.path, found]));
-  if (!byPath.has(file)) throw new AppError("not_found", `There is no file "${file}" in "${repo.repo}"`);
-  return shardPaths(file).map((path) => {
+  if (!byPath.has(file)) throw new AppError("not_found", `File "${file}" doesn't exist in "${repo.repo}"`);
+  return listShardPaths(file).map((path) => {
     const found = byPath.get(path);
-    if (found === undefined) throw cannot(repo, `"${path}" is missing, without which the other parts are of no use`);
+    if (found === undefined) throw createError(repo, `its shard "${path}" is missing`);
     return found;
   });
 }
 
-function snapshotOf(repo: HubRepo): HubFile[] {
+function listSnapshotFiles(repo: HubRepo): HubFile[] {
   const odd = repo.files.find(({ path }) => isMlxFile(path) && !isSafePath(path));
-  if (odd !== undefined) throw cannot(repo, `"${odd.path}" cannot be a file here`);
+  if (odd !== undefined) throw createError(repo, `"${odd.path}" isn't a valid file path`);
   const files = usableFiles(repo, "mlx");
   const names = new Set(files.map(({ path }) => path.toLowerCase()));
-  if (names.size < files.length) throw cannot(repo, "names of its files differ by letter case alone");
-  if (!names.has("config.json")) throw cannot(repo, 'it has no "config.json"');
-  if (!files.some(({ path }) => isWeights(path))) throw cannot(repo, "it has no weights in safetensors format");
-  const missing = missingWeights(files.map(({ path }) => path));
+  if (names.size < files.length) throw createError(repo, "some of its file names differ only in case");
+  if (!names.has("config.json")) throw createError(repo, 'it has no "config.json"');
+  if (!files.some(({ path }) => isWeights(path))) throw createError(repo, "it has no weights in safetensors format");
+  const missing = findMissingWeights(files.map(({ path }) => path));
   if (missing !== undefined) {
-    throw cannot(repo, `"${missing}" is missing, without which the other weights are of no use`);
+    throw createError(repo, `its weights "${missing}" are missing`);
   }
-  // Last in place: without it the folder is no model to anybody.
+  // Last, because the folder becomes a model with it.
   return [...files.filter(({ path }) => path !== "config.json"), ...files.filter(({ path }) => path === "config.json")];
 }
 
@@ -100,6 +100,6 @@ function isWeights(path: string): boolean {
   return path.endsWith(".safetensors");
 }
 
-function cannot(repo: HubRepo, found: string): AppError {
-  return new AppError("unprocessable", `Cannot download from "${repo.repo}": ${found}`);
+function createError(repo: HubRepo, found: string): AppError {
+  return new AppError("unprocessable", `Can't download from "${repo.repo}": ${found}`);
 }

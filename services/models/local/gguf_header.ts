@@ -1,25 +1,26 @@
 /**
- * The head of a GGUF file: what the model is and how large. Files come from strangers, so every count and length is held
- * against what can be there, and nothing is kept but what is asked for.
+ * Parses the header of a GGUF file. Model files come from strangers, so every count and length is checked against the file
+ * size, and only a few values are kept in memory.
  *
- * @see ggml/docs/gguf.md of llama.cpp
+ * @see https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+ * @see docs/decisions/0035-gguf-headers-of-our-own.md
  */
 
-/** What a head tells; all of it may be missing, and is where the head is broken, hostile or of an unknown version. */
+/** The values we use. All are undefined if the header is broken, hostile or of an unknown version. */
 export interface GgufHeader {
   architecture?: string;
   name?: string;
-  /** As the file's maker says it, such as `"8B"`. */
+  /** As declared in the file, such as `"8B"`. */
   sizeLabel?: string;
-  /** Of the weights in this file: of a shard its own. */
+  /** Number of weights in this file; of a shard only its own. */
   parameters?: number;
   contextSize?: number;
   layers?: number;
-  /** By `general.file_type`. */
+  /** From `general.file_type`. */
   quantization?: string;
 }
 
-/** The largest vocabularies with their merges take some 15 MB. */
+/** The largest vocabularies with their merges have about 15 MB. */
 const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 const MAX_KEYS = 10_000;
@@ -59,7 +60,7 @@ const SIZES: Partial<Record<Type, number>> = {
   [Type.Float64]: 8,
 };
 
-/** `llama_ftype` of llama.h; what is not here has no name of its own. */
+/** `llama_ftype` in llama.h of llama.cpp. */
 const FILE_TYPES: Record<number, string> = {
   ...{ 0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S" },
   ...{ 12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K" },
@@ -69,10 +70,10 @@ const FILE_TYPES: Record<number, string> = {
 };
 
 /**
- * Reads the head of a file.
+ * Reads the header of a file.
  *
- * @returns `undefined` when it is no GGUF.
- * @throws What the runtime throws when the file cannot be read.
+ * @returns undefined if it isn't a GGUF file
+ * @throws The runtime's error if the file can't be read.
  */
 export async function readGgufHeader(path: string): Promise<GgufHeader | undefined> {
   using file = await Deno.open(path);
@@ -81,7 +82,7 @@ export async function readGgufHeader(path: string): Promise<GgufHeader | undefin
   try {
     if (await reader.text(4) !== "GGUF") return undefined;
   } catch (error) {
-    if (error instanceof MalformedHeader) return undefined; // shorter than that
+    if (error instanceof MalformedHeader) return undefined; // shorter than 4 bytes
     throw error;
   }
   try {
@@ -96,7 +97,7 @@ class MalformedHeader extends Error {}
 
 async function parse(reader: HeaderReader): Promise<GgufHeader> {
   const version = await reader.uint32();
-  if (version !== 2 && version !== 3) throw new MalformedHeader(); // 1 lived for weeks in 2023; big-endian files look like 50331648
+  if (version !== 2 && version !== 3) throw new MalformedHeader(); // version 1 was short-lived; big-endian files read as 50331648
   const tensors = await reader.count(MAX_TENSORS);
   const keys = await reader.count(MAX_KEYS);
   const found = new Map<string, string | number>();
@@ -115,15 +116,15 @@ async function parse(reader: HeaderReader): Promise<GgufHeader> {
     parameters += elements;
     await reader.skip(4 + 8); // type and offset
   }
-  const architecture = textOf(found.get("general.architecture"));
-  const fileType = numberOf(found.get("general.file_type"));
+  const architecture = toText(found.get("general.architecture"));
+  const fileType = toNumber(found.get("general.file_type"));
   return {
     architecture,
-    name: textOf(found.get("general.name")),
-    sizeLabel: textOf(found.get("general.size_label")),
+    name: toText(found.get("general.name")),
+    sizeLabel: toText(found.get("general.size_label")),
     parameters: Number.isSafeInteger(parameters) && parameters > 0 ? parameters : undefined,
-    contextSize: numberOf(found.get(`${architecture}.context_length`)),
-    layers: numberOf(found.get(`${architecture}.block_count`)),
+    contextSize: toNumber(found.get(`${architecture}.context_length`)),
+    layers: toNumber(found.get(`${architecture}.block_count`)),
     quantization: fileType === undefined ? undefined : FILE_TYPES[fileType],
   };
 }
@@ -161,15 +162,15 @@ async function readValue(
   return undefined;
 }
 
-function textOf(value: string | number | undefined): string | undefined {
+function toText(value: string | number | undefined): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-function numberOf(value: string | number | undefined): number | undefined {
+function toNumber(value: string | number | undefined): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-/** Reads onward through a buffer; what lies beyond the file's end or the bound is malformed. */
+/** Reads forward through a buffer. Reading beyond the end of the file or the limit throws MalformedHeader. */
 class HeaderReader {
   readonly #file: Deno.FsFile;
   readonly #limit: number;
@@ -177,7 +178,7 @@ class HeaderReader {
   readonly #view = new DataView(this.#buffer.buffer);
   #at = 0;
   #end = 0;
-  /** Place in the file of the buffer's end. */
+  /** File offset of the buffer's end. */
   #position = 0;
 
   constructor(file: Deno.FsFile, sizeBytes: number) {
@@ -192,7 +193,7 @@ class HeaderReader {
     return value;
   }
 
-  /** A 64-bit count. */
+  /** Reads a 64-bit count. */
   async count(max: number): Promise<number> {
     await this.#need(8);
     const value = this.#view.getBigUint64(this.#at, true);
@@ -216,7 +217,7 @@ class HeaderReader {
     await this.skip(await this.count(MAX_HEADER_BYTES));
   }
 
-  /** Vocabularies are hundreds of thousands of strings: those inside the buffer are passed without a turn of the loop each. */
+  /** Skips strings. Those inside the buffer need no await each: vocabularies have hundreds of thousands. */
   async skipStrings(count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
       while (n < count && this.#end - this.#at >= 8) {
@@ -247,8 +248,8 @@ class HeaderReader {
     this.#end -= this.#at;
     this.#at = 0;
     while (this.#end < bytes) {
-      const room = Math.min(this.#buffer.length - this.#end, this.#limit - this.#position);
-      const count = room > 0 ? await this.#file.read(this.#buffer.subarray(this.#end, this.#end + room)) : null;
+      const free = Math.min(this.#buffer.length - this.#end, this.#limit - this.#position);
+      const count = free > 0 ? await this.#file.read(this.#buffer.subarray(this.#end, this.#end + free)) : null;
       if (count === null) throw new MalformedHeader();
       this.#end += count;
       this.#position += count;

@@ -1,38 +1,38 @@
-/** What lies on disk below the models folder: read from the files themselves, so that one put there by hand counts, too. */
+/** Lists the models in the models folder. Reads the files themselves, so that models copied there by hand appear, too. */
 import { join } from "node:path";
 import { AppError, messageOf } from "../../errors.ts";
 import { type GgufHeader, readGgufHeader } from "./gguf_header.ts";
 import {
   type FileRole,
+  findCompleteModels,
   isSafePath,
   type ModelFormat,
+  parseQuantization,
+  parseRole,
   parseShard,
-  quantizationOf,
-  roleOf,
-  wholeShardGroups,
 } from "./model_paths.ts";
-import { lookIfThere, type ModelsFolder, readIfThere, removeIfThere } from "./models_folder.ts";
+import { type ModelsFolder, readDirIfExists, removeIfExists, statIfExists } from "./models_folder.ts";
 import { asObject } from "../../json/type_guards.ts";
 
 /** One model on disk. */
 export interface LocalModel {
-  /** Below the models folder: of the file, of the first shard, or of the folder of an MLX snapshot. */
+  /** Relative to the models folder: the file, the first shard, or the folder of an MLX snapshot. */
   path: string;
-  /** By where it lies; `null` for what lies elsewhere. */
+  /** From the path; null if it isn't in a repository's folder. */
   repo: string | null;
   format: ModelFormat;
   role: FileRole;
   sizeBytes: number;
-  /** All files of it, below the models folder. */
+  /** All its files, relative to the models folder. */
   files: string[];
   name?: string;
   quantization?: string;
   /** Number of weights. */
   parameters?: number;
   architecture?: string;
-  /** Tokens the model was made for. */
+  /** Trained context size in tokens. */
   contextSize?: number;
-  /** Layers that could go to a graphics card. */
+  /** Layers that can be offloaded to a GPU. */
   layers?: number;
   modifiedAtMs: number;
 }
@@ -50,22 +50,22 @@ const MAX_JSON_BYTES = 4 * 1024 * 1024;
 /** The models on disk. */
 export class LocalModels {
   readonly #folder: ModelsFolder;
-  /** Heads by path, size and time: reading one takes up to 64 MB of the file. */
-  readonly #heads = new Map<string, GgufHeader | undefined>();
+  /** Headers by path, size and time. Reading one reads up to 64 MB of the file. */
+  readonly #headers = new Map<string, GgufHeader | undefined>();
 
   constructor(folder: ModelsFolder) {
     this.#folder = folder;
   }
 
-  /** Gives all whole models, by path. */
+  /** Lists all complete models, by path. */
   async list(): Promise<LocalModel[]> {
     const files: FoundFile[] = [];
     await this.#walk("", 0, files);
     const folders = Map.groupBy(files, ({ path }) => path.slice(0, Math.max(0, path.lastIndexOf("/"))));
-    const gguf = await this.#ggufModels(files);
-    const snapshots = await Promise.all([...folders.keys()].map((path) => this.#snapshot(path, files)));
-    const known = new Set(files.map(headKey));
-    for (const key of this.#heads.keys()) if (!known.has(key)) this.#heads.delete(key);
+    const gguf = await this.#listGgufModels(files);
+    const snapshots = await Promise.all([...folders.keys()].map((path) => this.#readSnapshot(path, files)));
+    const known = new Set(files.map(toHeaderKey));
+    for (const key of this.#headers.keys()) if (!known.has(key)) this.#headers.delete(key);
     return [...gguf, ...snapshots.flatMap((found) => found ?? [])].sort((a, b) => a.path < b.path ? -1 : 1);
   }
 
@@ -73,53 +73,53 @@ export class LocalModels {
   async get(path: string): Promise<LocalModel> {
     this.#folder.resolve(path);
     const found = (await this.list()).find((model) => model.path === path || model.files.includes(path));
-    if (found === undefined) throw new AppError("not_found", `There is no model "${path}" on this machine`);
+    if (found === undefined) throw new AppError("not_found", `Model "${path}" doesn't exist on this machine`);
     return found;
   }
 
-  /** Removes the files of a model, and folders that this leaves empty. @throws {AppError} `internal` */
+  /** Deletes the files of a model, and folders that become empty. @throws {AppError} `internal` */
   async remove(model: LocalModel): Promise<void> {
-    for (const file of model.files) await removeIfThere(this.#folder.resolve(file));
+    for (const file of model.files) await removeIfExists(this.#folder.resolve(file));
     const folders = new Set(model.files.flatMap((file) => {
       const names = file.split("/").slice(0, -1);
       return names.map((_, n) => names.slice(0, n + 1).join("/"));
     }));
     for (const folder of [...folders].sort((a, b) => b.length - a.length)) {
-      await Deno.remove(this.#folder.resolve(folder)).catch(() => {}); // unless something else lies in it
+      await Deno.remove(this.#folder.resolve(folder)).catch(() => {}); // not empty
     }
   }
 
   async #walk(folder: string, depth: number, files: FoundFile[]): Promise<void> {
-    for await (const entry of readIfThere(join(this.#folder.path, folder))) {
+    for await (const entry of readDirIfExists(join(this.#folder.path, folder))) {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-      if (files.length >= MAX_FILES || !isSafePath(path)) continue; // `.parts` is no safe path either
+      if (files.length >= MAX_FILES || !isSafePath(path)) continue; // this also skips `.parts`
       if (entry.isDirectory && depth < MAX_DEPTH) await this.#walk(path, depth + 1, files);
-      if (!entry.isFile) continue; // links are not followed: they lead out of the folder
-      const info = await lookIfThere(this.#folder.resolve(path));
+      if (!entry.isFile) continue; // links are not followed: they may lead out of the folder
+      const info = await statIfExists(this.#folder.resolve(path));
       if (info?.isFile) files.push({ path, sizeBytes: info.size, modifiedAtMs: info.mtime?.getTime() ?? 0 });
     }
   }
 
-  async #ggufModels(files: FoundFile[]): Promise<LocalModel[]> {
+  async #listGgufModels(files: FoundFile[]): Promise<LocalModel[]> {
     const single = files.filter(({ path }) => parseShard(path) === undefined).map((file) => [file]);
     const models: LocalModel[] = [];
-    for (const whole of [...single, ...wholeShardGroups(files)]) {
+    for (const whole of [...single, ...findCompleteModels(files)]) {
       const { path } = whole[0]!;
-      const role = roleOf(path);
+      const role = parseRole(path);
       if (role === "other") continue;
-      const heads = await Promise.all(whole.map((part) => this.#head(part)));
+      const heads = await Promise.all(whole.map((part) => this.#readHeader(part)));
       if (heads.includes(undefined)) continue;
       const head = heads[0]!;
       const parameters = heads.reduce((sum, one) => sum + (one?.parameters ?? 0), 0);
       models.push({
         path,
-        repo: repoOf(path),
+        repo: toRepo(path),
         format: "gguf",
         role,
         sizeBytes: whole.reduce((sum, part) => sum + part.sizeBytes, 0),
         files: whole.map((part) => part.path),
         name: head.name,
-        quantization: labelOf(path, head),
+        quantization: getQuantization(path, head),
         parameters: parameters > 0 ? parameters : undefined,
         architecture: head.architecture,
         contextSize: head.contextSize,
@@ -130,34 +130,34 @@ export class LocalModels {
     return models;
   }
 
-  async #head(file: FoundFile): Promise<GgufHeader | undefined> {
-    const key = headKey(file);
-    if (!this.#heads.has(key)) {
+  async #readHeader(file: FoundFile): Promise<GgufHeader | undefined> {
+    const key = toHeaderKey(file);
+    if (!this.#headers.has(key)) {
       const head = await readGgufHeader(this.#folder.resolve(file.path)).catch((error) => {
-        console.error(`Cannot read the model "${file.path}": ${messageOf(error)}`);
+        console.error(`Can't read the model "${file.path}": ${messageOf(error)}`);
         return undefined;
       });
-      this.#heads.set(key, head);
+      this.#headers.set(key, head);
     }
-    return this.#heads.get(key);
+    return this.#headers.get(key);
   }
 
-  /** A folder is a snapshot when its config and every file of weights that its index names are there. */
-  async #snapshot(folder: string, files: FoundFile[]): Promise<LocalModel | undefined> {
+  /** Reads a folder as an MLX snapshot: it needs its config and every weight file named in its index. */
+  async #readSnapshot(folder: string, files: FoundFile[]): Promise<LocalModel | undefined> {
     if (folder === "") return undefined;
     const inside = files.filter(({ path }) => path.startsWith(`${folder}/`) && !path.endsWith(".gguf"));
     const names = new Set(inside.map(({ path }) => path.slice(folder.length + 1)));
     const hasWeights = [...names].some((name) => /^model.*\.safetensors$/.test(name));
     if (!names.has("config.json") || !hasWeights) return undefined;
-    const config = await this.#json(`${folder}/config.json`);
-    const index = names.has(INDEX) ? await this.#json(`${folder}/${INDEX}`) : {};
+    const config = await this.#readJson(`${folder}/config.json`);
+    const index = names.has(INDEX) ? await this.#readJson(`${folder}/${INDEX}`) : {};
     if (config === undefined || index === undefined) return undefined;
     if (Object.values(asObject(index.weight_map)).some((name) => !names.has(String(name)))) return undefined;
     const bits = asObject(config.quantization).bits;
     const parameters = asObject(index.metadata).total_parameters;
     return {
       path: folder,
-      repo: repoOf(`${folder}/config.json`),
+      repo: toRepo(`${folder}/config.json`),
       format: "mlx",
       role: "model",
       sizeBytes: inside.reduce((sum, file) => sum + file.sizeBytes, 0),
@@ -170,31 +170,31 @@ export class LocalModels {
     };
   }
 
-  async #json(path: string): Promise<Record<string, unknown> | undefined> {
+  async #readJson(path: string): Promise<Record<string, unknown> | undefined> {
     try {
       const absolute = this.#folder.resolve(path);
       if ((await Deno.stat(absolute)).size > MAX_JSON_BYTES) return undefined;
       return asObject(JSON.parse(await Deno.readTextFile(absolute)));
     } catch {
-      return undefined; // not there, or a stranger's idea of JSON: then it is no model
+      return undefined; // missing or not JSON: not a model
     }
   }
 }
 
 const INDEX = "model.safetensors.index.json";
 
-function repoOf(path: string): string | null {
+function toRepo(path: string): string | null {
   const names = path.split("/");
   return names.length >= 3 ? `${names[0]}/${names[1]}` : names.length === 2 ? names[0]! : null;
 }
 
-/** What the file says of itself; its name says more where it was mixed by a recipe of its maker (`UD-`). */
-function labelOf(path: string, { quantization }: GgufHeader): string | undefined {
-  const named = quantizationOf(path);
+/** Returns the quantization from the header. The file name is more precise for dynamic quantization (`UD-`). */
+function getQuantization(path: string, { quantization }: GgufHeader): string | undefined {
+  const named = parseQuantization(path);
   return named?.startsWith("UD-") ? named : quantization ?? named;
 }
 
-function headKey({ path, sizeBytes, modifiedAtMs }: FoundFile): string {
+function toHeaderKey({ path, sizeBytes, modifiedAtMs }: FoundFile): string {
   return `${path}\n${sizeBytes}\n${modifiedAtMs}`;
 }
 

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { readFileIfExists, writeFileAtomic } from "../../storage/atomic_file.ts";
 import type { LocalModel } from "../local/local_models.ts";
-import { type ModelsFolder, removeIfThere } from "../local/models_folder.ts";
+import { type ModelsFolder, removeIfExists } from "../local/models_folder.ts";
 import type { RunRequest, RunSettings } from "./runner_status.ts";
 
 const DEFAULT_CONTEXT = 8192;
@@ -29,7 +29,7 @@ export class RunMemory {
 
   /** Nothing is to run any more. */
   async clear(): Promise<void> {
-    await removeIfThere(this.#path);
+    await removeIfExists(this.#path);
   }
 
   /** Gives what was to run; `undefined` when nothing was, or another version wrote it. */

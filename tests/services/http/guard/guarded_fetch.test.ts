@@ -84,7 +84,7 @@ test("mixed, empty and failing lookups are refused, and nobody is connected to",
     const failure = await failureOf(guard.fetch(`http://${name}.example:${pair.port}/`));
     expect(failure, name).toEqual({
       code: "upstream_error",
-      message: `Cannot fetch from "${name}.example:${pair.port}": ${GENERIC}`,
+      message: `Can't fetch from "${name}.example:${pair.port}": ${GENERIC}`,
     });
   }
   expect(pair.server.requests).toEqual([]);
@@ -118,7 +118,7 @@ test.each([301, 302, 303, 307, 308])(
     expect([response.url, await response.text()]).toEqual([`${base}/end?x`, "end"]);
     for (const path of Object.keys(targets).slice(1)) {
       const { message } = await failureOf(guard.fetch(`${base}${path}`));
-      expect(message, path).toBe(`Cannot fetch from "${PUBLIC}:${server.port}": ${GENERIC}`);
+      expect(message, path).toBe(`Can't fetch from "${PUBLIC}:${server.port}": ${GENERIC}`);
     }
     expect(pair.secret.connections).toBe(0);
     expect(pair.server.requests).toEqual([]);
@@ -217,7 +217,7 @@ test.each([
   const { code, message } = await failureOf(guard.fetch(url));
   expect([code, message]).toEqual([
     "address_not_allowed",
-    expect.stringMatching(`^Cannot fetch from "[^"@]+": ${GENERIC}$`),
+    expect.stringMatching(`^Can't fetch from "[^"@]+": ${GENERIC}$`),
   ]);
   expect(guard.lookups).toEqual([]);
 });
@@ -326,7 +326,7 @@ test("closed, silent, hanging up, filtered, unknown and private targets look the
         `${scheme} ${title}`,
       ).toEqual({
         code: "upstream_error",
-        message: `Cannot fetch from "a.example:${silent.port}": ${GENERIC}`,
+        message: `Can't fetch from "a.example:${silent.port}": ${GENERIC}`,
       });
     }
   }

@@ -41,7 +41,7 @@ test(
       const response = await guard.fetch(urlOf(server), { maxBytes: 8 * MIB });
       expect(await failureOf(response.arrayBuffer())).toEqual({
         code: "too_large",
-        message: `Cannot fetch from "${PUBLIC}:${server.port}": its answer is larger than ${8 * MIB} bytes`,
+        message: `Can't fetch from "${PUBLIC}:${server.port}": its response is larger than ${8 * MIB} bytes`,
       });
       await serverEnded;
     });
@@ -118,7 +118,7 @@ test("a Content-Length that lies is found out", { tags: ["E11"] }, async () => {
   const cut = await guard.fetch(urlOf(server, "/long"));
   expect(await failureOf(cut.text())).toEqual({
     code: "upstream_error",
-    message: `Cannot fetch from "${PUBLIC}:${server.port}": its answer broke off`,
+    message: `Can't fetch from "${PUBLIC}:${server.port}": its response was cut off`,
   });
   expect(await (await guard.fetch(urlOf(server, "/short"))).text()).toBe("123");
 });
@@ -147,7 +147,7 @@ test(
     const trickle = await trickling.fetch(urlOf(server, "/trickle"), { timeoutMs: 300 });
     expect(await clock.until(failureOf(trickle.text()), 10)).toEqual({
       code: "upstream_timeout",
-      message: `Cannot fetch from "${PUBLIC}:${server.port}": not finished after 300 ms`,
+      message: `Can't fetch from "${PUBLIC}:${server.port}": not finished after 300 ms`,
     });
     const unread = await trickling.fetch(urlOf(server, "/trickle"), { timeoutMs: 100 });
     clock.advance(100);
@@ -165,7 +165,7 @@ test("headers that never end are cut by size and by time", { tags: ["E11"] }, as
     return drip(conn, "HTTP/1.1 200 OK\r\n", "x-a: 1\r\n");
   }, { hostname: PUBLIC });
   await using guard = await openTestGuard({});
-  const message = `Cannot fetch from "${PUBLIC}:${server.port}": the address is not allowed or does not answer`;
+  const message = `Can't fetch from "${PUBLIC}:${server.port}": the address is not allowed or does not answer`;
   expect(await failureOf(guard.fetch(urlOf(server, "/fast")))).toEqual({ code: "upstream_error", message });
   expect(await failureOf(guard.fetch(urlOf(server, "/slow"), { timeoutMs: 300 }))).toEqual({
     code: "upstream_error",

@@ -31,7 +31,7 @@ test.each([
   await using guard = await openTestGuard(names, { caCerts: [authority.cert] });
   expect(await failureOf(guard.fetch(`https://good.example:${server.port}/x`))).toEqual({
     code: "upstream_error",
-    message: `Cannot fetch from "good.example:${server.port}": ${GENERIC}`,
+    message: `Can't fetch from "good.example:${server.port}": ${GENERIC}`,
   });
   expect(server.requests).toEqual([]);
 });

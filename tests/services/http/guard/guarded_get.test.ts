@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { type GuardedAnswer, guardedGet, type GuardedGetLimits } from "../../../../services/http/guard/guarded_get.ts";
+import {
+  guardedGet,
+  type GuardedGetLimits,
+  type GuardedResponse,
+} from "../../../../services/http/guard/guarded_get.ts";
 import { createTargetPolicy } from "../../../../services/http/guard/target_policy.ts";
 import { openAuthority } from "../../../helpers/files/net_certificates.ts";
 import { failureOf, type Names, PRIVATE, PUBLIC } from "../../../helpers/app/net_guard.ts";
@@ -28,7 +32,7 @@ function get(url: string, { names = {}, limits, caCerts, signal, headers = {} }:
   return guardedGet(new URL(url), { policy, headers, limits, caCerts, signal: signal ?? new AbortController().signal });
 }
 
-async function textOf(answer: GuardedAnswer): Promise<string> {
+async function textOf(answer: GuardedResponse): Promise<string> {
   using open = answer;
   const buffer = new Uint8Array(7); // smaller than anything it has to put together
   let text = "";
@@ -88,7 +92,7 @@ test.each<[string, string[]]>([
   const answer = await get(`http://${PUBLIC}:${server.port}/`);
   expect(await failureOf(textOf(answer))).toMatchObject({
     code: "upstream_error",
-    message: expect.stringMatching(/broke off$/),
+    message: expect.stringMatching(/was cut off$/),
   });
 });
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import {
   createTargetPolicy,
-  targetOf,
   type TargetPolicyOptions,
+  toTarget,
 } from "../../../../services/http/guard/target_policy.ts";
 
 /** Judges a URL as the guard does: its words, then what the name stands for. */
@@ -17,7 +17,7 @@ async function judge(url: string, addresses: string[], options: Partial<TargetPo
     },
     ...options,
   });
-  const target = targetOf(new URL(url));
+  const target = toTarget(new URL(url));
   return { unresolved: policy.isRefusedUnresolved(target), addresses: await policy.resolveAllowed(target), lookups };
 }
 

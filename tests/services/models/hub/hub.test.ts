@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { candidatesOf } from "../../../../services/models/hub/repo_files.ts";
+import { listCandidates } from "../../../../services/models/hub/repo_files.ts";
 import type { FakeRepo } from "../../../helpers/fakes/fake_hub.ts";
 import { ggufFile } from "../../../helpers/files/gguf_file.ts";
 import { openModelBench } from "../../../helpers/app/model_bench.ts";
@@ -49,9 +49,9 @@ test("the next page of a mirror that passes on the original's address is asked o
   await using bench = await openModelBench({ "owner/name": { files } }, { token: "hf_mirror" });
   bench.hub.tokens.hf_mirror = true;
   bench.hub.faults.linkOrigin = "https://huggingface.co";
-  expect((await bench.client.repo("owner/name", anybody)).files).toHaveLength(5);
+  expect((await bench.client.getRepo("owner/name", anybody)).files).toHaveLength(5);
   bench.hub.faults.linkOrigin = "https://evil.example.org";
-  await expect(bench.client.repo("owner/name", anybody)).rejects.toMatchObject({ code: "upstream_error" });
+  await expect(bench.client.getRepo("owner/name", anybody)).rejects.toMatchObject({ code: "upstream_error" });
 });
 
 test("a repository's files are grouped: shards as one, projectors apart, what is incomplete or no model left out", async () => {
@@ -61,9 +61,9 @@ test("a repository's files are grouped: shards as one, projectors apart, what is
   files["small.IQ4_XS.gguf"] = file(1500);
   files["mmproj-F16.gguf"] = file(1200);
   await using bench = await openModelBench({ "owner/name": { files, license: "apache-2.0", gated: "manual" } });
-  const repo = await bench.client.repo("owner/name", anybody);
+  const repo = await bench.client.getRepo("owner/name", anybody);
   expect(repo).toMatchObject({ revision: bench.hub.commit, isGated: true, license: "apache-2.0" });
-  expect(candidatesOf(repo, "gguf")).toEqual([
+  expect(listCandidates(repo, "gguf")).toEqual([
     { path: "small.IQ4_XS.gguf", sizeBytes: 1500, role: "model", quantization: "IQ4_XS", sha256: expect.any(String) },
     {
       path: "UD-Q4_K_XL/big-00001-of-00003.gguf",
@@ -80,19 +80,19 @@ test("a repository's files are grouped: shards as one, projectors apart, what is
 });
 
 test.each<[string, FakeRepo | undefined, string | undefined, string, RegExp]>([
-  ["missing", undefined, undefined, "not_found", /does not exist, or it is private.*hub_token_file/],
+  ["missing", undefined, undefined, "not_found", /doesn't exist, or it is private.*hub_token_file/],
   [
     "private, to another's token",
     { files: {}, isPrivate: true },
     "hf_bad",
     "upstream_error",
-    /does not accept the token/,
+    /token in hub_token_file is invalid/,
   ],
-  ["missing, with a token", undefined, "hf_good", "not_found", /does not exist there/],
+  ["missing, with a token", undefined, "hf_good", "not_found", /doesn't exist$/],
 ])("a repository that is %s: the error says what to do", async (_, repo, token, code, message) => {
   await using bench = await openModelBench(repo === undefined ? {} : { "owner/name": repo }, { token });
   bench.hub.tokens.hf_good = true;
-  await expect(bench.client.repo("owner/name", anybody)).rejects
+  await expect(bench.client.getRepo("owner/name", anybody)).rejects
     .toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
@@ -101,7 +101,7 @@ test("a token file that cannot be read says so, and its content is never shown",
   const asked = bench.client.search({ query: "", format: "gguf" }, anybody);
   await expect(asked).rejects.toMatchObject({
     code: "not_available",
-    message: expect.stringMatching(/holds no token$/),
+    message: expect.stringMatching(/doesn't contain a token$/),
   });
   expect(bench.hub.requests).toEqual([]);
 });

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { missingWeights, wholeShardGroups } from "../../../../services/models/local/model_paths.ts";
-import { candidatesOf } from "../../../../services/models/hub/repo_files.ts";
+import { findCompleteModels, findMissingWeights } from "../../../../services/models/local/model_paths.ts";
+import { listCandidates } from "../../../../services/models/hub/repo_files.ts";
 
 const paths = (...names: string[]) => names.map((path) => ({ path }));
 
 test("models whose shards are all there are found in order, each by its folder, stem and count", () => {
-  const groups = wholeShardGroups(paths(
+  const groups = findCompleteModels(paths(
     "b-00002-of-00002.gguf",
     "a/b-00001-of-00002.gguf",
     "b-00001-of-00002.gguf",
@@ -26,7 +26,7 @@ test("names that speak of a hundred thousand parts each cost no more than others
   const files = Array.from({ length: 20_000 }, (_, n) => ({ path: `${n}-00001-of-99999.gguf`, sizeBytes: 1, sha256 }));
   files.push({ path: "x-Q8_0.gguf", sizeBytes: 1, sha256 });
   const repo = { repo: "owner/name", revision: "1".repeat(40), isGated: false, license: null, files };
-  expect(candidatesOf(repo, "gguf").map(({ path }) => path)).toEqual(["x-Q8_0.gguf"]);
+  expect(listCandidates(repo, "gguf").map(({ path }) => path)).toEqual(["x-Q8_0.gguf"]);
 });
 
 test.each([
@@ -35,5 +35,5 @@ test.each([
   [["model-00002-of-00002.safetensors"], "model-00001-of-00002.safetensors"],
   [["model-00001-of-99999.safetensors"], "model-00002-of-99999.safetensors"],
 ])("of weights %j the missing one is %s", (names, missing) => {
-  expect(missingWeights(names)).toBe(missing);
+  expect(findMissingWeights(names)).toBe(missing);
 });

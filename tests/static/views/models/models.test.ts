@@ -151,11 +151,11 @@ test("a download is cancelled; one that failed says why, and is resumed or disca
   held.resolve();
   bench.hub.faults.hold = undefined;
   await ask("owner/Gated-GGUF", "gated-Q8_0.gguf");
-  await page.getByText(/terms have to be accepted first/).waitFor();
+  await page.getByText(/accept its terms/).waitFor();
   await page.getByRole("button", { name: "Discard: gated-Q8_0.gguf" }).click();
   await page.getByRole("heading", { name: "Downloads" }).waitFor({ state: "detached" });
   await ask("owner/Gated-GGUF", "gated-Q8_0.gguf");
-  await page.getByText(/terms have to be accepted first/).waitFor();
+  await page.getByText(/accept its terms/).waitFor();
   bench.hub.repos["owner/Gated-GGUF"]!.gated = false;
   await page.getByRole("button", { name: "Resume: gated-Q8_0.gguf" }).click();
   await page.getByText("owner/Gated-GGUF · GGUF · Q8_0").waitFor();
@@ -234,7 +234,7 @@ test.each(LOOKS)(
     await bench.app.post("/api/models/download", { repo: "owner/Qwen3-0.6B-GGUF", format: "gguf", file: NAME });
     await bench.app.post("/api/models/local/run", { path: "small.gguf" });
     const { page } = await bench.open({ ...options, colorScheme, reducedMotion: "reduce" });
-    await page.getByText(/terms have to be accepted first/).waitFor();
+    await page.getByText(/accept its terms/).waitFor();
     await page.getByText("1 MB of 3 MB").waitFor();
     await page.getByText("Running").first().waitFor();
     await page.getByText("Latest output").click();
