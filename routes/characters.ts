@@ -3,7 +3,7 @@ import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { exportCard, type ExportedCard } from "../services/characters/card/card_export.ts";
 import type { ReadCharacter } from "../services/characters/characters.ts";
-import type { Writing } from "../services/characters/generation/character_writing.ts";
+import type { CharacterStream } from "../services/characters/generation/character_writing.ts";
 import { AppError } from "../services/errors.ts";
 import { errorBody } from "./errors.ts";
 import { attachment, TOO_LARGE_TO_IMPORT } from "./http/content_disposition.ts";
@@ -44,14 +44,14 @@ function cardSiteRoutes(services: Services) {
     .openapi(schema.pictureRoute, async (c) => {
       const site = await services.cardSite();
       const { creator, slug } = c.req.valid("param");
-      const { bytes, type } = await site.picture(creator, slug, clientSignal(c));
+      const { bytes, type } = await site.fetchAvatar(creator, slug, clientSignal(c));
       return rawAnswer(c.body(bytes, 200, { "Content-Type": type, "Content-Disposition": "attachment" }));
     })
     .openapi(schema.importUrlRoute, async (c) => {
       const site = await services.cardSite();
       const { characters } = await services.characters();
-      const { bytes, picture } = await site.fetchCard(c.req.valid("json").url.trim(), clientSignal(c));
-      return characterAnswer(c, await characters.importCard(bytes, { picture }), 201);
+      const { bytes, image } = await site.fetchCard(c.req.valid("json").url.trim(), clientSignal(c));
+      return characterAnswer(c, await characters.importCard(bytes, { picture: image }), 201);
     });
 }
 
@@ -71,8 +71,8 @@ function generationRoutes(services: Services) {
 }
 
 /** What came before a failure is sent before it. */
-function framesOfWriting(writing: Writing, requestId: string): FrameSource {
-  const steps = writing.steps();
+function framesOfWriting(writing: CharacterStream, requestId: string): FrameSource {
+  const steps = writing.updates();
   let state: "begin" | "body" | "over" = "begin";
   return {
     async next() {
@@ -108,7 +108,7 @@ function cardRoutes(services: Services) {
       const isPaged = query.limit !== undefined || query.cursor !== undefined;
       const { items, next_cursor } = await characters.list(isPaged ? { limit: 100, ...query } : query);
       const body = view === "full"
-        ? await startedStream(c, listPieces(characters.withCards(items), isPaged ? next_cursor : undefined))
+        ? await startedStream(c, listPieces(characters.readWithCards(items), isPaged ? next_cursor : undefined))
         : listText(items, isPaged ? next_cursor : undefined);
       return rawAnswer(c.body(body, 200, { "Content-Type": "application/json" }));
     })

@@ -259,8 +259,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return new Portraits({ jobs, characters: (await characters()).characters, painter });
   });
   const characterGenerator = scope.lazy(async () => {
-    const { Creator } = await import("./characters/generation/character_generator.ts");
-    return new Creator({
+    const { CharacterGenerator } = await import("./characters/generation/character_generator.ts");
+    return new CharacterGenerator({
       jobs,
       models: (await llm()).modelRouter,
       characters: (await characters()).characters,

@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
-import { joinPng, makeChunk } from "../services/attachments/images/png_chunks.ts";
+import { createChunk, joinPng } from "../services/attachments/images/png_chunks.ts";
 
 /** Size in pixels: two by three, as portraits of cards are. */
 export const WIDTH_PX = 400;
@@ -109,7 +109,7 @@ function pngOf(pixels: Uint8Array): Uint8Array {
   new DataView(header.buffer).setUint32(4, HEIGHT_PX);
   header.set([8, 2], 8);
   const data = deflateSync(rows, { level: 9 });
-  return joinPng([makeChunk("IHDR", header), makeChunk("IDAT", data), makeChunk("IEND", new Uint8Array())]);
+  return joinPng([createChunk("IHDR", header), createChunk("IDAT", data), createChunk("IEND", new Uint8Array())]);
 }
 
 if (import.meta.main) {

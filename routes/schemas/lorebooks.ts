@@ -125,7 +125,7 @@ export function toLorebookJson(book: StoredLorebook): z.infer<typeof LorebookAns
 /** Gives what a scan found its form on the wire. */
 export function toTrialJson({ entries, dropped, tokens, disabledPrompts }: Activation): z.infer<typeof TrialAnswer> {
   return {
-    entries: entries.map(({ isFirstToGo: _, bookId, bookName, entryId, entryName, ...entry }) => ({
+    entries: entries.map(({ isDroppedFirst: _, bookId, bookName, entryId, entryName, ...entry }) => ({
       ...named({ bookId, bookName, entryId, entryName }),
       ...entry,
     })),

@@ -1,14 +1,14 @@
-/** Names of attachments, and how messages refer to them. */
+/** Names of attachments, and references to them in messages. */
 import { isDeviceName } from "../storage/ids.ts";
 import type { ImageType } from "./images/image_type.ts";
 
-/** Names of attachments. */
+/** Characters of a name. */
 const NAME = "[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}";
 
-/** The form of a whole name. */
+/** Matches a whole name. */
 export const ATTACHMENT_NAME = new RegExp(`^${NAME}$`);
 
-/** Tells whether an attachment may be stored under a name. */
+/** Reports whether an attachment may be stored under a name. */
 export function isAttachmentName(name: string): boolean {
   return ATTACHMENT_NAME.test(name) && !isDeviceName(name);
 }
@@ -22,28 +22,28 @@ const ENDINGS: Record<ImageType, string> = {
   "image/gif": "gif",
 };
 
-/** Gives the address under which an attachment is fetched. */
+/** Returns the URL path of an attachment. */
 export function attachmentUrl(name: string): string {
   return URL_PREFIX + name;
 }
 
-/** Gives the name in an address of ours, or `undefined` for any other address. */
-export function nameInUrl(url: string): string | undefined {
+/** Returns the name in the URL path of an attachment; `undefined` for other URLs. */
+export function parseAttachmentUrl(url: string): string | undefined {
   const name = url.startsWith(URL_PREFIX) ? url.slice(URL_PREFIX.length) : "";
   return ATTACHMENT_NAME.test(name) ? name : undefined;
 }
 
-/** Gives the file name of a picture. @param stem Without an ending. */
-export function nameWithEnding(stem: string, type: ImageType): string {
+/** Returns the file name of an image. @param stem Without extension. */
+export function toImageFileName(stem: string, type: ImageType): string {
   return `${stem}.${ENDINGS[type]}`;
 }
 
 /**
- * Finds every attachment that JSON text refers to: by address anywhere in it, and by name in fields called `attachments`.
+ * Finds all attachments that JSON text refers to: URLs anywhere, and names in `attachments` fields.
  *
- * It may find more than is meant, as in a message that only talks about an address; such a picture is kept longer.
+ * May find too many, for example in a message that only mentions a URL. Those images are kept longer than needed.
  */
-export function namesIn(json: string): string[] {
+export function findAttachmentNames(json: string): string[] {
   const names = new Set<string>();
   if (json.includes(URL_PREFIX)) {
     for (const [, name] of json.matchAll(URLS)) names.add(name!);

@@ -1,13 +1,13 @@
 /**
- * The rows of attachments and of what refers to them.
+ * Table rows of attachments and the references to them.
  *
- * Owners: `conversation` for all that belongs to one (messages, their texts, revisions, head, draft), `trash` for an
- * entry there. `grace` is no owner: it holds an attachment until the time that stands in its id. `trash_file` holds not
- * the attachment of that name but the file of a removed one, whose version stands in its id.
+ * Owners of references: `conversation` (messages, revisions, head, draft) and `trash`. `grace` isn't an owner: it keeps
+ * an attachment until the time in its id. `trash_file` keeps the file of a removed attachment, with the version in its
+ * id.
  */
 import type { Database, SqlValue, Statement } from "../storage/database/database.ts";
 import type { ImageType } from "./images/image_type.ts";
-import { namesIn } from "./attachment_names.ts";
+import { findAttachmentNames } from "./attachment_names.ts";
 
 /** A stored attachment. */
 export interface AttachmentRow {
@@ -16,7 +16,7 @@ export interface AttachmentRow {
   bytes: number;
   width: number;
   height: number;
-  /** When it was stored, which is also its version: no two of one name share it. */
+  /** Creation time, which is also the version: unique per name. */
   created_at: number;
 }
 
@@ -25,7 +25,7 @@ export const GRACE_MS = 24 * 60 * 60 * 1000;
 
 const COLUMNS = "name, type, bytes, width, height, created_at";
 
-/** Gives the statement that saves a row. */
+/** Returns the statement that saves a row. */
 export function saveRow(row: AttachmentRow): Statement {
   return {
     sql: `INSERT OR REPLACE INTO attachment (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)`,
@@ -33,7 +33,7 @@ export function saveRow(row: AttachmentRow): Statement {
   };
 }
 
-/** Gives the statement that removes this very version of a row. */
+/** Returns the statement that removes this version of a row. */
 export function removeRow({ name, created_at }: AttachmentRow): Statement {
   return {
     sql: "DELETE FROM attachment WHERE name = ? AND created_at = ?",
@@ -42,24 +42,24 @@ export function removeRow({ name, created_at }: AttachmentRow): Statement {
   };
 }
 
-/** Gives the statement that keeps an attachment for a while. */
-export function graceUntil(name: string, untilMs: number): Statement {
+/** Returns the statement that keeps an attachment until a time. */
+export function setGracePeriod(name: string, untilMs: number): Statement {
   return refStatement([name], "grace", String(untilMs));
 }
 
-/** Gives the statements by which an owner refers to everything that JSON text of its names; none where it names nothing. */
-export function refer(ownerKind: "conversation" | "trash", ownerId: string, json: string): Statement[] {
-  const names = namesIn(json);
+/** Returns the statements by which an owner refers to all attachments in JSON text. */
+export function addReferences(ownerKind: "conversation" | "trash", ownerId: string, json: string): Statement[] {
+  const names = findAttachmentNames(json);
   return names.length === 0 ? [] : [refStatement(names, ownerKind, ownerId)];
 }
 
-/** Gives the statement that keeps the file of a removed attachment. */
-export function keepFile({ name, created_at }: AttachmentRow): Statement {
+/** Returns the statement that keeps the file of a removed attachment. */
+export function retainFile({ name, created_at }: AttachmentRow): Statement {
   return refStatement([name], "trash_file", String(created_at));
 }
 
-/** Gives the statement that undoes `keepFile`. */
-export function letFileGo({ name, created_at }: AttachmentRow): Statement {
+/** Returns the statement that undoes `retainFile`. */
+export function releaseFile({ name, created_at }: AttachmentRow): Statement {
   return {
     sql: "DELETE FROM attachment_ref WHERE name = ? AND owner_kind = 'trash_file' AND owner_id = ?",
     params: [name, String(created_at)],
@@ -85,8 +85,8 @@ export class AttachmentRows {
     return this.#db.get<AttachmentRow>(`SELECT ${COLUMNS} FROM attachment WHERE name = ?`, name);
   }
 
-  /** Finds a name that differs from this one by letter case alone. */
-  caseClash(name: string): string | undefined {
+  /** Finds a name that differs from this one only in case. */
+  findCaseClash(name: string): string | undefined {
     return this.#column(
       "SELECT name FROM attachment WHERE lower(name) = lower(?) AND name <> ? LIMIT 1",
       name,
@@ -94,25 +94,25 @@ export class AttachmentRows {
     )[0];
   }
 
-  /** Gives name and version of every file that has to be there. */
-  files(): { name: string; version: number }[] {
+  /** Lists name and version of every file that must exist. */
+  listFiles(): { name: string; version: number }[] {
     return this.#db.all(
       `SELECT name, created_at AS version FROM attachment UNION
        SELECT name, CAST(owner_id AS INTEGER) FROM attachment_ref WHERE owner_kind = 'trash_file'`,
     );
   }
 
-  /** Gives the conversations that refer, or once referred, to attachments. */
-  conversations(): string[] {
+  /** Lists the conversations that refer, or once referred, to attachments. */
+  listConversations(): string[] {
     return this.#column("SELECT DISTINCT owner_id FROM attachment_ref WHERE owner_kind = 'conversation'");
   }
 
-  /** Gives the attachments to which nothing refers and whose time has run out. */
-  overdue(nowMs: number): AttachmentRow[] {
+  /** Lists unreferenced attachments whose grace period is over. */
+  listExpired(nowMs: number): AttachmentRow[] {
     return this.#db.all<AttachmentRow>(`SELECT ${COLUMNS} FROM attachment WHERE ${UNUSED}`, nowMs);
   }
 
-  /** Gives the statement that removes one of those, if that still holds. */
+  /** Returns the statements that remove an attachment if it's still unreferenced. */
   removeUnused(row: AttachmentRow, nowMs: number): Statement[] {
     return [
       {
@@ -124,8 +124,8 @@ export class AttachmentRows {
     ];
   }
 
-  /** Gives the statements that drop what refers to nothing or is referred to by nothing, and begin the last day of others. */
-  tidy(nowMs: number): Statement[] {
+  /** Returns the statements that remove dangling references and start the grace period of unreferenced attachments. */
+  cleanUp(nowMs: number): Statement[] {
     return [
       {
         sql: "DELETE FROM attachment_ref WHERE owner_kind = 'trash' AND owner_id NOT IN (SELECT id FROM trash)",
@@ -137,7 +137,7 @@ export class AttachmentRows {
         params: [String(nowMs + GRACE_MS)],
       },
       {
-        // What is in use needs no time limit; once it is not, it gets one afresh.
+        // Attachments in use need no grace period. It starts again once they are unreferenced.
         sql:
           `DELETE FROM attachment_ref AS g WHERE g.owner_kind = 'grace' AND (CAST(g.owner_id AS INTEGER) <= ? AND EXISTS
           (SELECT 1 FROM attachment_ref r WHERE r.name = g.name AND r.owner_kind IN ('conversation', 'trash'))
@@ -152,7 +152,7 @@ export class AttachmentRows {
   }
 }
 
-/** There is no owner and no time left; takes the present time. */
+/** No owner and no grace period left. Takes the current time. */
 const UNUSED = `NOT EXISTS (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND
   (r.owner_kind IN ('conversation', 'trash') OR r.owner_kind = 'grace' AND CAST(r.owner_id AS INTEGER) > ?))
   AND EXISTS (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND r.owner_kind = 'grace')`;

@@ -1,101 +1,106 @@
-/** Pictures in the content parts of messages: moved out into attachments as they are stored, and back in as they are sent. */
+/** Images in content parts of messages: stored as attachments when a message is saved, and inlined when it's sent. */
 import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
-import { attachmentUrl, nameInUrl } from "./attachment_names.ts";
+import { attachmentUrl, parseAttachmentUrl } from "./attachment_names.ts";
 import type { Attachments } from "./attachments.ts";
 import type { ImagePool } from "./images/image_pool.ts";
 import { sniffImage } from "./images/image_type.ts";
 
-/** A part of a message in OpenAI's form. */
+/** A content part in OpenAI's format. */
 interface Part {
   type: string;
   [more: string]: unknown;
 }
 
-/** Text, or parts. */
+/** Text or parts. */
 type Content = string | Part[];
 
-/** What pictures are kept in and made with. */
-export interface PictureParts {
-  attachments: Pick<Attachments, "keep" | "bytes">;
+/** Dependencies for images in messages. */
+export interface ImagePartsDeps {
+  attachments: Pick<Attachments, "storeInline" | "readAll">;
   images: Pick<ImagePool, "toJpeg">;
 }
 
 /** Longer side of an image sent to a model, in pixels (docs/protocols/llm.md#images-in-messages). */
 const SENT_PX = 1568;
 
-/** Pictures that are sent again with every turn; a picture costs about as much as a page of text. */
+/** Maximum number of images sent per request. An image costs about as many tokens as a page of text. */
 const MAX_SENT = 4;
 
 const EARLIER = "[an earlier picture, not sent again]";
 const GONE = "[a picture that is no longer there]";
 
-/** Text decoded at a time; a multiple of four. */
+/** Characters decoded per step; a multiple of four. */
 const STEP_CHARS = 1024 * 1024;
 
 /**
- * Stores every data URL picture of a message and lets its part refer to what was stored. Anything else stays as it is,
- * also a data URL that is none of the pictures we take.
+ * Stores the data URL images of a message as attachments and replaces them with URLs. Everything else is left
+ * unchanged, including data URLs of unsupported formats.
  *
  * @throws {AppError} `too_large`, `storage_full`
  */
-export async function moveOut<T extends Content | null | undefined>(parts: PictureParts, content: T): Promise<T> {
-  if (!Array.isArray(content) || !content.some((part) => dataUrlOf(part) !== undefined)) return content;
+export async function storeInlineImages<T extends Content | null | undefined>(
+  parts: ImagePartsDeps,
+  content: T,
+): Promise<T> {
+  if (!Array.isArray(content) || !content.some((part) => getBase64(part) !== undefined)) return content;
   const moved: Part[] = [];
   for (const part of content as Part[]) {
-    const bytes = await decodedOf(part);
+    const bytes = await decodeDataUrl(part);
     if (bytes === undefined || sniffImage(bytes) === undefined) moved.push(part);
-    else moved.push(withUrl(part, attachmentUrl((await parts.attachments.keep(bytes)).name)));
+    else moved.push(withUrl(part, attachmentUrl((await parts.attachments.storeInline(bytes)).name)));
   }
   return moved as T;
 }
 
 /**
- * Puts pictures into messages as a model server takes them: the last few as JPEG in data URLs, a word in the place of
- * the others. Addresses that are not ours stay.
+ * Inlines images for a model server: the last few as JPEG data URLs, earlier ones as a text note. Foreign URLs are left
+ * unchanged.
  *
- * @throws {AppError} `unprocessable` when a picture of the last message cannot be read, `not_available`
+ * @throws {AppError} `unprocessable` if an image of the last message can't be read, `not_available`
  */
-export async function moveIn<T extends { content: Content }>(parts: PictureParts, messages: T[]): Promise<T[]> {
+export async function inlineImages<T extends { content: Content }>(parts: ImagePartsDeps, messages: T[]): Promise<T[]> {
   let sentCount = 0;
   const filled = [...messages];
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
-    if (!Array.isArray(message.content) || !message.content.some(isOurs)) continue;
+    if (!Array.isArray(message.content) || !message.content.some(isStoredOrInline)) continue;
     const content = [...message.content];
     for (let at = content.length - 1; at >= 0; at--) {
-      if (!isOurs(content[at]!)) continue;
+      if (!isStoredOrInline(content[at]!)) continue;
       const isSent = sentCount++ < MAX_SENT;
-      content[at] = isSent ? await sentPart(parts, content[at]!, index === messages.length - 1) : textPart(EARLIER);
+      content[at] = isSent
+        ? await toSentPart(parts, content[at]!, index === messages.length - 1)
+        : createTextPart(EARLIER);
     }
     filled[index] = { ...message, content };
   }
   return filled;
 }
 
-async function sentPart({ attachments, images }: PictureParts, part: Part, isNewest: boolean): Promise<Part> {
+async function toSentPart({ attachments, images }: ImagePartsDeps, part: Part, isNewest: boolean): Promise<Part> {
   try {
-    const name = nameInUrl(urlOf(part)!);
-    const bytes = name === undefined ? await decodedOf(part) : await attachments.bytes(name);
-    // What is no picture of ours was put there by the client for its own model server.
+    const name = parseAttachmentUrl(getImageUrl(part)!);
+    const bytes = name === undefined ? await decodeDataUrl(part) : await attachments.readAll(name);
+    // Images in unsupported formats are passed on: the client intended them for its model server.
     if (bytes === undefined || sniffImage(bytes) === undefined) return part;
     const jpeg = await images.toJpeg(bytes, { maxPx: SENT_PX });
     return withUrl(part, `data:image/jpeg;base64,${Buffer.from(jpeg.buffer).toString("base64")}`);
   } catch (error) {
     const isLost = error instanceof AppError && (error.code === "not_found" || error.code === "unprocessable");
-    if (isLost && !isNewest) return textPart(GONE);
+    if (isLost && !isNewest) return createTextPart(GONE);
     throw error;
   }
 }
 
-function isOurs(part: Part): boolean {
-  const url = urlOf(part);
-  return url !== undefined && (nameInUrl(url) !== undefined || dataUrlOf(part) !== undefined);
+function isStoredOrInline(part: Part): boolean {
+  const url = getImageUrl(part);
+  return url !== undefined && (parseAttachmentUrl(url) !== undefined || getBase64(part) !== undefined);
 }
 
-/** The address may stand in an object, as OpenAI has it, or by itself, as some clients write. */
-function urlOf(part: Part): string | undefined {
+/** Supports `image_url` as an object (OpenAI) and as a string (some clients). */
+function getImageUrl(part: Part): string | undefined {
   if (part.type !== "image_url") return undefined;
   const image = part.image_url as string | { url?: unknown } | null | undefined;
   const url = typeof image === "string" ? image : image?.url;
@@ -107,21 +112,21 @@ function withUrl(part: Part, url: string): Part {
   return { ...part, image_url: typeof image === "string" ? url : { ...image as object, url } };
 }
 
-function textPart(text: string): Part {
+function createTextPart(text: string): Part {
   return { type: "text", text };
 }
 
-/** Gives the base64 text of a picture's data URL. */
-function dataUrlOf(part: Part): string | undefined {
-  const url = urlOf(part);
+/** Returns the base64 text of an image data URL. */
+function getBase64(part: Part): string | undefined {
+  const url = getImageUrl(part);
   if (url === undefined || !/^data:image\//i.test(url.slice(0, 11))) return undefined;
   const comma = url.indexOf(",");
   return comma > 0 && /;base64$/i.test(url.slice(Math.max(0, comma - 7), comma)) ? url.slice(comma + 1) : undefined;
 }
 
-/** Decodes a piece at a time, so that twenty megabytes hold nobody up. */
-async function decodedOf(part: Part): Promise<Uint8Array | undefined> {
-  const text = dataUrlOf(part);
+/** Decodes in steps, so that 20 MB don't block the event loop. */
+async function decodeDataUrl(part: Part): Promise<Uint8Array | undefined> {
+  const text = getBase64(part);
   if (text === undefined) return undefined;
   const pieces: Uint8Array[] = [];
   for (let at = 0; at < text.length; at += STEP_CHARS) {

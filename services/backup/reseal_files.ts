@@ -1,7 +1,7 @@
 /** Seals every sealed file of a data directory with a new key. Fails on unknown files. */
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
-import { versionOfPart } from "../attachments/attachments.ts";
+import { parseVersionPart } from "../attachments/attachments.ts";
 import { attachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import type { Sealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
@@ -188,7 +188,7 @@ async function resealVersion(
     return { isSealed: false, isDone: false };
   }
   if (kind === "attachments") {
-    const { name, version } = versionOfPart(part);
+    const { name, version } = parseVersionPart(part);
     const { place } = attachmentFile("", name, version);
     const isDone = await resealPieces("attachments", from, { path: old, place }, to, { path: fresh, place });
     return { isSealed: true, isDone };

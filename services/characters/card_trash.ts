@@ -1,4 +1,4 @@
-/** Removed card files: each lies sealed beside the database for as long as the trash keeps its entry. */
+/** Deleted card files, sealed until the trash deletes them. */
 import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import { uuidV7 } from "../crypto/random.ts";
@@ -9,23 +9,23 @@ import { fileExists, readFileIfExists, writeChunksAtomic, writeFileAtomic } from
 import type { Database, Statement } from "../storage/database/database.ts";
 import { filePieces } from "../storage/file_pieces.ts";
 import type { CardAssets } from "./charx/card_assets.ts";
-import { cardIn } from "./card/card_file.ts";
-import { type CardPlace, type CardRow, rowOf, unreadableRow } from "./card/card_head.ts";
+import { parseCardFile } from "./card/card_file.ts";
+import { type CardFileStat, type CardRow, toCardRow, toUnreadableRow } from "./card/card_head.ts";
 import type { CardIndex } from "./index/card_index.ts";
-import { findCard, findCaseClash, type StoredCard } from "./index/card_rows.ts";
+import { findCardRow, findCaseClash, type StoredCard } from "./index/card_rows.ts";
 import type { Versions } from "../storage/versions.ts";
 import { removeFile, statPlainFile } from "../storage/plain_files.ts";
 
-/** Where what is removed goes for a while; implemented by the trash of all kinds. */
+/** The trash; implemented for all kinds of items. */
 export interface TrashBin {
-  /** Statement that puts something into the trash. @param title What the owner knows it by. */
+  /** Returns the statement that adds an item. @param title Display name. */
   put(kind: string, title: string, record: unknown): Statement;
-  /** To be called after the write. */
+  /** Call after the write. */
   changed(): void;
 }
 
-/** What the removed files stand on. */
-export interface CardTrashParts {
+/** Dependencies of `CardTrash`. */
+export interface CardTrashDeps {
   db: Database;
   bin: TrashBin;
   /** For the purpose "trash". */
@@ -34,45 +34,45 @@ export interface CardTrashParts {
   assets: CardAssets;
   versions: Versions;
   events: EventHub;
-  /** Folder of our own card files. */
+  /** Folder of our card files. */
   folder: string;
   /** Folder of sealed files. */
   sealedFolder: string;
 }
 
-/** What the trash keeps of a card beside its file. */
-interface Record {
+/** Trash record of a card. */
+interface TrashedCard {
   id: string;
-  /** Name of the file in the folder of cards. */
+  /** File name in the card folder. */
   name: string;
   /** Name of the sealed file, and of its versions in the trash. */
   sealedName: string;
-  /** Name of the sealed other files of a CHARX, where there were any. */
+  /** Name of the sealed CHARX assets, if any. */
   sealedAssets?: string;
 }
 
-/** Keeps removed card files and brings them back. */
+/** Stores and restores deleted card files. */
 export class CardTrash {
-  readonly #parts: CardTrashParts;
+  readonly #deps: CardTrashDeps;
 
-  constructor(parts: CardTrashParts) {
-    this.#parts = parts;
+  constructor(parts: CardTrashDeps) {
+    this.#deps = parts;
   }
 
   /**
-   * Keeps a copy of a card file, and of what lies beside it, that is about to be removed.
+   * Stores a copy of a card file and its assets before they're deleted.
    *
    * @param title The character's name.
    * @returns The name for its versions in the trash.
    */
-  async keep({ id, path }: StoredCard, title: string, content: Uint8Array): Promise<string> {
-    const { db, bin, sealer, assets } = this.#parts;
-    const record: Record = { id, name: basename(path), sealedName: uuidV7() };
+  async store({ id, path }: StoredCard, title: string, content: Uint8Array): Promise<string> {
+    const { db, bin, sealer, assets } = this.#deps;
+    const record: TrashedCard = { id, name: basename(path), sealedName: uuidV7() };
     if (await assets.has(id)) record.sealedAssets = uuidV7();
     try {
-      await writeFileAtomic(this.#sealedPath(record), await sealer.seal(placeOf(record), content));
+      await writeFileAtomic(this.#sealedPath(record), await sealer.seal(toSealedPlace(record), content));
       if (record.sealedAssets !== undefined) {
-        await writeSealedFile(sealer, this.#sealedAssets(record.sealedAssets), filePieces(assets.pathOf(id)));
+        await writeSealedFile(sealer, this.#sealedAssets(record.sealedAssets), filePieces(assets.getPath(id)));
       }
       await db.write([bin.put("character", title, record)]);
       bin.changed();
@@ -83,65 +83,65 @@ export class CardTrash {
     }
   }
 
-  /** Brings a file back under its name. @throws {AppError} `conflict` when its name or id is taken */
+  /** Restores a file under its name. @throws {AppError} `conflict` if its name or id is taken */
   async restore(value: unknown, takeOut: Statement): Promise<void> {
-    const { db, index, assets, versions, sealer, folder, events } = this.#parts;
-    const record = value as Record;
-    await index.fresh();
+    const { db, index, assets, versions, sealer, folder, events } = this.#deps;
+    const record = value as TrashedCard;
+    await index.refresh();
     const path = join(folder, record.name);
-    if (findCard(db, record.id) ?? findCaseClash(db, record.id) ?? await fileExists(path)) {
+    if (findCardRow(db, record.id) ?? findCaseClash(db, record.id) ?? await fileExists(path)) {
       throw new AppError("conflict", `There is a character "${record.id}" again`);
     }
     const sealed = await readFileIfExists(this.#sealedPath(record));
     if (sealed === undefined) throw new AppError("internal", "The file of this entry of the trash is missing");
-    const content = await sealer.open(placeOf(record), sealed);
+    const content = await sealer.open(toSealedPlace(record), sealed);
     if (record.sealedAssets !== undefined) {
       const pieces = readSealedFile(sealer, this.#sealedAssets(record.sealedAssets));
-      await writeChunksAtomic(assets.pathOf(record.id), pieces);
+      await writeChunksAtomic(assets.getPath(record.id), pieces);
     }
     await index.write([path], async () => {
       await writeFileAtomic(path, content);
       await db.write([takeOut]);
       const info = await statPlainFile(path);
-      return info === undefined ? {} : { row: rowFor({ id: record.id, path, isExternal: false, ...info }, content) };
+      return info === undefined ? {} : { row: toRow({ id: record.id, path, isExternal: false, ...info }, content) };
     });
     await versions.restoreFromTrash({ kind: "characters", id: record.id }, record.sealedName);
     await this.#removeSealed(record);
     events.publish({ kind: "character", id: record.id });
   }
 
-  /** Removes a file for good. */
+  /** Deletes a file in the trash. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
-    await this.#parts.db.write([takeOut]);
-    await this.#removeSealed(value as Record);
-    await this.#parts.versions.purge("characters", (value as Record).sealedName);
+    await this.#deps.db.write([takeOut]);
+    await this.#removeSealed(value as TrashedCard);
+    await this.#deps.versions.purge("characters", (value as TrashedCard).sealedName);
   }
 
-  async #removeSealed(record: Record): Promise<void> {
+  async #removeSealed(record: TrashedCard): Promise<void> {
     await removeFile(this.#sealedPath(record));
     if (record.sealedAssets !== undefined) await removeFile(this.#sealedAssets(record.sealedAssets).path);
   }
 
   #sealedAssets(name: string) {
     return {
-      path: join(this.#parts.sealedFolder, name),
+      path: join(this.#deps.sealedFolder, name),
       place: { table: "trash", id: name, field: "assets", version: 1 },
     };
   }
 
-  #sealedPath({ sealedName }: Record): string {
-    return join(this.#parts.sealedFolder, sealedName);
+  #sealedPath({ sealedName }: TrashedCard): string {
+    return join(this.#deps.sealedFolder, sealedName);
   }
 }
 
-function rowFor(place: CardPlace, content: Uint8Array): CardRow {
+function toRow(place: CardFileStat, content: Uint8Array): CardRow {
   try {
-    return rowOf(place, cardIn(place.path, content));
+    return toCardRow(place, parseCardFile(place.path, content));
   } catch {
-    return unreadableRow(place);
+    return toUnreadableRow(place);
   }
 }
 
-function placeOf({ sealedName }: Record) {
+function toSealedPlace({ sealedName }: TrashedCard) {
   return { table: "trash", id: sealedName, field: "file", version: 1 };
 }

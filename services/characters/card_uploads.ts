@@ -1,4 +1,4 @@
-/** Card files on their way in. What may be a CHARX lies on disk until it was imported; the rest is small and held. */
+/** Receives uploaded card files. Possible CHARX files are written to disk, others are small and kept in memory. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import { joinedBytes } from "../storage/concat_bytes.ts";
@@ -6,50 +6,50 @@ import { writePieces } from "../storage/file_pieces.ts";
 import { isCharx, MAX_CHARX_BYTES } from "./charx/charx_format.ts";
 import { removeFile } from "../storage/plain_files.ts";
 
-/** As many bytes as tell a CHARX. */
+/** Enough bytes to recognize a CHARX. */
 const SIGNATURE_BYTES = 4;
 
-/** Takes files as they come. */
-export class ArrivingCards {
+/** Receives card files. */
+export class CardUploads {
   readonly #folder: string;
 
-  /** @param folder Of files on their way. */
+  /** @param folder For temporary files. */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Removes what an earlier process left. */
+  /** Removes temporary files of an earlier process. */
   async clear(): Promise<void> {
     await Deno.remove(this.#folder, { recursive: true }).catch(() => {});
   }
 
   /**
-   * Takes a file and hands it on: its bytes, or where it lies for as long as `use` takes.
+   * Receives a file and passes its bytes, or its path, to `use`. The path is only valid while `use` runs.
    *
-   * @param maxBytes Of a file that is held. A CHARX may have 512 MiB.
-   * @throws {AppError} `too_large`, `storage_full`; what `content` and `use` throw
+   * @param maxBytes Limit for files in memory. A CHARX may have 512 MiB.
+   * @throws {AppError} `too_large`, `storage_full`; errors of `content` and `use`
    */
-  async take<T>(
+  async receive<T>(
     content: AsyncIterable<Uint8Array>,
     maxBytes: number,
     use: (file: Uint8Array<ArrayBuffer> | string) => Promise<T>,
   ): Promise<T> {
     const pieces = content[Symbol.asyncIterator]();
-    const begun: Uint8Array[] = [];
+    const head: Uint8Array[] = [];
     let size = 0;
     let isEnd = false;
     while (!isEnd && size < SIGNATURE_BYTES) {
       const next = await pieces.next();
       isEnd = next.done === true;
-      if (!next.done) size += begun[begun.push(next.value) - 1]!.length;
+      if (!next.done) size += head[head.push(next.value) - 1]!.length;
     }
-    const whole = continued(begun, pieces);
-    if (isCharx(joinedBytes(begun))) return await this.keep(limited(whole, MAX_CHARX_BYTES), use);
-    return await use(joinedBytes(await Array.fromAsync(limited(whole, maxBytes))));
+    const whole = prepend(head, pieces);
+    if (isCharx(joinedBytes(head))) return await this.withTemporaryFile(limitBytes(whole, MAX_CHARX_BYTES), use);
+    return await use(joinedBytes(await Array.fromAsync(limitBytes(whole, maxBytes))));
   }
 
-  /** Puts a file on disk and hands on where it lies, for as long as `use` takes. @throws {AppError} as `take` */
-  async keep<T>(
+  /** Writes a temporary file that exists while `use` runs. @throws {AppError} like `receive` */
+  async withTemporaryFile<T>(
     content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
     use: (path: string) => Promise<T>,
   ): Promise<T> {
@@ -64,7 +64,7 @@ export class ArrivingCards {
   }
 }
 
-async function* continued(
+async function* prepend(
   begun: readonly Uint8Array[],
   rest: AsyncIterator<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
@@ -76,7 +76,7 @@ async function* continued(
   }
 }
 
-async function* limited(pieces: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
+async function* limitBytes(pieces: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const piece of pieces) {
     size += piece.length;

@@ -1,4 +1,4 @@
-/** Characters: card files in a folder of ours and in folders of other programs, which are read in place and never written. */
+/** Characters: card files in our folder, and read-only ones in folders of other programs. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -10,67 +10,74 @@ import type { Database } from "../storage/database/database.ts";
 import { filePieces } from "../storage/file_pieces.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
-import { type Card, cardOf } from "./card/card.ts";
-import type { ArrivingCards } from "./card_uploads.ts";
+import { type Card, parseCard } from "./card/card.ts";
+import type { CardUploads } from "./card_uploads.ts";
 import { type CardAssets, CardFiles } from "./charx/card_assets.ts";
-import { cardIn, NO_CARD, readCardBytes, readCardFile } from "./card/card_file.ts";
-import { type CardPlace, type CardRow, type CharacterItem, hasPicture, itemOf, rowOf } from "./card/card_head.ts";
+import { NO_CARD, parseCardBytes, parseCardFile, readCardFile } from "./card/card_file.ts";
+import {
+  type CardFileStat,
+  type CardRow,
+  type CharacterItem,
+  isPngPath,
+  toCardRow,
+  toCharacterItem,
+} from "./card/card_head.ts";
 import type { CardIndex } from "./index/card_index.ts";
 import {
   type CardPage,
   type CardQuery,
-  findCard,
+  findCardRow,
   findCaseClash,
   listCards,
   type StoredCard,
 } from "./index/card_rows.ts";
-import { cardBytes } from "./card/card_text.ts";
+import { serializeCard } from "./card/card_text.ts";
 import type { CardTrash } from "./card_trash.ts";
 import { isCharx } from "./charx/charx_format.ts";
-import { embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "./card/main_icon.ts";
+import { findMainIcon, OWN_IMAGE, parseEmbeddedPath, withMainIcon } from "./card/main_icon.ts";
 import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "../storage/plain_files.ts";
-import { hasAssetChunks, withPicture } from "./png/png_assets.ts";
+import { hasAssetChunks, replaceImage } from "./png/png_assets.ts";
 import { embedCard } from "./png/png_card.ts";
 import { isPng } from "../attachments/images/png_chunks.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
 /** A character with its card. */
 export interface Character extends CharacterItem {
-  /** It has other files, in its PNG or from a CHARX, which an export as CHARX contains. */
+  /** Has other files, in its PNG or from a CHARX, which a CHARX export includes. */
   has_assets: boolean;
   card: Card;
 }
 
-/** A character as it stands. */
+/** A character and its version. */
 export interface ReadCharacter {
   character: Character;
-  /** Hash of the card; the picture has no part in it. */
+  /** Hash of the card, without the image. */
   version: string;
 }
 
-/** What turns pictures into PNGs, off the serving thread. */
-export interface PictureTools {
-  /** @throws {AppError} `unprocessable` for what is no picture or too large. */
+/** Converts images off the main thread. */
+export interface ImageTools {
+  /** @throws {AppError} `unprocessable` if it isn't an image or too large */
   toPng(image: Uint8Array, options?: { mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
   /** @throws {AppError} `unprocessable` */
   resizePng(png: Uint8Array, options: { widthPx: number; mustBeWhole?: boolean }): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** What the characters stand on. */
-export interface CharacterParts {
+/** Dependencies of `Characters`. */
+export interface CharacterDeps {
   db: Database;
   index: CardIndex;
   trash: CardTrash;
   assets: CardAssets;
   versions: Versions;
-  arriving: ArrivingCards;
-  pictures: PictureTools;
+  uploads: CardUploads;
+  images: ImageTools;
   events: EventHub;
-  /** Folder of our own card files. */
+  /** Folder of our card files. */
   folder: string;
 }
 
-/** The file of a character and what is in it. */
+/** An opened card file. */
 export interface OpenCard {
   stored: StoredCard;
   file: PlainFile;
@@ -78,29 +85,34 @@ export interface OpenCard {
   version: string;
 }
 
-/** Name of the other files of a CHARX in a version. */
+/** Name of the CHARX assets in a version. */
 const ASSETS_PART = "assets.zip";
 
-/** Files read beside each other for the list with whole cards. */
+/** Files read concurrently for lists with whole cards. */
 const READ_AHEAD = 8;
 
-/** Reads and changes characters. Changes of one character happen one after another. */
+/** Reads and changes characters. Changes of one character are serialized. */
 export class Characters {
-  readonly #parts: CharacterParts;
+  readonly #deps: CharacterDeps;
   readonly #locks = new KeyedMutex();
 
-  constructor(parts: CharacterParts) {
-    this.#parts = parts;
+  constructor(parts: CharacterDeps) {
+    this.#deps = parts;
   }
 
-  /** Lists characters without their cards, all or a page. @throws {AppError} `invalid_request` for a foreign cursor */
+  /**
+   * Lists characters without their cards, all or one page. @throws {AppError} `invalid_request` for an invalid cursor
+   */
   async list(query: CardQuery): Promise<CardPage> {
-    await this.#parts.index.fresh();
-    return listCards(this.#parts.db, query);
+    await this.#deps.index.refresh();
+    return listCards(this.#deps.db, query);
   }
 
-  /** Gives the JSON texts of the characters in a list with their cards; one whose file went, or holds no card any more, is left out. */
-  async *withCards(items: readonly string[]): AsyncGenerator<string> {
+  /**
+   * Yields the characters of a list with their cards, as JSON. Characters that were deleted or became unreadable are
+   * skipped.
+   */
+  async *readWithCards(items: readonly string[]): AsyncGenerator<string> {
     for (let at = 0; at < items.length; at += READ_AHEAD) {
       const ids = items.slice(at, at + READ_AHEAD).map((item): string => JSON.parse(item).id);
       const found = await Promise.all(ids.map((id) => this.get(id).catch(NO_CARD)));
@@ -108,226 +120,228 @@ export class Characters {
     }
   }
 
-  /** @throws {AppError} `not_found`; `unprocessable` for a file that holds no readable card */
+  /** @throws {AppError} `not_found`; `unprocessable` for a file without a readable card */
   async get(id: string): Promise<ReadCharacter> {
     const { stored, file, card, version } = await this.open(id);
-    const item = itemOf({ ...stored, mtimeMs: file.mtimeMs }, card);
+    const item = toCharacterItem({ ...stored, mtimeMs: file.mtimeMs }, card);
     return { character: { ...item, has_assets: await this.#hasAssets(stored, file.bytes), card }, version };
   }
 
   /**
-   * Saves a card: into the picture of the character, or as a new character without one.
+   * Saves a card: into the image of an existing character, or as a new one without image.
    *
    * @param json A card of any version.
-   * @param expected The version that must stand, when the caller asked for the check.
-   * @throws {AppError} `unprocessable`, `revision_mismatch`; `conflict` for an external or unreadable card and for an id
-   *   that differs from another by letter case alone.
+   * @param expected The required current version, if any.
+   * @throws {AppError} `unprocessable`, `revision_mismatch`; `conflict` for an external or unreadable card, and for an
+   *   id that differs from another only in case
    */
   async put(id: string, json: unknown, expected?: ExpectedVersion): Promise<ReadCharacter & { isNew: boolean }> {
-    const card = cardOf(json);
-    await this.#parts.index.fresh();
+    const card = parseCard(json);
+    await this.#deps.index.refresh();
     return await this.#inTurn(id, async () => {
-      const stored = findCard(this.#parts.db, id);
+      const stored = findCardRow(this.#deps.db, id);
       if (stored === undefined) {
         checkVersion(id, undefined, expected);
         return { ...await this.#create(id, card), isNew: true };
       }
       const { file } = await this.#openOwn(id, expected);
-      const content = hasPicture(stored.path) ? embedCard(file.bytes, card) : cardBytes(card, 2);
+      const content = isPngPath(stored.path) ? embedCard(file.bytes, card) : serializeCard(card, 2);
       return { ...await this.#replace(stored, { content, card, cause: "put" }), isNew: false };
     });
   }
 
   /**
-   * Makes a new character of a card file: PNG, JSON or CHARX.
+   * Creates a character from a card file: PNG, JSON or CHARX.
    *
-   * @param file Its bytes, or where it lies on disk; it stays there.
-   * @param options.id By default one of ours.
-   * @param options.picture For a file that carries none: PNG, JPEG, WebP or GIF; a card inside it does not count.
-   * @throws {AppError} `unprocessable`, `too_large`; `conflict` when the id is taken
+   * @param file Its bytes, or its path. The file is left in place.
+   * @param options.id By default a new one.
+   * @param options.picture Image for files without one: PNG, JPEG, WebP or GIF. A card inside it is ignored.
+   * @throws {AppError} `unprocessable`, `too_large`; `conflict` if the id is taken
    */
   async importCard(
     file: Uint8Array<ArrayBuffer> | string,
     { id = uuidV7(), picture }: { id?: string; picture?: Uint8Array } = {},
   ): Promise<ReadCharacter> {
-    // A CHARX is read where it lies.
+    // A CHARX is read from disk.
     if (typeof file !== "string" && isCharx(file)) {
-      return await this.#parts.arriving.keep([file], (path) => this.importCard(path, { id, picture }));
+      return await this.#deps.uploads.withTemporaryFile([file], (path) => this.importCard(path, { id, picture }));
     }
     const isOnDisk = typeof file === "string";
     const { card, avatarPng, avatarImage = picture, others } = isOnDisk
       ? await readCardFile(file)
-      : readCardBytes(file);
+      : parseCardBytes(file);
     const png = avatarPng ?? (avatarImage && await this.#asPng(avatarImage));
     using files = isOnDisk && others !== undefined ? await CardFiles.open(file, others) : undefined;
-    await this.#parts.index.fresh();
+    await this.#deps.index.refresh();
     return await this.#inTurn(id, () => this.#create(id, card, png, files));
   }
 
   /**
-   * Makes a new character of a card file that is still coming: a CHARX goes to disk as it comes.
+   * Creates a character from an upload. A CHARX is written to disk as it arrives.
    *
-   * @param maxBytes Of a PNG or JSON, which is held.
-   * @throws {AppError} as `importCard`; `storage_full`, and what `content` throws
+   * @param maxBytes Limit for PNG and JSON, which are kept in memory.
+   * @throws {AppError} like `importCard`; `storage_full`, and errors of `content`
    */
   async importStream(content: AsyncIterable<Uint8Array>, maxBytes: number): Promise<ReadCharacter> {
-    return await this.#parts.arriving.take(content, maxBytes, (file) => this.importCard(file));
+    return await this.#deps.uploads.receive(content, maxBytes, (file) => this.importCard(file));
   }
 
   /**
-   * Makes a character of a card and a picture under an id of the caller's.
+   * Creates a character from a card and an image.
    *
-   * @throws {AppError} `conflict` when the id is taken.
+   * @throws {AppError} `conflict` if the id is taken
    */
   async add(id: string, card: Card, png: Uint8Array): Promise<ReadCharacter> {
-    await this.#parts.index.fresh();
+    await this.#deps.index.refresh();
     return await this.#inTurn(id, () => this.#create(id, card, png));
   }
 
   /**
-   * Gives the character another picture and keeps its card.
+   * Replaces the image of a character and keeps its card.
    *
-   * @param image PNG, JPEG, WebP or GIF; a card inside it does not count.
-   * @throws {AppError} `not_found`, `conflict`, `revision_mismatch`; `unprocessable` for what is no such picture
+   * @param image PNG, JPEG, WebP or GIF. A card inside it is ignored.
+   * @throws {AppError} `not_found`, `conflict`, `revision_mismatch`; `unprocessable` if it isn't an image
    */
   async setAvatar(
     id: string,
     image: Uint8Array,
     { expected, cause = "avatar" }: { expected?: ExpectedVersion; cause?: VersionCause } = {},
   ): Promise<ReadCharacter> {
-    const { index, assets } = this.#parts;
-    await index.fresh();
-    this.#own(id);
+    const { index, assets } = this.#deps;
+    await index.refresh();
+    this.#getOwn(id);
     const png = await this.#asPng(image);
     return await this.#inTurn(id, async () => {
       const { stored, file, card: before } = await this.#openOwn(id, expected);
-      const replaced = embeddedPath(mainIconOf(before)?.uri);
-      // The icon of a CHARX is this character's picture no more.
-      const card = replaced === undefined ? before : withMainIcon(before, OWN_PICTURE);
-      const picture = withPicture(hasPicture(stored.path) ? file.bytes : undefined, png);
+      const replaced = parseEmbeddedPath(findMainIcon(before)?.uri);
+      // The icon of the CHARX is no longer the character's image.
+      const card = replaced === undefined ? before : withMainIcon(before, OWN_IMAGE);
+      const picture = replaceImage(isPngPath(stored.path) ? file.bytes : undefined, png);
       const ending = "png";
-      const changeAssets = replaced === undefined ? undefined : () => assets.leaveOut(id, replaced);
+      const changeAssets = replaced === undefined ? undefined : () => assets.removeEntry(id, replaced);
       return await this.#replace(stored, { content: embedCard(picture, card), card, cause, ending, changeAssets });
     });
   }
 
-  /** Lists the earlier versions of a character, newest first. @throws {AppError} `not_found` */
+  /** Lists earlier versions, newest first. @throws {AppError} `not_found` */
   async versions(id: string): Promise<Version[]> {
-    await this.#parts.index.fresh();
-    if (findCard(this.#parts.db, id) === undefined) throw notFound(id);
-    return await this.#parts.versions.list(resourceOf(id));
+    await this.#deps.index.refresh();
+    if (findCardRow(this.#deps.db, id) === undefined) throw notFound(id);
+    return await this.#deps.versions.list(toResource(id));
   }
 
-  /** Returns the card and the picture of an earlier version. @throws {AppError} `not_found`, `unprocessable` */
+  /** Returns card and image of an earlier version. @throws {AppError} `not_found`, `unprocessable` */
   async version(id: string, n: number): Promise<{ card: Card; png?: Uint8Array<ArrayBuffer> }> {
-    await this.#parts.index.fresh();
-    if (findCard(this.#parts.db, id) === undefined) throw notFound(id);
+    await this.#deps.index.refresh();
+    if (findCardRow(this.#deps.db, id) === undefined) throw notFound(id);
     const { name, bytes, card } = await this.#readVersion(id, n);
-    return { card, png: hasPicture(name) ? bytes : undefined };
+    return { card, png: isPngPath(name) ? bytes : undefined };
   }
 
   /**
-   * Returns the picture of an earlier version.
+   * Returns the image of an earlier version.
    *
-   * @param widthPx Reduces it to that width.
-   * @throws {AppError} `not_found` also for a version without a picture; `unprocessable`
+   * @param widthPx Resizes it to this width.
+   * @throws {AppError} `not_found`, also for a version without image; `unprocessable`
    */
   async versionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
     const { png } = await this.version(id, n);
     if (png === undefined) throw new AppError("not_found", `Version ${n} of character "${id}" has no picture`);
-    return widthPx === undefined ? png : await this.#parts.pictures.resizePng(png, { widthPx });
+    return widthPx === undefined ? png : await this.#deps.images.resizePng(png, { widthPx });
   }
 
   /**
-   * Restores card, picture and other files of an earlier version. What they replace becomes a version.
+   * Restores card, image and assets of an earlier version. The current state becomes a version.
    *
    * @throws {AppError} `not_found`, `conflict`, `revision_mismatch`; `unprocessable` for a damaged version
    */
   async restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<ReadCharacter> {
-    const { index, assets } = this.#parts;
-    await index.fresh();
+    const { index, assets } = this.#deps;
+    await index.refresh();
     return await this.#inTurn(id, async () => {
-      const stored = this.#own(id);
-      // A current card that can't be read is replaced all the same.
+      const stored = this.#getOwn(id);
+      // An unreadable current card is replaced, too.
       if (stored.isReadable) await this.#openOwn(id, expected);
       const { name, bytes, card, assetsPath } = await this.#readVersion(id, n);
       const changeAssets = async () => {
-        if (assetsPath === undefined) await removeFile(assets.pathOf(id));
-        else await writeChunksAtomic(assets.pathOf(id), filePieces(assetsPath));
+        if (assetsPath === undefined) await removeFile(assets.getPath(id));
+        else await writeChunksAtomic(assets.getPath(id), filePieces(assetsPath));
       };
-      const ending = hasPicture(name) ? "png" : "json";
+      const ending = isPngPath(name) ? "png" : "json";
       return await this.#replace(stored, { content: bytes, card, cause: "restore", ending, changeAssets });
     });
   }
 
-  /** @throws {AppError} `unprocessable` for what cannot be shown */
+  /** @throws {AppError} `unprocessable` if it can't be decoded */
   async #asPng(image: Uint8Array): Promise<Uint8Array> {
-    const { pictures } = this.#parts;
-    if (!isPng(image)) return await pictures.toPng(image, { mustBeWhole: true });
-    // Only a decoder knows whether a PNG that came as one can be shown.
-    await pictures.resizePng(image, { widthPx: 16, mustBeWhole: true });
+    const { images } = this.#deps;
+    if (!isPng(image)) return await images.toPng(image, { mustBeWhole: true });
+    // Only decoding shows whether a PNG is valid.
+    await images.resizePng(image, { widthPx: 16, mustBeWhole: true });
     return image;
   }
 
-  /** Opens the other files of the CHARX that a character came in. @throws {AppError} `unprocessable`, `internal` */
-  async filesOf({ id, isExternal }: StoredCard): Promise<CardFiles | undefined> {
-    return isExternal ? undefined : await this.#parts.assets.open(id);
+  /**
+   * Opens the assets of the CHARX that a character was imported from. @throws {AppError} `unprocessable`, `internal`
+   */
+  async openCharxFiles({ id, isExternal }: StoredCard): Promise<CardFiles | undefined> {
+    return isExternal ? undefined : await this.#deps.assets.open(id);
   }
 
-  /** Says whether it came in a CHARX with other files. @throws {AppError} `internal` */
+  /** Reports whether a character was imported from a CHARX with assets. @throws {AppError} `internal` */
   async hasCharxFiles({ id, isExternal }: Pick<StoredCard, "id" | "isExternal">): Promise<boolean> {
-    return !isExternal && await this.#parts.assets.has(id);
+    return !isExternal && await this.#deps.assets.has(id);
   }
 
   async #hasAssets(stored: Pick<StoredCard, "id" | "path" | "isExternal">, content: Uint8Array): Promise<boolean> {
-    return await this.hasCharxFiles(stored) || (hasPicture(stored.path) && hasAssetChunks(content));
+    return await this.hasCharxFiles(stored) || (isPngPath(stored.path) && hasAssetChunks(content));
   }
 
   /** Moves a character to the trash. @throws {AppError} `not_found`, `conflict`, `revision_mismatch` */
   async remove(id: string, expected?: ExpectedVersion): Promise<void> {
-    const { index, trash, assets, versions, events } = this.#parts;
-    await index.fresh();
+    const { index, trash, assets, versions, events } = this.#deps;
+    await index.refresh();
     await this.#inTurn(id, async () => {
-      const stored = this.#own(id);
-      // A file that cannot be read can be removed all the same, and comes back as it was.
+      const stored = this.#getOwn(id);
+      // Unreadable files can be deleted and restored, too.
       const opened = stored.isReadable || expected !== undefined ? await this.#openOwn(id, expected) : undefined;
       const file = opened?.file ?? await readPlainFile(stored.path);
-      const entry = file && await trash.keep(stored, opened?.card.data.name ?? id, file.bytes);
+      const entry = file && await trash.store(stored, opened?.card.data.name ?? id, file.bytes);
       await index.write([stored.path], async () => {
         await removeFile(stored.path);
         return { removedPath: stored.path };
       });
       await assets.write(id, undefined);
-      if (entry !== undefined) await versions.moveToTrash(resourceOf(id), entry);
+      if (entry !== undefined) await versions.moveToTrash(toResource(id), entry);
       events.publish({ kind: "character", id });
     });
   }
 
   /** Opens the file of a character. @throws {AppError} `not_found`, `unprocessable` */
   async open(id: string): Promise<OpenCard> {
-    await this.#parts.index.fresh();
-    let stored = findCard(this.#parts.db, id);
+    await this.#deps.index.refresh();
+    let stored = findCardRow(this.#deps.db, id);
     let file = stored && await readPlainFile(stored.path);
-    const now = findCard(this.#parts.db, id);
+    const now = findCardRow(this.#deps.db, id);
     if (file === undefined && now !== undefined && now.path !== stored?.path) {
-      stored = now; // its picture came while the file without one was asked for
+      stored = now; // it got an image in between
       file = await readPlainFile(now.path);
     }
     if (file === undefined) {
-      if (stored !== undefined) this.#parts.index.distrust(); // it went a moment ago
+      if (stored !== undefined) this.#deps.index.markStale(); // it was deleted a moment ago
       throw notFound(id);
     }
-    const card = cardIn(stored!.path, file.bytes);
-    return { stored: stored!, file, card, version: versionOf(card) };
+    const card = parseCardFile(stored!.path, file.bytes);
+    return { stored: stored!, file, card, version: hashCard(card) };
   }
 
   #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.#locks.run(id.toLowerCase(), work);
   }
 
-  /** The row of a character that may be written. */
-  #own(id: string): StoredCard {
-    const stored = findCard(this.#parts.db, id);
+  /** Returns the row of a writable character. */
+  #getOwn(id: string): StoredCard {
+    const stored = findCardRow(this.#deps.db, id);
     if (stored === undefined) throw notFound(id);
     if (stored.isExternal) {
       throw new AppError("conflict", `Character "${id}" belongs to another program's folder and is read-only`);
@@ -336,7 +350,7 @@ export class Characters {
   }
 
   async #openOwn(id: string, expected: ExpectedVersion | undefined): Promise<OpenCard> {
-    const stored = this.#own(id);
+    const stored = this.#getOwn(id);
     if (!stored.isReadable) {
       throw new AppError("conflict", `Character "${id}" is a file without a readable card; remove it first`);
     }
@@ -345,63 +359,64 @@ export class Characters {
     return opened;
   }
 
-  /** Replaces the file of a character and keeps what it was. */
+  /** Replaces the file of a character and stores the old one as a version. */
   async #replace(
     stored: StoredCard,
     { content, card, cause, ending, changeAssets }: {
       content: Uint8Array;
       card: Card;
       cause: VersionCause;
-      /** Of its file; by default the present one. */
+      /** File extension; by default unchanged. */
       ending?: "png" | "json";
       changeAssets?: () => Promise<void>;
     },
   ): Promise<ReadCharacter> {
-    const { versions, assets } = this.#parts;
+    const { versions, assets } = this.#deps;
     const { id } = stored;
-    const isSameKind = ending === undefined || hasPicture(stored.path) === (ending === "png");
-    const path = isSameKind ? stored.path : this.#pathOf(id, ending);
+    const isSameKind = ending === undefined || isPngPath(stored.path) === (ending === "png");
+    const path = isSameKind ? stored.path : this.#getPath(id, ending);
     if (!isSameKind) await this.#refuseTaken(path);
-    const assetsPath = assets.pathOf(id);
+    const assetsPath = assets.getPath(id);
     const before = await readPlainFile(stored.path).catch(NO_CARD);
     const isSame = isSameKind && changeAssets === undefined && before !== undefined && isEqual(before.bytes, content);
     const parts: VersionPart[] = [];
     if (!isSame) {
-      parts.push({ name: hasPicture(stored.path) ? "card.png" : "card.json", path: stored.path });
+      parts.push({ name: isPngPath(stored.path) ? "card.png" : "card.json", path: stored.path });
       if (await assets.has(id)) parts.push({ name: ASSETS_PART, path: assetsPath });
     }
     const touched = [stored.path, path, assetsPath];
-    return await versions.replace(resourceOf(id), { cause, parts, touched }, async () => {
+    return await versions.replace(toResource(id), { cause, parts, touched }, async () => {
       await changeAssets?.();
       return await this.#write({ ...stored, path }, content, card, isSameKind ? undefined : stored.path);
     });
   }
 
   async #readVersion(id: string, n: number) {
-    const parts = await this.#parts.versions.parts(resourceOf(id), n);
+    const parts = await this.#deps.versions.parts(toResource(id), n);
     const [name, path] = [...parts].find(([part]) => part === "card.png" || part === "card.json") ?? [];
     const file = path === undefined ? undefined : await readPlainFile(path);
     if (name === undefined || file === undefined) {
       throw new AppError("internal", `The files of version ${n} of character "${id}" are missing`);
     }
-    return { name, bytes: file.bytes, card: cardIn(name, file.bytes), assetsPath: parts.get(ASSETS_PART) };
+    return { name, bytes: file.bytes, card: parseCardFile(name, file.bytes), assetsPath: parts.get(ASSETS_PART) };
   }
 
-  /** Writes the file of a new character. */
+  /** Creates the file of a new character. */
   async #create(id: string, card: Card, png?: Uint8Array, files?: CardFiles): Promise<ReadCharacter> {
-    const { db } = this.#parts;
-    if (findCard(db, id) !== undefined) throw new AppError("conflict", `There is a character "${id}" already`);
+    const { db } = this.#deps;
+    if (findCardRow(db, id) !== undefined) throw new AppError("conflict", `There is a character "${id}" already`);
     const clash = findCaseClash(db, id);
     if (clash !== undefined) {
       throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
     }
-    for (const ending of ["png", "json"] as const) await this.#refuseTaken(this.#pathOf(id, ending));
-    const content = png === undefined ? cardBytes(card, 2) : embedCard(png, card);
-    const path = this.#pathOf(id, png === undefined ? "json" : "png");
-    const { assets, versions } = this.#parts;
-    const touched = [path, assets.pathOf(id)];
-    return await versions.replace(resourceOf(id), { cause: "put", parts: [], touched }, async () => {
-      // First, so that whoever sees the card finds them; those of one that is gone are no business of this one.
+    for (const ending of ["png", "json"] as const) await this.#refuseTaken(this.#getPath(id, ending));
+    const content = png === undefined ? serializeCard(card, 2) : embedCard(png, card);
+    const path = this.#getPath(id, png === undefined ? "json" : "png");
+    const { assets, versions } = this.#deps;
+    const touched = [path, assets.getPath(id)];
+    return await versions.replace(toResource(id), { cause: "put", parts: [], touched }, async () => {
+      // Before the card, so that whoever sees the card finds its assets. Also removes assets left by a deleted
+      // character.
       await assets.write(id, files);
       return await this.#write({ id, path, isExternal: false }, content, card);
     });
@@ -413,43 +428,43 @@ export class Characters {
     card: Card,
     removedPath?: string,
   ): Promise<ReadCharacter> {
-    const { index, events } = this.#parts;
-    let place: CardPlace | undefined;
+    const { index, events } = this.#deps;
+    let place: CardFileStat | undefined;
     await index.write(removedPath === undefined ? [path] : [path, removedPath], async () => {
       await writeFileAtomic(path, content);
-      const row: CardRow = rowOf(place = await placeOf(id, path, isExternal), card);
-      // Last, so that whoever asks meanwhile finds a file where the table says it is.
+      const row: CardRow = toCardRow(place = await statCardFile(id, path, isExternal), card);
+      // After the index, so that concurrent readers find a file where the index says it is.
       const afterwards = removedPath === undefined ? undefined : () => removeFile(removedPath);
       return { row, removedPath, afterwards };
     });
     events.publish({ kind: "character", id });
     const has_assets = await this.#hasAssets({ id, path, isExternal }, content);
-    return { character: { ...itemOf(place!, card), has_assets, card }, version: versionOf(card) };
+    return { character: { ...toCharacterItem(place!, card), has_assets, card }, version: hashCard(card) };
   }
 
-  /** Something the index does not know lies there: dropped a moment ago, or no plain file. */
+  /** A file unknown to the index: added a moment ago, or not a regular file. */
   async #refuseTaken(path: string): Promise<void> {
     if (!await fileExists(path)) return;
-    this.#parts.index.distrust();
+    this.#deps.index.markStale();
     throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
   }
 
-  #pathOf(id: string, ending: "png" | "json"): string {
-    return join(this.#parts.folder, `${id}.${ending}`);
+  #getPath(id: string, ending: "png" | "json"): string {
+    return join(this.#deps.folder, `${id}.${ending}`);
   }
 }
 
-async function placeOf(id: string, path: string, isExternal: boolean): Promise<CardPlace> {
+async function statCardFile(id: string, path: string, isExternal: boolean): Promise<CardFileStat> {
   const info = await statPlainFile(path);
   if (info === undefined) throw new AppError("internal", `Cannot find "${path}" after it was written`);
   return { id, path, isExternal, ...info };
 }
 
-function versionOf(card: Card): string {
+function hashCard(card: Card): string {
   return createHash("sha256").update(JSON.stringify(card)).digest("base64url").slice(0, 22);
 }
 
-function resourceOf(id: string) {
+function toResource(id: string) {
   return { kind: "characters" as const, id };
 }
 

@@ -1,27 +1,27 @@
-/** Opens the room: the index, the characters, their pictures and trash, each once. Portraits wait for who draws them. */
+/** Creates the character services: index, characters, images and trash. */
 import { join, resolve } from "node:path";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import type { DataDir } from "../storage/data_dir.ts";
-import { ArrivingCards } from "./card_uploads.ts";
+import { CardUploads } from "./card_uploads.ts";
 import { Avatars } from "./avatars.ts";
-import { BuiltinCharacter, installBuiltin, type InstalledFlag } from "./builtin/builtin_character.ts";
+import { BuiltinCharacter, installBuiltinCharacter, type InstalledFlag } from "./builtin/builtin_character.ts";
 import { CardAssets } from "./charx/card_assets.ts";
 import { CardIndex } from "./index/card_index.ts";
 import { CardTrash, type TrashBin } from "./card_trash.ts";
-import { Characters, type PictureTools } from "./characters.ts";
+import { Characters, type ImageTools } from "./characters.ts";
 import type { Versions } from "../storage/versions.ts";
 
-/** Everything about characters. */
+/** The character services. */
 export interface CharacterRoom {
   characters: Characters;
   avatars: Avatars;
   builtinCharacter: BuiltinCharacter;
 }
 
-/** What the room stands on. */
+/** Dependencies of the character services. */
 export interface CharacterRoomOptions {
   db: Database;
   databasePath: string;
@@ -39,14 +39,14 @@ export interface CharacterRoomOptions {
   versions: Versions;
   events: EventHub;
   log: Log;
-  pictures: PictureTools;
+  pictures: ImageTools;
   builtinFlag: InstalledFlag;
 }
 
 /**
- * Opens the room. No card is looked at before somebody asks for one.
+ * Creates the services. Cards are read on first use.
  *
- * @throws {AppError} `internal` when its folders cannot be made.
+ * @throws {AppError} `internal` if a folder can't be created
  */
 export async function openCharacters(
   options: CharacterRoomOptions,
@@ -55,7 +55,7 @@ export async function openCharacters(
   const folder = await dataDir.ensureFolder("characters");
   const sealedFolder = await dataDir.ensureFolder("trash");
   const cache = await dataDir.ensureFolder("cache");
-  const prepared = installBuiltin(folder, flag, log);
+  const prepared = installBuiltinCharacter(folder, flag, log);
   const external = [...new Set(cardDirs.map((path) => resolve(path)))].filter((path) => path !== folder);
   const folders = [folder, ...external].map((path) => ({ path, isExternal: path !== folder }));
   const index = new CardIndex({ db, databasePath: options.databasePath, folders, prepared, events, log });
@@ -64,10 +64,20 @@ export async function openCharacters(
     ...{ db, index, assets, versions, events, folder, sealedFolder, bin: options.trash, sealer: options.trashSealer },
   });
   options.trash.register("character", trash);
-  const arriving = new ArrivingCards(join(cache, "arriving"));
+  const arriving = new CardUploads(join(cache, "arriving"));
   await arriving.clear();
-  const characters = new Characters({ arriving, db, index, trash, assets, versions, pictures, events, folder });
-  const avatars = new Avatars({ db, index, pictures, log, folder: join(cache, "avatars") });
+  const characters = new Characters({
+    uploads: arriving,
+    db,
+    index,
+    trash,
+    assets,
+    versions,
+    images: pictures,
+    events,
+    folder,
+  });
+  const avatars = new Avatars({ db, index, images: pictures, log, folder: join(cache, "avatars") });
   return {
     room: {
       characters,

@@ -1,10 +1,10 @@
-/** Portraits drawn in the background by whatever draws pictures. */
+/** Portraits generated in background jobs. */
 import { AppError } from "../errors.ts";
 import type { JobContext, JobError, JobRunner, JobSnapshot, JobState } from "../jobs/job_runner.ts";
 import type { Card } from "./card/card.ts";
 import type { Characters } from "./characters.ts";
 
-/** Draws a picture of a character; given by whoever knows the image backends. */
+/** Generates an image of a character; implemented by image generation. */
 export type Painter = (request: {
   characterId: string;
   card: Card;
@@ -16,7 +16,7 @@ export type Painter = (request: {
 /** State of a character's portrait. */
 export interface PortraitStatus {
   state: "none" | "pending" | "running" | "done" | "failed";
-  /** 0 to 1, once anything is known. */
+  /** 0 to 1, if known. */
   progress?: number;
   error?: JobError;
   started_at?: string;
@@ -35,7 +35,7 @@ const STATES: Record<JobState, PortraitStatus["state"]> = {
   cancelled: "failed",
 };
 
-/** Starts and shows portrait jobs. */
+/** Starts and reports portrait jobs. */
 export class Portraits {
   readonly #jobs: JobRunner;
   readonly #characters: Characters;
@@ -44,14 +44,18 @@ export class Portraits {
     const { jobs, characters, painter } = options;
     this.#jobs = jobs;
     this.#characters = characters;
-    // Resumable: it is still wanted, and what a backend drew for an ended process nobody can fetch.
-    jobs.register(KIND, { parallel: 1, resumable: true, run: (context) => draw(context, characters, painter) });
+    // Resumable: the portrait is still wanted, and the image of an ended process can't be fetched.
+    jobs.register(KIND, {
+      parallel: 1,
+      resumable: true,
+      run: (context) => generatePortrait(context, characters, painter),
+    });
   }
 
   /**
-   * Starts a portrait of a character; one that is under way is the same one.
+   * Starts a portrait job. Returns the running job, if there is one.
    *
-   * @throws {AppError} `not_found`, `conflict` for a card that is read-only
+   * @throws {AppError} `not_found`, `conflict` for a read-only card
    */
   async start(id: string): Promise<JobSnapshot> {
     const { character } = await this.#characters.get(id);
@@ -61,7 +65,7 @@ export class Portraits {
     return await this.#jobs.start(KIND, { title: character.name, params: { id }, key: id });
   }
 
-  /** Gives where the last portrait of a character stands. @throws {AppError} `not_found` */
+  /** Returns the state of the last portrait. @throws {AppError} `not_found` */
   async status(id: string): Promise<PortraitStatus> {
     await this.#characters.get(id);
     const job = this.#jobs.list().find(({ kind, key }) => kind === KIND && key === id);
@@ -80,7 +84,7 @@ export class Portraits {
   }
 }
 
-async function draw(context: JobContext, characters: Characters, painter: Painter): Promise<void> {
+async function generatePortrait(context: JobContext, characters: Characters, painter: Painter): Promise<void> {
   const { id } = context.params as { id: string };
   const { character } = await characters.get(id);
   context.signal.throwIfAborted();

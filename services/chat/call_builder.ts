@@ -1,5 +1,5 @@
 /** Builds the call to the model: the messages as the client sent them, or as the server assembles them. */
-import { moveIn, type PictureParts } from "../attachments/image_parts.ts";
+import { type ImagePartsDeps, inlineImages } from "../attachments/image_parts.ts";
 import type { ConversationHead, ConversationState } from "../conversations/conversation.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { AppError } from "../errors.ts";
@@ -7,7 +7,7 @@ import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import type { ModelRoute, ModelRouter, WantedModel } from "../llm/model_router.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
-import type { ScenePreset } from "../prompts/prompt_context.ts";
+import type { PromptPreset } from "../prompts/prompt_context.ts";
 import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_request.ts";
 import type { HistoryEnd } from "./history.ts";
 import { chooseNextSpeaker, listNextSpeakers, openPromptContext, type PromptContextDeps } from "./prompt_context.ts";
@@ -17,7 +17,7 @@ export interface CallBuilderDeps extends PromptContextDeps {
   store: ConversationStore;
   prompts: Prompts;
   modelRouter: ModelRouter;
-  images: PictureParts;
+  images: ImagePartsDeps;
 }
 
 /** A call to a model, ready to be sent. */
@@ -39,7 +39,7 @@ export interface ChatPreview {
   /** Messages at the beginning of the conversation that don't fit, including hidden ones. */
   dropped: { count: number; lastMessageId?: string };
   /** The preset in use. */
-  preset?: Pick<ScenePreset, "id" | "name">;
+  preset?: Pick<PromptPreset, "id" | "name">;
   /** Ids of the characters that would speak, in order. */
   speakers: string[];
 }
@@ -166,7 +166,7 @@ export class CallBuilder {
     const built = request.context === "server"
       ? await this.#assemble(request, route, findEnd(), signal)
       : { target, call: { model, messages: request.messages, params: request.params } };
-    return { ...built, call: { ...built.call, messages: await moveIn(this.#deps.images, built.call.messages) } };
+    return { ...built, call: { ...built.call, messages: await inlineImages(this.#deps.images, built.call.messages) } };
   }
 
   async #assemble(
@@ -263,13 +263,13 @@ function newConversation(id: string): ConversationState {
 function mergeParams(
   request: ChatRequest,
   head: ConversationHead | undefined,
-  preset: ScenePreset | undefined,
+  preset: PromptPreset | undefined,
 ): Record<string, unknown> {
   const own = head?.params;
   return { ...preset?.params, ...(typeof own === "object" && own), ...request.params };
 }
 
-function limitsOf({ target, model }: ModelRoute, params: Record<string, unknown>, preset?: ScenePreset): PromptLimits {
+function limitsOf({ target, model }: ModelRoute, params: Record<string, unknown>, preset?: PromptPreset): PromptLimits {
   const limit = params.max_tokens ?? params.max_completion_tokens;
   const answerTokens = typeof limit === "number" ? limit : undefined;
   return { target, model, answerTokens, contextTokens: preset?.contextSize };

@@ -2,7 +2,7 @@
 import { UpstreamError } from "../http/upstream_error.ts";
 import type { ChatCall, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
 import type { ChatStream, UpstreamClient } from "../llm/upstream_client.ts";
-import { isTemplateRefusal, type Strictness, strictTurns } from "../prompts/alternating_roles.ts";
+import { isTemplateRefusal, type RoleStrictness, toAlternatingRoles } from "../prompts/alternating_roles.ts";
 import type { TokenRatios } from "../prompts/tokens/token_ratios.ts";
 import type { UpstreamCall } from "./call_builder.ts";
 
@@ -13,7 +13,7 @@ const MAX_MODELS = 200;
 export class CallSender {
   readonly #client: UpstreamClient;
   readonly #ratios: TokenRatios;
-  readonly #strictness = new Map<string, Strictness>();
+  readonly #strictness = new Map<string, RoleStrictness>();
 
   constructor({ client, ratios }: { client: UpstreamClient; ratios: TokenRatios }) {
     this.#client = client;
@@ -46,10 +46,10 @@ export class CallSender {
     if (prompt === undefined) return await send(call);
     const key = `${target.baseUrl}\n${call.model}`;
     for (let strictness = this.#strictness.get(key) ?? 0;; strictness++) {
-      sent.call = { ...call, messages: strictTurns(call.messages, strictness as Strictness) };
+      sent.call = { ...call, messages: toAlternatingRoles(call.messages, strictness as RoleStrictness) };
       try {
         const answer = await send(sent.call);
-        if (strictness > 0) this.#remember(key, strictness as Strictness);
+        if (strictness > 0) this.#remember(key, strictness as RoleStrictness);
         return answer;
       } catch (error) {
         const isRefusal = error instanceof UpstreamError && isTemplateRefusal(error.message);
@@ -58,7 +58,7 @@ export class CallSender {
     }
   }
 
-  #remember(key: string, strictness: Strictness): void {
+  #remember(key: string, strictness: RoleStrictness): void {
     if (this.#strictness.size >= MAX_MODELS) this.#strictness.clear();
     this.#strictness.set(key, strictness);
   }

@@ -1,17 +1,17 @@
 /** Prepares a conversation for a lorebook trial: its messages, the texts around them, and its macros. */
 import type { Card } from "../characters/card/card.ts";
 import type { Characters } from "../characters/characters.ts";
-import { findCard, namesOf } from "../prompts/greetings.ts";
+import { findCharacterCard, toGreetingNames } from "../prompts/greetings.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { readHistory } from "./history.ts";
 import type { LorebookRoom } from "../lorebooks/open_lorebooks.ts";
-import type { Activation, ScanSource } from "../lorebooks/activation.ts";
+import type { Activation, LorebookScanSource } from "../lorebooks/activation.ts";
 import { type ScannedConversation, type TrialRequest, tryLorebook } from "../lorebooks/lorebook_trial.ts";
 import type { Personas } from "../personas/personas.ts";
 import { Macros } from "../prompts/macros/macros.ts";
-import { seededRandom } from "../prompts/seeded_random.ts";
-import { countedParts, estimateTokens } from "../prompts/tokens/token_estimate.ts";
+import { createSeededRandom } from "../prompts/seeded_random.ts";
+import { estimateTokens, splitContent } from "../prompts/tokens/token_estimate.ts";
 
 /** Dependencies of `createLorebookTrial`. */
 export interface LorebookTrialDeps extends LorebookRoom {
@@ -52,14 +52,14 @@ async function loadScannedConversation(id: string, deps: LorebookTrialDeps): Pro
   const personaId = typeof head.persona_id === "string" ? head.persona_id : deps.getDefaultPersonaId();
   const persona = personaId === null ? undefined : await deps.personas.find(personaId);
   const characterId = head.participants[0]?.character_id;
-  const card = characterId === undefined ? undefined : await findCard(deps.characters, characterId);
-  const names = namesOf(card, persona?.name ?? await deps.getUserName());
+  const card = characterId === undefined ? undefined : await findCharacterCard(deps.characters, characterId);
+  const names = toGreetingNames(card, persona?.name ?? await deps.getUserName());
   const messages = readHistory(deps.blocks, id, {}, { now: Date.now }).take(MAX_MESSAGES).map(({ message }) => ({
     role: message.role,
-    text: countedParts(message).text,
+    text: splitContent(message).text,
     name: message.role === "user" ? names.user : names.char,
   })).toArray().reverse();
-  const texts: [ScanSource, unknown][] = [
+  const texts: [LorebookScanSource, unknown][] = [
     ["persona", persona?.description],
     ["description", card?.data.description],
     ["personality", card?.data.personality],
@@ -71,14 +71,14 @@ async function loadScannedConversation(id: string, deps: LorebookTrialDeps): Pro
     ...names,
     fields: { persona: persona?.description, ...getMacroFields(card) },
     clock: { nowMs: Date.now() },
-    random: seededRandom(id),
+    random: createSeededRandom(id),
     chat: {},
   });
   return {
     messages,
-    turn: messageCount,
+    messageCount: messageCount,
     scanTexts: texts.flatMap(([source, text]) => typeof text === "string" && text !== "" ? [{ source, text }] : []),
-    expand: (text) => macros.expand(text, { place: `lore\n${text}` }),
+    expand: (text) => macros.expand(text, { location: `lore\n${text}` }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { Message, MessageContent } from "../conversations/message.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
-import type { PromptTurn } from "../prompts/prompts.ts";
+import type { PromptMessage } from "../prompts/prompts.ts";
 
 /** Where the history ends. */
 export interface HistoryEnd {
@@ -35,7 +35,7 @@ export function* readHistory(
   id: string,
   { before, isIncluded, userMessage }: HistoryEnd,
   view: HistoryView,
-): Generator<PromptTurn> {
+): Generator<PromptMessage> {
   if (userMessage !== undefined) yield { message: toChatMessage(userMessage, view) };
   let row = before === undefined ? blocks.previous(id) : blocks.rowOf(id, before);
   for (; row !== undefined; row = blocks.previous(id, row)) {

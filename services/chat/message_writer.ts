@@ -1,5 +1,5 @@
 /** Stores what a chat request adds to a conversation before the model is asked: the user message, and an empty reply. */
-import { moveOut, type PictureParts } from "../attachments/image_parts.ts";
+import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { type ConversationState, titleFrom } from "../conversations/conversation.ts";
 import type { Conversations } from "../conversations/conversations.ts";
@@ -29,7 +29,7 @@ export interface MessageWriterDeps {
   blocks: BlockStore;
   variants: VariantStore;
   conversations: Conversations;
-  images: PictureParts;
+  images: ImagePartsDeps;
 }
 
 /** A reply that is about to start. */
@@ -67,7 +67,7 @@ export class MessageWriter {
   async storeImages(request: StatefulChatRequest): Promise<StatefulChatRequest> {
     const last = request.messages.at(-1);
     if (!addsMessage(request) || last?.role !== "user") return request;
-    const content = await moveOut(this.#deps.images, last.content);
+    const content = await storeInlineImages(this.#deps.images, last.content);
     return { ...request, messages: [...request.messages.slice(0, -1), { ...last, content }] };
   }
 

@@ -3,9 +3,9 @@ import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
 import { type Message, textOfContent } from "../conversations/message.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
-import type { CastMember } from "../prompts/participants.ts";
+import type { LoadedParticipant } from "../prompts/participants.ts";
 import type { PromptSource } from "../prompts/prompts.ts";
-import type { OpenScene, Scenes } from "../prompts/prompt_context.ts";
+import type { OpenPromptContext, PromptContexts } from "../prompts/prompt_context.ts";
 import type { StatefulChatRequest } from "./chat_request.ts";
 import { type HistoryEnd, type HistoryMessage, readHistory } from "./history.ts";
 import { chooseSpeaker, nextSpeakers, type ReplyOrder, type SpeakerQuestion } from "./turn_order.ts";
@@ -13,7 +13,7 @@ import { chooseSpeaker, nextSpeakers, type ReplyOrder, type SpeakerQuestion } fr
 /** Dependencies of a prompt context. */
 export interface PromptContextDeps {
   blocks: BlockStore;
-  scenes: Scenes;
+  scenes: PromptContexts;
   now(): number;
 }
 
@@ -30,7 +30,7 @@ export interface WantedReply {
 /** What a prompt is assembled from. */
 export interface PromptContext {
   source: PromptSource;
-  scene: OpenScene;
+  scene: OpenPromptContext;
   /** Text between an answer that is continued and its continuation. Empty if the model continues a prefilled answer. */
   joint: string;
 }
@@ -41,7 +41,7 @@ const SPEAKER_LOOKBACK = 200;
 /**
  * Opens the scene and the history of a reply.
  *
- * @throws {AppError} As `Scenes.open` and `Scenes.cast`.
+ * @throws {AppError} As `PromptContexts.open` and `PromptContexts.loadParticipants`.
  */
 export async function openPromptContext(
   { blocks, scenes, now }: PromptContextDeps,
@@ -49,11 +49,11 @@ export async function openPromptContext(
   { end, action, characterId, model, timeZone }: WantedReply,
 ): Promise<PromptContext> {
   const { id: conversationId, head } = conversation;
-  const cast = await scenes.cast(head);
+  const cast = await scenes.loadParticipants(head);
   const scene = await scenes.open({
     conversationId,
     fields: head,
-    cast,
+    participants: cast,
     model,
     timeZone,
     messageCount: countUpTo(blocks, conversation, end),
@@ -63,7 +63,7 @@ export async function openPromptContext(
     // A character that has left doesn't speak again. Its earlier messages keep its name.
     characterId: cast.some(({ id }) => id === characterId) ? characterId : undefined,
   });
-  const { hasNames, persona } = scene.scene;
+  const { hasNames, persona } = scene.context;
   const nameOf = hasNames ? (message: HistoryMessage) => findName(message, cast, persona.name) : undefined;
   const { continuation } = scene.preset.layout;
   const isPrefilled = action === "continue" && continuation === undefined;
@@ -74,7 +74,7 @@ export async function openPromptContext(
     compose: (seen) => scene.compose(seen),
     continuesLast: isPrefilled,
   };
-  return { source, scene, joint: action === "continue" ? continuation?.joint ?? "" : "" };
+  return { source, scene, joint: action === "continue" ? continuation?.separator ?? "" : "" };
 }
 
 /** Lists the characters that speak next, in order. See `nextSpeakers`. */
@@ -84,7 +84,7 @@ export async function listNextSpeakers(
   userMessage: ChatMessage | undefined,
   before?: string,
 ): Promise<string[]> {
-  const cast = await deps.scenes.cast(conversation.head);
+  const cast = await deps.scenes.loadParticipants(conversation.head);
   return nextSpeakers(speakerQuestion(deps, conversation, cast, userMessage, before));
 }
 
@@ -108,7 +108,7 @@ export async function chooseNextSpeaker(
   if (participants.length === 1 && (wanted ?? participants[0]!.character_id) === participants[0]!.character_id) {
     return participants[0]!.character_id;
   }
-  const cast = await deps.scenes.cast(conversation.head);
+  const cast = await deps.scenes.loadParticipants(conversation.head);
   const question = speakerQuestion(deps, conversation, cast, userMessage, before);
   return chooseSpeaker(question, wanted) ?? participants[0]?.character_id;
 }
@@ -131,7 +131,7 @@ function findGreetingIndex(blocks: BlockStore, id: string): number | undefined {
 function speakerQuestion(
   { blocks }: PromptContextDeps,
   { id, head, messageCount }: ConversationState,
-  cast: readonly CastMember[],
+  cast: readonly LoadedParticipant[],
   userMessage: ChatMessage | undefined,
   before?: string,
 ): SpeakerQuestion {
@@ -169,7 +169,7 @@ function findSpeaker({ role, character_id: id }: HistoryMessage): string | undef
   return role === "assistant" && typeof id === "string" ? id : undefined;
 }
 
-function findName(message: HistoryMessage, cast: readonly CastMember[], userName: string): string | undefined {
+function findName(message: HistoryMessage, cast: readonly LoadedParticipant[], userName: string): string | undefined {
   if (message.role === "user") return userName;
   const speaker = findSpeaker(message);
   return cast.find(({ id }) => id === speaker)?.name;

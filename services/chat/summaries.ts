@@ -11,8 +11,8 @@ import type { ChatCall, OpenAiCompletion } from "../llm/chat_event.ts";
 import { stripReasoning } from "../llm/reasoning.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
-import { type CardSource, readCast } from "../prompts/participants.ts";
-import { summaryOf } from "../prompts/prompt_context.ts";
+import { type CardSource, loadParticipants } from "../prompts/participants.ts";
+import { parseStoredSummary } from "../prompts/prompt_context.ts";
 import { estimateTokens } from "../prompts/tokens/token_estimate.ts";
 import type { IdleQueue } from "./idle_queue.ts";
 import type { CompletedReply } from "./reply_runner.ts";
@@ -88,7 +88,7 @@ export class Summaries {
     const { store, isWanted, client } = this.#deps;
     const { conversationId: id, target, call: { model } } = reply;
     const stored = store.find(id)?.head.summary;
-    const before = summaryOf(stored);
+    const before = parseStoredSummary(stored);
     // A summary that names no message was written by the user and stays.
     if (!isWanted() || (before !== undefined && before.upTo === undefined)) return;
     const { messages, isCut } = this.#readRange(id, before?.upTo, oldest, budget);
@@ -122,7 +122,7 @@ export class Summaries {
     const name = known.get(key) ??
       (role === "user"
         ? await personas.findName(id) ?? ownerName()
-        : (await readCast(cards, [{ character_id: id }]))[0]?.name ?? "Assistant");
+        : (await loadParticipants(cards, [{ character_id: id }]))[0]?.name ?? "Assistant");
     known.set(key, name);
     return name;
   }

@@ -1,14 +1,14 @@
 /** Who speaks next where several characters take part: by hand, in turn, or who is spoken of and who likes to talk. */
 import { AppError } from "../errors.ts";
-import type { CastMember } from "../prompts/participants.ts";
-import { seededRandom } from "../prompts/seeded_random.ts";
+import type { LoadedParticipant } from "../prompts/participants.ts";
+import { createSeededRandom } from "../prompts/seeded_random.ts";
 
 /** How the order comes about. */
 export type ReplyOrder = "natural" | "list" | "manual";
 
 /** What decides. */
 export interface SpeakerQuestion {
-  cast: readonly CastMember[];
+  cast: readonly LoadedParticipant[];
   order: ReplyOrder;
   /** Text of the last message. */
   lastText: string;
@@ -73,9 +73,9 @@ export function chooseSpeaker(question: SpeakerQuestion, wanted: string | undefi
 
 function natural(
   { lastText, lastSpeaker, isLastMessageTheirs, spokenSince, seed }: SpeakerQuestion,
-  present: CastMember[],
+  present: LoadedParticipant[],
 ) {
-  const random = seededRandom(`speakers\n${seed}`);
+  const random = createSeededRandom(`speakers\n${seed}`);
   const others = present.filter(({ id }) => !isLastMessageTheirs || id !== lastSpeaker);
   const silent = others.filter(({ id }) => !spokenSince.includes(id));
   const mentioned = silent.map((member) => ({ member, at: mentionOf(member, lastText) })).filter(({ at }) => at >= 0)
@@ -92,7 +92,7 @@ function natural(
 }
 
 /** Gives where a text speaks of somebody, or -1. */
-function mentionOf({ names }: CastMember, text: string): number {
+function mentionOf({ names }: LoadedParticipant, text: string): number {
   const parts = names.flatMap((name) => [
     name,
     ...name.split(/\s+/, MAX_PARTS).filter((part) => part.length >= SHORTEST_PART),
@@ -107,7 +107,7 @@ function placeOf(name: string, text: string): number {
   return text.search(new RegExp(`(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`, "iu"));
 }
 
-function weighted(members: readonly CastMember[], chance: number): CastMember {
+function weighted(members: readonly LoadedParticipant[], chance: number): LoadedParticipant {
   const weights = members.map(({ talkativeness }) => Math.max(talkativeness, 0.01));
   let left = chance * weights.reduce((sum, weight) => sum + weight, 0);
   return members.find((_, n) => (left -= weights[n]!) < 0) ?? members.at(-1)!;

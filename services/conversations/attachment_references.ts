@@ -1,5 +1,5 @@
 /** Which attachments a conversation refers to: told with every write, and looked at afresh now and then to let go of the rest. */
-import { namesIn } from "../attachments/attachment_names.ts";
+import { findAttachmentNames } from "../attachments/attachment_names.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
@@ -42,7 +42,7 @@ export class AttachmentReferences {
   /** Looks at every conversation that refers to attachments. */
   async sweep(): Promise<void> {
     const { locks, attachments, log } = this.#parts;
-    for (const id of attachments.referringConversations()) {
+    for (const id of attachments.listReferringConversations()) {
       // One that cannot be read keeps its pictures and holds up no other.
       await locks.run(id, () => this.#look(id)).catch((error) =>
         log("warn", "Cannot see what a conversation refers to", { error: messageOf(error) })
@@ -83,7 +83,10 @@ export class AttachmentReferences {
     if (draft.isUnreadable) {
       throw new AppError("internal", `Can't read the draft of conversation "${id}": it is damaged`);
     }
-    const names = new Set([...namesIn(JSON.stringify(state?.head ?? {})), ...namesIn(draft.text)]);
+    const names = new Set([
+      ...findAttachmentNames(JSON.stringify(state?.head ?? {})),
+      ...findAttachmentNames(draft.text),
+    ]);
     const opened: (() => Promise<Uint8Array>)[] = [
       ...db.all<BlockRow>("SELECT id, version, sealed FROM block WHERE conversation_id = ?", id)
         .map((row) => () => blocks.open(id, row)),
@@ -96,7 +99,7 @@ export class AttachmentReferences {
     ];
     for (let at = 0; at < opened.length; at += OPENED_AT_ONCE) {
       const texts = await Promise.all(opened.slice(at, at + OPENED_AT_ONCE).map((open) => open()));
-      for (const text of texts) for (const name of namesIn(decoder.decode(text))) names.add(name);
+      for (const text of texts) for (const name of findAttachmentNames(decoder.decode(text))) names.add(name);
     }
     return names;
   }

@@ -1,6 +1,6 @@
 /** Conversations that come from elsewhere: written whole, with their other texts and times, in one atomic write. */
 import { createHash } from "node:crypto";
-import { moveOut } from "../attachments/image_parts.ts";
+import { storeInlineImages } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
@@ -147,9 +147,9 @@ export class Arrivals {
       if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
       const variants: ArrivingText[] = [];
       for (const text of message.variants ?? []) {
-        variants.push({ ...text, content: await moveOut(pictures, text.content) });
+        variants.push({ ...text, content: await storeInlineImages(pictures, text.content) });
       }
-      const content = await moveOut(pictures, message.content);
+      const content = await storeInlineImages(pictures, message.content);
       moved.push({ ...message, content, ...(message.variants && { variants }) });
     }
     return moved;

@@ -1,8 +1,8 @@
 /** What can be done to a conversation. Each change is one atomic write, made in turn, and moves the revision by one. */
 import { isDeepStrictEqual } from "node:util";
 import { uuidV7 } from "../crypto/random.ts";
-import { refer } from "../attachments/attachment_rows.ts";
-import type { PictureParts } from "../attachments/image_parts.ts";
+import { addReferences } from "../attachments/attachment_rows.ts";
+import type { ImagePartsDeps } from "../attachments/image_parts.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
@@ -42,7 +42,7 @@ export interface ConversationParts {
   revisions: RevisionStore;
   changes: ChangeLog;
   trash: TrashBin;
-  pictures: PictureParts;
+  pictures: ImagePartsDeps;
   reader: ConversationReader;
   live: LiveReplies;
   locks: KeyedMutex;
@@ -196,7 +196,7 @@ export class Conversations {
   ): Promise<{ statements: Statement[]; text?: string }> {
     const { store, blocks } = this.#parts;
     const snippet = snippetOf(snippetOwner);
-    const referred = refer("conversation", state.id, JSON.stringify(state.head));
+    const referred = addReferences("conversation", state.id, JSON.stringify(state.head));
     if (past === undefined) {
       const { statements, text } = await replaceTree(blocks, state.id, tree);
       return { statements: [store.insert(state, snippet), ...referred, ...statements, ...texts.statements], text };
@@ -257,7 +257,7 @@ export class Conversations {
         ...(isHeadChanged ? [store.update(state, store.summary(id)?.snippet ?? "")] : []),
         ...(isHeadChanged ? this.#parts.changes.record(id, state.revision, {}) : []),
         ...(isHeadChanged ? this.#parts.revisions.keep(before, "patch", { head: before.head }) : []),
-        ...(isHeadChanged ? refer("conversation", id, JSON.stringify(head)) : []),
+        ...(isHeadChanged ? addReferences("conversation", id, JSON.stringify(head)) : []),
         ...(draft === undefined ? [] : this.#saveDraft(id, draft)),
       ];
       if (statements.length > 0) await db.write(statements);
@@ -440,7 +440,7 @@ export class Conversations {
   }
 
   #saveDraft(id: string, draft: Draft): Statement[] {
-    return [this.#parts.store.saveDraft(id, draft), ...refer("conversation", id, draft.text)];
+    return [this.#parts.store.saveDraft(id, draft), ...addReferences("conversation", id, draft.text)];
   }
 
   /** Tells everybody who listens of a conversation's new state. */

@@ -1,5 +1,5 @@
 /** What a client hands in as the messages of a whole conversation, and what becomes of it. */
-import { moveOut, type PictureParts } from "../attachments/image_parts.ts";
+import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { isId } from "../storage/ids.ts";
@@ -19,9 +19,9 @@ export interface GivenMessages {
 /**
  * Takes messages in.
  *
- * @throws {AppError} `invalid_request` for an id that occurs twice; as `moveOut` does
+ * @throws {AppError} `invalid_request` for an id that occurs twice; as `storeInlineImages` does
  */
-export async function takeMessages(pictures: PictureParts, given: MessageInput[]): Promise<GivenMessages> {
+export async function takeMessages(pictures: ImagePartsDeps, given: MessageInput[]): Promise<GivenMessages> {
   const mids = given.map((message) => givenId(message) ?? uuidV7());
   refuseDuplicates(mids);
   const inputs: MessageInput[] = [];
@@ -86,11 +86,11 @@ export function givenId({ id, mid }: MessageInput): string | undefined {
   return id ?? (typeof mid === "string" && isId(mid) ? mid : undefined);
 }
 
-async function withStoredPictures(pictures: PictureParts, message: MessageInput): Promise<MessageInput> {
+async function withStoredPictures(pictures: ImagePartsDeps, message: MessageInput): Promise<MessageInput> {
   const texts = variantsIn(message);
   const variants: VariantInput[] = [];
-  for (const text of texts ?? []) variants.push({ ...text, content: await moveOut(pictures, text.content) });
-  return { ...message, content: await moveOut(pictures, message.content), ...(texts && { variants }) };
+  for (const text of texts ?? []) variants.push({ ...text, content: await storeInlineImages(pictures, text.content) });
+  return { ...message, content: await storeInlineImages(pictures, message.content), ...(texts && { variants }) };
 }
 
 function refuseDuplicates(mids: string[]): void {

@@ -1,6 +1,6 @@
 /** What can be done to single messages of a conversation. Each change is one atomic write and moves the revision by one. */
-import { refer } from "../attachments/attachment_rows.ts";
-import { moveOut } from "../attachments/image_parts.ts";
+import { addReferences } from "../attachments/attachment_rows.ts";
+import { storeInlineImages } from "../attachments/image_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
@@ -88,7 +88,7 @@ export class Messages {
     options: { after?: string; expected?: ExpectedVersion } = {},
   ): Promise<WrittenMessage> {
     const { store, blocks, locks, pictures, now } = this.#parts;
-    const input = { ...given, content: await moveOut(pictures, given.content) };
+    const input = { ...given, content: await storeInlineImages(pictures, given.content) };
     return await locks.run(id, async () => {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
@@ -139,7 +139,7 @@ export class Messages {
    */
   async patch(id: string, mid: string, given: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
     const { blocks, variants, revisions, pictures, now } = this.#parts;
-    const patch = "content" in given ? { ...given, content: await moveOut(pictures, given.content) } : given;
+    const patch = "content" in given ? { ...given, content: await storeInlineImages(pictures, given.content) } : given;
     const beside: Statement[] = [];
     let edited: Message | undefined;
     let revision = 0;
@@ -248,7 +248,7 @@ export class Messages {
         ...forget(id, mids),
         ...revisions.keep(state, "message_delete", { removed }),
         trash.put("message", title, { conversationId: id, removed }, trashId),
-        ...refer("trash", trashId, JSON.stringify(removed)),
+        ...addReferences("trash", trashId, JSON.stringify(removed)),
       ]);
       trash.changed();
       return { trashId, revision };

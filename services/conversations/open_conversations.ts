@@ -18,9 +18,9 @@ import { Revisions } from "./revisions/revisions.ts";
 import { RevisionStore } from "./revisions/revision_store.ts";
 import { removedConversations, removedMessages } from "./trash_kinds.ts";
 import { VariantStore } from "./variants.ts";
-import { findCard, greetingsOf, namesOf } from "../prompts/greetings.ts";
+import { findCharacterCard, listGreetings, toGreetingNames } from "../prompts/greetings.ts";
 import { uuidV7 } from "../crypto/random.ts";
-import { settledGreetings } from "../prompts/greetings.ts";
+import { expandGreetings } from "../prompts/greetings.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Core } from "../core/open_core.ts";
 
@@ -79,10 +79,10 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     events,
     greetings: async ({ characterId, personaId, isGroup }) => {
       const user = await getUserName(personaId);
-      const card = await findCard(characters, characterId);
+      const card = await findCharacterCard(characters, characterId);
       if (card === undefined) return undefined;
-      const { texts, groupOnlyFrom } = greetingsOf(card, isGroup);
-      const settled = settledGreetings(texts, namesOf(card, user), { seed: uuidV7(), nowMs: now() });
+      const { texts, groupOnlyFrom } = listGreetings(card, isGroup);
+      const settled = expandGreetings(texts, toGreetingNames(card, user), { seed: uuidV7(), nowMs: now() });
       return { characterId, texts: settled, groupOnlyFrom };
     },
     now,

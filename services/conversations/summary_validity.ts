@@ -1,6 +1,6 @@
 /** When the summary of a conversation no longer tells the truth: something that it tells of has changed. */
 import { isDeepStrictEqual } from "node:util";
-import { summaryOf } from "../prompts/prompt_context.ts";
+import { parseStoredSummary } from "../prompts/prompt_context.ts";
 import type { BlockStore, Neighbours } from "./blocks/block_store.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import type { Message } from "./message.ts";
@@ -17,7 +17,7 @@ export function withTrueSummary(
   mid: string,
   isBehind = false,
 ): ConversationState {
-  const upTo = summaryOf(state.head.summary)?.upTo;
+  const upTo = parseStoredSummary(state.head.summary)?.upTo;
   // It says nothing about what follows other versions.
   if (upTo !== undefined && blocks.isOffPath(state.id, mid)) return state;
   if (upTo === undefined || (isBehind && mid === upTo) || isAfter(blocks, state.id, mid, upTo)) return state;
@@ -45,7 +45,7 @@ export function headWithTrueSummary(
   before: readonly Message[],
   messages: readonly Message[],
 ): ConversationHead {
-  const upTo = summaryOf(head.summary)?.upTo;
+  const upTo = parseStoredSummary(head.summary)?.upTo;
   if (upTo === undefined || headBefore === undefined || !isDeepStrictEqual(head.summary, headBefore.summary)) {
     return head;
   }

@@ -1,5 +1,5 @@
 /** The other texts of a message. The active one is the message itself; rows hold what was active before. */
-import { refer } from "../attachments/attachment_rows.ts";
+import { addReferences } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
@@ -159,7 +159,7 @@ export class VariantStore {
     const version = 1 + (before ?? 0);
     const text = JSON.stringify(record);
     const sealed = this.#sealer.sealNow(variantPlace(conversationId, { mid, n, version }), text);
-    return [...refer("conversation", conversationId, text), {
+    return [...addReferences("conversation", conversationId, text), {
       sql: `INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
             ON CONFLICT (conversation_id, mid, n) DO UPDATE SET version = ?4, sealed = ?5`,
       params: [conversationId, mid, n, version, sealed],

@@ -40,7 +40,7 @@ export interface ImageGenerationDeps {
     }): void;
   };
   versions: Versions;
-  attachments: Pick<Attachments, "keep" | "get" | "bytes">;
+  attachments: Pick<Attachments, "storeInline" | "get" | "readAll">;
   avatars: { read(id: string): Promise<Uint8Array> };
   messages: MessageImages;
   ask: PortraitDeps["ask"];
@@ -65,7 +65,7 @@ export async function openImageGeneration(
     workflows,
     client,
     limits,
-    readImage: (name) => attachments.bytes(name),
+    readImage: (name) => attachments.readAll(name),
     readCharacterImage: (id) => avatars.read(id).catch(ignoreNotFound),
   });
   const imageJobs = new ImageJobs({ jobs, profiles, generator, attachments, messages, now });

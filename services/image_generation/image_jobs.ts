@@ -31,7 +31,7 @@ export interface ImageJobsDeps {
   jobs: JobRunner;
   profiles: BackendProfiles;
   generator: ImageGenerator;
-  attachments: { keep(bytes: Uint8Array): Promise<Attachment>; get(name: string): Attachment };
+  attachments: { storeInline(bytes: Uint8Array): Promise<Attachment>; get(name: string): Attachment };
   messages: MessageImages;
   now(): number;
 }
@@ -143,7 +143,7 @@ export class ImageJobs {
         onProgress: (progress) => this.#report(context, state, progress),
         wantsPreview: () => state.followers > 0,
       });
-      const stored = await Promise.all(generated.images.map((bytes) => this.#deps.attachments.keep(bytes)));
+      const stored = await Promise.all(generated.images.map((bytes) => this.#deps.attachments.storeInline(bytes)));
       const attached = await this.#attach({ conversationId, messageId }, stored, context.signal);
       const warnings = [...generated.warnings, ...attached.warnings];
       const result: ImageJobResult = {
@@ -204,7 +204,7 @@ export class ImageJobs {
   async #storeInitImage(initImage: string | undefined): Promise<string | undefined> {
     if (initImage === undefined || !initImage.startsWith("data:")) return initImage;
     const bytes = await decodeImage(initImage);
-    if (bytes !== undefined) return (await this.#deps.attachments.keep(bytes)).name;
+    if (bytes !== undefined) return (await this.#deps.attachments.storeInline(bytes)).name;
     const message = "the initial image is not a PNG, JPEG, WebP or GIF";
     throw new AppError("unprocessable", `Can't generate the image: ${message}`, {
       issues: [{ path: "init_image", message }],

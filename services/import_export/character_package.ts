@@ -1,8 +1,8 @@
 /** Packs a character and its images and sounds into a CHARX file. @see docs/protocols/cards.md */
 import type { Card } from "../characters/card/card.ts";
-import { cardBytes } from "../characters/card/card_text.ts";
-import { CARD_PATH, MAX_CHARX_BYTES, PICTURE_PATH } from "../characters/charx/charx_format.ts";
-import { EMBEDDED, mainIconOf, OWN_PICTURE, withMainIcon } from "../characters/card/main_icon.ts";
+import { serializeCard } from "../characters/card/card_text.ts";
+import { CARD_PATH, IMAGE_PATH, MAX_CHARX_BYTES } from "../characters/charx/charx_format.ts";
+import { EMBEDDED_PREFIX, findMainIcon, OWN_IMAGE, withMainIcon } from "../characters/card/main_icon.ts";
 import { heldEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
 import type { Scratch } from "./scratch_folder.ts";
@@ -59,7 +59,7 @@ export async function packCharacter(
   const notes: ImportNote[] = [];
   const assets: Record<string, string>[] = [];
   async function* entries(): AsyncGenerator<PackedEntry> {
-    const taken = new Set([PICTURE_PATH]);
+    const taken = new Set([IMAGE_PATH]);
     let total = 0;
     for (const { type, name, ext, source, sizeBytes, read } of files) {
       if (assets.length === MAX_FILES || total + sizeBytes > MAX_BYTES) {
@@ -76,19 +76,19 @@ export async function packCharacter(
       total += bytes.length;
       const ending = /^\.?([a-z0-9]{1,8})$/i.exec(ext)?.[1]?.toLowerCase() ?? "bin";
       const path = freePath(type, name, ending, taken);
-      assets.push({ type, uri: EMBEDDED + path, name, ext: ending });
+      assets.push({ type, uri: EMBEDDED_PREFIX + path, name, ext: ending });
       yield heldEntry(path, bytes);
     }
-    if (picture !== undefined) yield heldEntry(PICTURE_PATH, picture);
+    if (picture !== undefined) yield heldEntry(IMAGE_PATH, picture);
     // Last, because it lists the files before it.
-    yield heldEntry(CARD_PATH, cardBytes(withAssets(card, assets)));
+    yield heldEntry(CARD_PATH, serializeCard(withAssets(card, assets)));
   }
   const file = await scratch.keep(writeZip(entries(), { isLarge: false }));
   return { file, files: assets.length, notes };
 }
 
 function withAssets(card: Card, assets: readonly Record<string, string>[]): Card {
-  const named = mainIconOf(card) === undefined ? withMainIcon(card, OWN_PICTURE) : card;
+  const named = findMainIcon(card) === undefined ? withMainIcon(card, OWN_IMAGE) : card;
   return { ...named, data: { ...named.data, assets: [...named.data.assets as unknown[], ...assets] } };
 }
 

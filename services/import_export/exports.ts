@@ -139,7 +139,7 @@ export class Exports {
     yield* this.#surroundings(readable);
     yield* this.#chats(readable, unreadable);
     for (const name of pictures) {
-      const bytes = await readable(`attachments/${name}`, () => attachments.bytes(name));
+      const bytes = await readable(`attachments/${name}`, () => attachments.readAll(name));
       if (bytes !== undefined) yield { path: `attachments/${name}`, bytes };
     }
     if (unreadable.length > 0) yield jsonFile("unreadable.json", unreadable);

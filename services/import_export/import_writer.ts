@@ -1,7 +1,7 @@
 /** Stores imported items. Items have the same id in every import, so nothing is imported twice. */
 import type { ImportReasonCode } from "./import_reasons.ts";
 import type { Attachments } from "../attachments/attachments.ts";
-import { type CardFile, readCardBytes, readCardFile } from "../characters/card/card_file.ts";
+import { type CardFile, parseCardBytes, readCardFile } from "../characters/card/card_file.ts";
 import type { Characters, ReadCharacter } from "../characters/characters.ts";
 import type { Arrivals, ArrivingConversation } from "../conversations/conversation_importer.ts";
 import { AppError } from "../errors.ts";
@@ -14,7 +14,7 @@ import { parseLorebook } from "../lorebooks/lorebook_parse.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { PresetDocument } from "../presets/preset_document.ts";
 import type { Presets } from "../presets/presets.ts";
-import { fromSillyTavern } from "../presets/sillytavern.ts";
+import { parseSillyTavernPreset } from "../presets/sillytavern.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
@@ -156,7 +156,7 @@ async function writeCharacter({ characters }: ImportWriterDeps, item: ImportedCh
 }
 
 async function cardFileOf({ file }: ImportedCharacter): Promise<CardFile> {
-  return typeof file === "string" ? await readCardFile(file) : readCardBytes(file);
+  return typeof file === "string" ? await readCardFile(file) : parseCardBytes(file);
 }
 
 function nameOf({ character }: ReadCharacter): string {
@@ -177,5 +177,5 @@ async function writePersona({ personas }: ImportWriterDeps, item: ImportedPerson
 }
 
 function presetOf({ json, isOurs }: ImportedPreset): Partial<PresetDocument> {
-  return isOurs ? json as Partial<PresetDocument> : fromSillyTavern(json);
+  return isOurs ? json as Partial<PresetDocument> : parseSillyTavernPreset(json);
 }

@@ -1,15 +1,18 @@
-/** Decides which lorebook entries go into a prompt, and why. Pure but for what it is handed: chance, token counts, the matcher. */
+/**
+ * Decides which lorebook entries are active in a prompt, and why. Randomness, token counts and key matching are passed
+ * in.
+ */
 import {
+  type ActivationCandidate,
   type ActivationState,
-  type Candidate,
   chooseInGroups,
   compareOwners,
   compareRank,
-  nameOf,
-  shownAs,
-  stateAfter,
-  timedEffect,
+  getTimedEffect,
+  toActivatedEntry,
+  toEntryName,
   TokenBudget,
+  updateState,
 } from "./activation_rules.ts";
 import type { UiPrompt } from "./decorators.ts";
 import { KeyScan } from "./key_scan.ts";
@@ -18,14 +21,14 @@ import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts"
 import {
   type ActivationBook,
   type EntryPosition,
+  type LorebookScanSource,
+  readScanEntries,
   SCAN_DEFAULTS,
   type ScanDefaults,
-  scanEntries,
   type ScanEntry,
-  type ScanSource,
 } from "./scan_entries.ts";
 
-export type { ActivationBook, EntryPosition, ScanDefaults, ScanSource } from "./scan_entries.ts";
+export type { ActivationBook, EntryPosition, LorebookScanSource, ScanDefaults } from "./scan_entries.ts";
 export type { ActivationState } from "./activation_rules.ts";
 export type { KeyMatcher } from "./key_matcher.ts";
 
@@ -33,49 +36,49 @@ export type { KeyMatcher } from "./key_matcher.ts";
 export interface ScannedMessage {
   role: string;
   text: string;
-  /** Who spoke; scanned before the text, as `Name: text`. */
+  /** The speaker. Scanned before the text, as `Name: text`. */
   name?: string;
 }
 
-/** What is scanned, and under which conditions. */
+/** Input of a scan. */
 export interface ActivationInput {
   books: readonly ActivationBook[];
-  /** Oldest first, hidden ones left out; as many of the newest as there are at hand. */
+  /** Oldest first, without hidden messages. The newest ones are enough. */
   messages: readonly ScannedMessage[];
-  /** Texts beside the messages. */
-  scanTexts?: readonly { source: ScanSource; text: string }[];
-  /** Tokens that all entries may take together; without it only the books' own budgets hold. */
+  /** Texts scanned besides the messages. */
+  scanTexts?: readonly { source: LorebookScanSource; text: string }[];
+  /** Token limit of all entries together. Without it, only the limits of the books apply. */
   budgetTokens?: number;
   countTokens(text: string): number | Promise<number>;
-  /** Chance from 0 up to 1. `name` is `"<book id>/<entry id>"`, so that it can be made to stay the same for an entry. */
+  /** Returns a number in [0, 1). `name` is `"<book id>/<entry id>"`, so that the result can stay the same per entry. */
   random(name: string): number;
   matcher: KeyMatcher;
-  /** As the scan before it gave. */
+  /** State returned by the previous scan. */
   state?: ActivationState;
-  /** Messages that the conversation has, those included that are not in `messages`; their count unless given. */
-  turn?: number;
-  /** Messages of characters that the conversation has; counted in `messages` unless given. */
-  assistantTurns?: number;
-  /** Which greeting began the conversation, 0 being the first message of the card. */
+  /** Number of messages in the conversation, including those not in `messages`; by default the length of `messages`. */
+  messageCount?: number;
+  /** Number of character messages in the conversation; by default those in `messages`. */
+  assistantMessageCount?: number;
+  /** Index of the greeting that started the conversation; 0 is `first_mes`. */
   greetingIndex?: number;
-  /** Why the model is asked, in SillyTavern's words: `normal`, `continue`, `impersonate`, `swipe`, `regenerate`, `quiet`. */
+  /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, `swipe`, `regenerate` or `quiet`. */
   generation?: string;
-  /** Names of the character that answers, for entries that are for some characters only. */
+  /** Names of the replying character, for entries limited to some characters. */
   characterNames?: readonly string[];
-  /** Expands macros, in keys and in contents. */
+  /** Expands macros in keys and content. */
   expand?(text: string, entry: EntryName): string;
   defaults?: Partial<ScanDefaults>;
-  /** How often what fired is scanned in its turn; 10 unless given. */
+  /** Maximum number of recursive scans; 10 by default. */
   maxRecursion?: number;
 }
 
-/** Why an entry fired. For `key` and `recursion` with the key that was found, its macros replaced. */
+/** Why an entry is active. `key` and `recursion` include the matched key with macros expanded. */
 export interface ActivationReason {
   kind: "key" | "constant" | "sticky" | "recursion" | "decorator";
   key?: string;
 }
 
-/** Names an entry. */
+/** Identifies an entry. */
 export interface EntryName {
   bookId: string;
   bookName: string;
@@ -83,26 +86,26 @@ export interface EntryName {
   entryName: string;
 }
 
-/** An entry that goes into the prompt. */
+/** An active entry. */
 export interface ActivatedEntry extends EntryName {
-  /** Without decorators, macros replaced where `expand` was given. */
+  /** Without decorators, with macros expanded if `expand` was passed. */
   content: string;
   position: EntryPosition;
-  /** Messages that stand behind it; only at `at_depth`. */
+  /** Number of messages after it; only for `at_depth`. */
   depth?: number;
-  /** Only at `at_depth`. */
+  /** Only for `at_depth`. */
   role?: "system" | "user" | "assistant";
-  /** Lower is placed higher up. */
+  /** Lower comes first. */
   order: number;
   tokens: number;
   reason: ActivationReason;
-  /** Percent, where it was left to chance. */
+  /** Percent, if below 100. */
   probability?: number;
-  /** To be left out first where the context is full. */
-  isFirstToGo?: true;
+  /** Dropped first if the context is full. */
+  isDroppedFirst?: true;
 }
 
-/** Why an entry whose key was found does not go into the prompt after all. */
+/** Why a matching entry isn't active. */
 export type DropReason =
   | "budget"
   | "probability"
@@ -116,104 +119,107 @@ export type DropReason =
   | "invalid_pattern"
   | "too_slow";
 
-/** An entry that came close. */
+/** An entry that matched but isn't active. */
 export interface DroppedEntry {
   entry: EntryName;
   reason: DropReason;
-  /** The key that was found, or the one that could not be looked for. */
+  /** The matched key, or the key that couldn't be matched. */
   key?: string;
 }
 
-/** What a scan found. */
+/** Result of a scan. */
 export interface Activation {
-  /** In the order in which they are placed. */
+  /** In prompt order. */
   entries: ActivatedEntry[];
   dropped: DroppedEntry[];
-  /** To be kept and handed in with the next turn. */
+  /** To be stored and passed to the next scan. */
   state: ActivationState;
   tokens: number;
-  /** The owner's prompts that a decorator of an active entry switches off. */
+  /** Prompts that a decorator of an active entry disables. */
   disabledPrompts: UiPrompt[];
 }
 
 const MAX_RECURSION = 10;
-/** Text of active entries that one round of recursion scans, in characters. */
-const MAX_RECURSED = 200_000;
+/** Maximum characters of active entries scanned per recursion. */
+const MAX_RECURSION_CHARS = 200_000;
 
-/** Finds the entries that fire. */
+/** Finds the active entries. */
 export async function activate(input: ActivationInput): Promise<Activation> {
-  const scan = await Scan.of(input);
-  let hasMore = await scan.round(0);
+  const scan = await Scan.open(input);
+  let hasMore = await scan.runRound(0);
   const rounds = input.maxRecursion ?? MAX_RECURSION;
-  for (let recursion = 1; hasMore && recursion <= rounds; recursion++) hasMore = await scan.round(recursion);
-  return scan.result();
+  for (let recursion = 1; hasMore && recursion <= rounds; recursion++) hasMore = await scan.runRound(recursion);
+  return scan.toResult();
 }
 
 interface ActiveEntry {
   entry: ScanEntry;
-  shown: ActivatedEntry;
+  activated: ActivatedEntry;
 }
 
 class Scan {
   readonly #input: ActivationInput;
-  readonly #turn: number;
+  readonly #messageCount: number;
   readonly #state: ActivationState;
-  /** Messages of characters. */
-  readonly #spoken: number;
+  /** Number of character messages. */
+  readonly #assistantMessageCount: number;
   readonly #keys: KeyScan;
   readonly #budget: TokenBudget;
-  /** Entries that are not decided yet. */
-  readonly #open = new Set<ScanEntry>();
+  /** Entries that may still become active. */
+  readonly #undecided = new Set<ScanEntry>();
   readonly #active: ActiveEntry[] = [];
   readonly #dropped: DroppedEntry[] = [];
   readonly #contents = new Set<string>();
 
   constructor(input: ActivationInput) {
     this.#input = input;
-    this.#turn = input.turn ?? input.messages.length;
+    this.#messageCount = input.messageCount ?? input.messages.length;
     this.#state = input.state ?? {};
-    this.#spoken = input.assistantTurns ?? input.messages.filter(({ role }) => role === "assistant").length;
+    this.#assistantMessageCount = input.assistantMessageCount ??
+      input.messages.filter(({ role }) => role === "assistant").length;
     this.#keys = new KeyScan(input, { ...SCAN_DEFAULTS, ...input.defaults }.scanDepth);
     this.#budget = new TokenBudget(input.budgetTokens);
   }
 
-  static async of(input: ActivationInput): Promise<Scan> {
+  static async open(input: ActivationInput): Promise<Scan> {
     const scan = new Scan(input);
     for (const book of input.books) {
-      for (const entry of scanEntries(book, { ...SCAN_DEFAULTS, ...input.defaults })) {
-        if (scan.#isMeant(entry)) scan.#open.add(entry);
+      for (const entry of readScanEntries(book, { ...SCAN_DEFAULTS, ...input.defaults })) {
+        if (scan.#isApplicable(entry)) scan.#undecided.add(entry);
         if (isTickUsedUp()) await yieldToEventLoop();
       }
     }
     return scan;
   }
 
-  /** Looks once at all open entries. Gives whether another look may find more. */
-  async round(recursion: number): Promise<boolean> {
-    const ready = [...this.#open].filter((entry) => this.#isReady(entry, recursion));
-    await this.#keys.look(ready);
+  /** Scans the undecided entries once. @returns Whether another round may activate more. */
+  async runRound(recursion: number): Promise<boolean> {
+    const ready = [...this.#undecided].filter((entry) => this.#isReady(entry, recursion));
+    await this.#keys.matchKeys(ready);
     const candidates = ready.flatMap((entry) => this.#candidate(entry, recursion));
-    const found = await this.#settle(candidates);
-    const texts = found.filter(({ entry }) => !entry.preventRecursion).map(recursedText);
-    const isWaiting = [...this.#open].some(({ delayUntilRecursion }) => delayUntilRecursion > recursion);
-    if (texts.length > 0) this.#keys.addRecursion(texts.join("\n").slice(0, MAX_RECURSED));
-    return this.#open.size > 0 && (texts.length > 0 || isWaiting);
+    const found = await this.#select(candidates);
+    const texts = found.filter(({ entry }) => !entry.preventRecursion).map(toRecursionText);
+    const isWaiting = [...this.#undecided].some(({ delayUntilRecursion }) => delayUntilRecursion > recursion);
+    if (texts.length > 0) this.#keys.addRecursion(texts.join("\n").slice(0, MAX_RECURSION_CHARS));
+    return this.#undecided.size > 0 && (texts.length > 0 || isWaiting);
   }
 
-  result(): Activation {
-    for (const { entry, key, reason } of this.#keys.problems([...this.#open])) this.#drop(entry, reason, key);
-    const placed = [...this.#active].sort((a, b) => a.shown.order - b.shown.order || compareOwners(a.entry, b.entry));
+  toResult(): Activation {
+    for (const { entry, key, reason } of this.#keys.listProblems([...this.#undecided])) this.#drop(entry, reason, key);
+    const placed = [...this.#active].sort((a, b) =>
+      a.activated.order - b.activated.order || compareOwners(a.entry, b.entry)
+    );
     return {
-      entries: placed.map(({ shown }) => shown),
+      entries: placed.map(({ activated }) => activated),
       dropped: this.#dropped,
-      state: stateAfter(this.#state, this.#active.map(({ entry }) => entry), this.#turn),
-      tokens: placed.reduce((sum, { shown }) => sum + shown.tokens, 0),
+      state: updateState(this.#state, this.#active.map(({ entry }) => entry), this.#messageCount),
+      tokens: placed.reduce((sum, { activated }) => sum + activated.tokens, 0),
       disabledPrompts: [...new Set(placed.flatMap(({ entry }) => entry.decorators.disableUiPrompt ?? []))],
     };
   }
 
-  /** Conditions that hold for the whole scan. */
-  #isMeant({ decorators, triggers, characters }: ScanEntry): boolean {
+  /** Checks the conditions that hold for the whole scan. */
+  #isApplicable({ decorators, triggers, characters }: ScanEntry): boolean {
     const { generation = "normal", characterNames, greetingIndex } = this.#input;
     if (triggers.length > 0 && !triggers.includes(generation)) return false;
     if (characters.names.length > 0 && characterNames !== undefined) {
@@ -222,48 +228,48 @@ class Scan {
     }
     if (decorators.dontActivate && !decorators.activate) return false;
     if (decorators.activate) return true;
-    const spoken = this.#spoken;
+    const spoken = this.#assistantMessageCount;
     if (decorators.activateOnlyAfter !== undefined && spoken < decorators.activateOnlyAfter) return false;
     if (decorators.activateOnlyEvery !== undefined && spoken % decorators.activateOnlyEvery !== 0) return false;
     return decorators.isGreeting === undefined || greetingIndex === undefined ||
       decorators.isGreeting === greetingIndex;
   }
 
-  /** Whether an entry may fire in this round at all. What is sticky waits for no recursion. */
+  /** Reports whether an entry can become active in this round. Sticky entries don't wait for recursion. */
   #isReady(entry: ScanEntry, recursion: number): boolean {
-    if (timedEffect(entry, this.#state, this.#turn) === "sticky") return true;
+    if (getTimedEffect(entry, this.#state, this.#messageCount) === "sticky") return true;
     if (entry.delayUntilRecursion > recursion) return false;
     return recursion === 0 || (!entry.excludeRecursion && entry.isRecursive);
   }
 
-  /** The entry, if it fires. One that does and is held back is decided as well. */
-  #candidate(entry: ScanEntry, recursion: number): Candidate[] {
+  /** Returns the entry if it matches. Entries that match but are held back are dropped. */
+  #candidate(entry: ScanEntry, recursion: number): ActivationCandidate[] {
     if (entry.decorators.activate) return [{ entry, reason: { kind: "decorator" }, score: 0 }];
-    const effect = timedEffect(entry, this.#state, this.#turn);
-    const score = this.#keys.score(entry);
+    const effect = getTimedEffect(entry, this.#state, this.#messageCount);
+    const score = this.#keys.countFoundKeys(entry);
     if (effect === "sticky") return [{ entry, reason: { kind: "sticky" }, score, isSticky: true }];
-    const finding = this.#keys.finding(entry);
+    const finding = this.#keys.getFinding(entry);
     const key = entry.isConstant ? undefined : finding.key;
     if (!entry.isConstant && key === undefined) return [];
     if (effect !== undefined) this.#drop(entry, effect, key);
     else if (finding.isExcluded) this.#drop(entry, "decorator", key);
     else if (entry.isConstant) return [{ entry, reason: { kind: "constant" }, score }];
     else if (finding.isHeldBack) {
-      // What fires later may hold the key that is still missing.
-      this.#keys.noteHeldBack(entry);
+      // Entries activated later may contain the missing key.
+      this.#keys.markHeldBack(entry);
     } else return [{ entry, reason: { kind: recursion > 0 && finding.isRecursed ? "recursion" : "key", key }, score }];
     return [];
   }
 
-  /** Lets chance, groups and budget decide. Gives the entries that are in. */
-  async #settle(candidates: Candidate[]): Promise<ActiveEntry[]> {
-    const lucky = [...candidates].sort(compareRank).filter((candidate) => this.#isLucky(candidate));
+  /** Applies probability, groups and budget. @returns The entries that became active. */
+  async #select(candidates: ActivationCandidate[]): Promise<ActiveEntry[]> {
+    const lucky = [...candidates].sort(compareRank).filter((candidate) => this.#passesProbability(candidate));
     const { chosen, dropped } = chooseInGroups(lucky, this.#active.map(({ entry }) => entry), this.#input.random);
     for (const { entry, reason } of dropped) this.#drop(entry, "group", reason.key);
     const taken: ActiveEntry[] = [];
     for (const { entry, reason } of chosen) {
       if (isTickUsedUp()) await yieldToEventLoop();
-      const content = this.#input.expand?.(entry.text, nameOf(entry)) ?? entry.text;
+      const content = this.#input.expand?.(entry.text, toEntryName(entry)) ?? entry.text;
       if (content.trim() === "" || this.#contents.has(content)) {
         this.#drop(entry, content.trim() === "" ? "empty" : "duplicate", reason.key);
         continue;
@@ -274,15 +280,18 @@ class Scan {
         continue;
       }
       this.#contents.add(content);
-      const active = { entry, shown: shownAs(entry, { content, tokens, reason, turn: this.#turn }) };
+      const active = {
+        entry,
+        activated: toActivatedEntry(entry, { content, tokens, reason, turn: this.#messageCount }),
+      };
       this.#active.push(active);
-      this.#open.delete(entry);
+      this.#undecided.delete(entry);
       taken.push(active);
     }
     return taken;
   }
 
-  #isLucky({ entry, reason, isSticky }: Candidate): boolean {
+  #passesProbability({ entry, reason, isSticky }: ActivationCandidate): boolean {
     if (isSticky || entry.probability >= 100) return true;
     if (this.#input.random(`${entry.owner.id}/${entry.id}`) * 100 < entry.probability) return true;
     this.#drop(entry, "probability", reason.key);
@@ -290,13 +299,13 @@ class Scan {
   }
 
   #drop(entry: ScanEntry, reason: DropReason, key?: string): void {
-    this.#dropped.push({ entry: nameOf(entry), reason, ...(key !== undefined && { key }) });
-    this.#open.delete(entry);
+    this.#dropped.push({ entry: toEntryName(entry), reason, ...(key !== undefined && { key }) });
+    this.#undecided.delete(entry);
   }
 }
 
-/** V3: what `{{hidden_key: …}}` holds is not sent, yet scanned. */
-function recursedText({ entry, shown }: ActiveEntry): string {
+/** V3: the content of `{{hidden_key: …}}` is scanned but not sent. */
+function toRecursionText({ entry, activated }: ActiveEntry): string {
   const hidden = [...entry.text.matchAll(/\{\{hidden_key:([^{}]*)\}\}/gi)].map((match) => match[1]!);
-  return [shown.content, ...hidden].join("\n");
+  return [activated.content, ...hidden].join("\n");
 }

@@ -1,10 +1,10 @@
-/** V3's decorators: lines `@@name value` at the head of an entry's content that say when it fires and where it goes. */
+/** V3 decorators: lines `@@name value` at the start of an entry's content that control its activation and position. */
 
-/** What the decorators of one entry ask for. What none of them says is absent. */
+/** The decorators of one entry. Absent ones aren't set. */
 export interface Decorators {
-  /** Messages of the character there have to be. */
+  /** Minimum number of character messages. */
   activateOnlyAfter?: number;
-  /** Fires only where the count of the character's messages is a multiple of it. */
+  /** The number of character messages must be a multiple of this. */
   activateOnlyEvery?: number;
   keepActivateAfterMatch?: true;
   dontActivateAfterMatch?: true;
@@ -13,7 +13,7 @@ export interface Decorators {
   reverseDepth?: number;
   role?: "system" | "user" | "assistant";
   scanDepth?: number;
-  /** Fires only where this greeting began the chat; 0 is the first message of the card. */
+  /** Only active if this greeting started the chat; 0 is `first_mes`. */
   isGreeting?: number;
   position?: "before_char" | "after_char";
   ignoreOnMaxContext?: true;
@@ -24,37 +24,37 @@ export interface Decorators {
   disableUiPrompt?: UiPrompt;
 }
 
-/** A prompt of the owner's that a decorator can switch off. */
+/** A prompt that decorators can disable. */
 export type UiPrompt = "system_prompt" | "post_history_instructions";
 
-/** An entry's content taken apart. */
+/** Content of an entry, split. */
 export interface DecoratedContent {
   decorators: Decorators;
-  /** What is left to send. */
+  /** The content without decorators. */
   text: string;
 }
 
-/** How one decorator is read; `undefined` where its value says nothing here. */
+/** Parses the value of a decorator. @returns `undefined` if the value is invalid. */
 type Reader = (value: string) => Partial<Decorators> | undefined;
 
-/** V3 asks for at least five fallbacks in a row. */
+/** V3 requires at least five fallbacks in a row. */
 const MAX_LINES = 200;
 
 /**
- * Those that mean something in a chat. The others of the specification (`instruct_depth`, `reverse_instruct_depth`,
- * `instruct_scan_depth` count the tokens of a text without messages, `is_user_icon` needs icons of cards that take the
- * place of personas) count as unknown, so that their fallbacks hold.
+ * The decorators that apply to chats. Others are treated as unknown, so that their fallbacks apply: `instruct_depth`,
+ * `reverse_instruct_depth` and `instruct_scan_depth` count tokens of a text without messages; `is_user_icon` needs
+ * cards that replace personas.
  */
 const READERS = new Map<string, Reader>(Object.entries<Reader>({
-  activate_only_after: number((activateOnlyAfter) => ({ activateOnlyAfter })),
-  activate_only_every: number((activateOnlyEvery) => activateOnlyEvery > 0 ? { activateOnlyEvery } : undefined),
+  activate_only_after: readNumber((activateOnlyAfter) => ({ activateOnlyAfter })),
+  activate_only_every: readNumber((activateOnlyEvery) => activateOnlyEvery > 0 ? { activateOnlyEvery } : undefined),
   keep_activate_after_match: () => ({ keepActivateAfterMatch: true }),
   dont_activate_after_match: () => ({ dontActivateAfterMatch: true }),
-  depth: number((depth) => ({ depth })),
-  reverse_depth: number((reverseDepth) => ({ reverseDepth })),
+  depth: readNumber((depth) => ({ depth })),
+  reverse_depth: readNumber((reverseDepth) => ({ reverseDepth })),
   role: (value) => value === "system" || value === "user" || value === "assistant" ? { role: value } : undefined,
-  scan_depth: number((scanDepth) => ({ scanDepth })),
-  is_greeting: number((isGreeting) => ({ isGreeting })),
+  scan_depth: readNumber((scanDepth) => ({ scanDepth })),
+  is_greeting: readNumber((isGreeting) => ({ isGreeting })),
   position: (value) =>
     value === "before_desc"
       ? { position: "before_char" }
@@ -62,8 +62,8 @@ const READERS = new Map<string, Reader>(Object.entries<Reader>({
       ? { position: "after_char" }
       : undefined,
   ignore_on_max_context: () => ({ ignoreOnMaxContext: true }),
-  additional_keys: list((additionalKeys) => ({ additionalKeys })),
-  exclude_keys: list((excludeKeys) => ({ excludeKeys })),
+  additional_keys: readList((additionalKeys) => ({ additionalKeys })),
+  exclude_keys: readList((excludeKeys) => ({ excludeKeys })),
   activate: () => ({ activate: true }),
   dont_activate: () => ({ dontActivate: true }),
   disable_ui_prompt: (value) =>
@@ -71,11 +71,12 @@ const READERS = new Map<string, Reader>(Object.entries<Reader>({
 }));
 
 /**
- * Takes the decorators off an entry's content. Every line of theirs goes, known or not: no model is to see one.
+ * Splits decorators from an entry's content. All decorator lines are removed, including unknown ones.
  *
- * Of two with the same name the first holds. `@@@name` stands in for the line above it where that one says nothing here.
+ * The first of several with the same name wins. `@@@name` is a fallback that applies if the line above it is unknown or
+ * invalid.
  */
-export function readDecorators(content: string): DecoratedContent {
+export function parseDecorators(content: string): DecoratedContent {
   let decorators: Decorators = {};
   let text = content;
   let isSettled = true;
@@ -92,11 +93,11 @@ export function readDecorators(content: string): DecoratedContent {
   return { decorators, text: text === content ? content : text.replace(/^\s*\n/, "") };
 }
 
-function number(use: (value: number) => Partial<Decorators> | undefined): Reader {
+function readNumber(use: (value: number) => Partial<Decorators> | undefined): Reader {
   return (value) => /^-?\d{1,9}(\.\d{1,9})?$/.test(value) ? use(Math.max(0, Math.floor(Number(value)))) : undefined;
 }
 
-function list(use: (values: string[]) => Partial<Decorators>): Reader {
+function readList(use: (values: string[]) => Partial<Decorators>): Reader {
   return (value) => {
     const values = value.split(",").map((item) => item.trim()).filter((item) => item !== "");
     return values.length === 0 ? undefined : use(values);

@@ -1,46 +1,46 @@
-/** Looks for keys in texts. Patterns, and plain keys where there is much to look through, go to a Worker under a time limit. */
+/** Matches keys against texts. Patterns, and plain keys in large amounts, run in a Worker with a time limit. */
 import { Mutex } from "../async/keyed_mutex.ts";
-import { jobOf, type KeyJob, type KeyNews } from "./key_matcher_worker.ts";
+import { type KeyJob, type KeyJobMessage, packKeyJob } from "./key_matcher_worker.ts";
 import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts";
-import { compiled, holdsPlain, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
+import { compilePattern, containsKey, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
 
-/** One question: does any of these texts hold this key? */
+/** Asks whether any of these texts contains a key. */
 export interface KeyQuery {
   key: ScanKey;
-  /** Which of the texts, by place. */
+  /** Indexes of texts. */
   texts: number[];
 }
 
-/** Answers questions about keys. */
+/** Matches keys. */
 export interface KeyMatcher {
-  /** Answers each query in its place. Never rejects on a key, however bad it is. */
+  /** Answers each query, in order. Never rejects because of a key. */
   match(texts: readonly string[], queries: readonly KeyQuery[]): Promise<KeyFinding[]>;
 }
 
-/** Time limits, in milliseconds. */
+/** Time limits in milliseconds. */
 export interface KeyMatcherLimits {
-  /** One pattern over its texts. */
+  /** For one pattern over all its texts. */
   patternMs: number;
-  /** All patterns of one call together. */
+  /** For all patterns of one call. */
   callMs: number;
-  /** How long a pattern that took too long is not tried again. */
-  forgetMs: number;
+  /** How long a slow pattern isn't tried again. */
+  slowPatternMs: number;
   /** How long an idle Worker is kept. */
   idleMs: number;
 }
 
-const LIMITS: KeyMatcherLimits = { patternMs: 1_000, callMs: 3_000, forgetMs: 10 * 60_000, idleMs: 60_000 };
+const LIMITS: KeyMatcherLimits = { patternMs: 1_000, callMs: 3_000, slowPatternMs: 10 * 60_000, idleMs: 60_000 };
 
-/** The Worker has this long to begin. */
+/** Time limit for the start of the Worker. */
 const START_MS = 30_000;
-/** Characters of plain comparison that the serving thread does itself, bit by bit: some ten milliseconds in all. */
-const OWN_CHARS = 200_000_000;
-/** Of a longer text the end is scanned. */
+/** Maximum characters of plain comparison on the main thread, in small steps: about ten milliseconds in total. */
+const MAX_INLINE_CHARS = 200_000_000;
+/** Only the end of longer texts is scanned. */
 const MAX_TEXT = 200_000;
-/** Patterns remembered as too slow. */
+/** Maximum number of remembered slow patterns. */
 const MAX_SLOW = 1_000;
 
-async function lookHere(
+async function matchPlainKeys(
   texts: readonly string[],
   queries: readonly KeyQuery[],
   plain: readonly number[],
@@ -49,12 +49,12 @@ async function lookHere(
   const folded = texts.map((text) => new ScanText(text));
   for (const place of plain) {
     const { key, texts: within } = queries[place]!;
-    if (within.some((text) => holdsPlain(folded[text]!, key))) findings[place] = "hit";
+    if (within.some((text) => containsKey(folded[text]!, key))) findings[place] = "hit";
     if (isTickUsedUp()) await yieldToEventLoop();
   }
 }
 
-/** A matcher with its Worker, which starts with the first pattern. */
+/** A matcher with a Worker, which starts with the first pattern. */
 export class WorkerKeyMatcher implements KeyMatcher {
   readonly #limits: KeyMatcherLimits;
   readonly #now: () => number;
@@ -69,7 +69,7 @@ export class WorkerKeyMatcher implements KeyMatcher {
     this.#now = now;
   }
 
-  /** See `KeyMatcher.match`. A pattern that takes too long is `too_slow`, for this call and for some minutes. */
+  /** See `KeyMatcher.match`. A slow pattern is reported as `too_slow`, for this call and the following minutes. */
   async match(texts: readonly string[], queries: readonly KeyQuery[]): Promise<KeyFinding[]> {
     const scanned = texts.map((text) => text.length > MAX_TEXT ? text.slice(-MAX_TEXT) : text);
     const findings: KeyFinding[] = queries.map(() => "miss");
@@ -81,12 +81,12 @@ export class WorkerKeyMatcher implements KeyMatcher {
       if (key.pattern === undefined) {
         plain.push(place);
         for (const text of within) chars += scanned[text]!.length;
-      } else if (compiled(key.pattern) === undefined) findings[place] = "invalid";
+      } else if (compilePattern(key.pattern) === undefined) findings[place] = "invalid";
       else if (this.#isSlow(key)) findings[place] = "too_slow";
       else patterns.push(place);
     }
-    const isMuch = chars > OWN_CHARS;
-    if (!isMuch) await lookHere(scanned, queries, plain, findings);
+    const isMuch = chars > MAX_INLINE_CHARS;
+    if (!isMuch) await matchPlainKeys(scanned, queries, plain, findings);
     const away = isMuch ? [...plain, ...patterns] : patterns;
     if (away.length > 0) {
       const found = await this.#lock.run(() => this.#ask(scanned, away.map((place) => queries[place]!)));
@@ -95,32 +95,32 @@ export class WorkerKeyMatcher implements KeyMatcher {
     return findings;
   }
 
-  /** Ends the Worker; what is asked afterwards is not found. */
+  /** Terminates the Worker. Later queries find nothing. */
   close(): void {
     this.#isClosed = true;
-    this.#end();
+    this.#terminate();
   }
 
-  /** Has the Worker answer, and starts another where a pattern does not come to an end. */
+  /** Runs queries in the Worker, and restarts it if a pattern doesn't finish. */
   async #ask(texts: string[], queries: KeyQuery[]): Promise<KeyFinding[]> {
     const findings: KeyFinding[] = [];
     const untilMs = this.#now() + this.#limits.callMs;
     while (findings.length < queries.length && !this.#isClosed) {
       const left = untilMs - this.#now();
       if (left <= 0) break;
-      const job = jobOf(texts, queries.slice(findings.length));
+      const job = packKeyJob(texts, queries.slice(findings.length));
       for (const found of await this.#askOnce(job, Math.min(left, this.#limits.patternMs))) findings.push(found);
       const stuck = queries[findings.length];
       if (stuck === undefined) break;
-      this.#end();
+      this.#terminate();
       this.#rememberSlow(stuck.key);
       findings.push("too_slow");
     }
-    this.#restLater();
+    this.#terminateWhenIdle();
     return [...findings, ...queries.slice(findings.length).map((): KeyFinding => "too_slow")];
   }
 
-  /** Gives the answers that came before the Worker stood still for too long. */
+  /** Returns the results received before the Worker stalled. */
   #askOnce(job: KeyJob, limitMs: number): Promise<KeyFinding[]> {
     clearTimeout(this.#idle);
     const worker = this.#worker ??= new Worker(new URL("./key_matcher_worker.ts", import.meta.url), {
@@ -131,17 +131,17 @@ export class WorkerKeyMatcher implements KeyMatcher {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const watch = (withinMs: number) => {
         clearTimeout(timer);
-        // Answers may wait behind a busy serving thread: a turn of the event loop lets them in first.
+        // Results may be queued behind a busy event loop. A second timer lets them in first.
         timer = setTimeout(() => timer = setTimeout(() => resolve(findings)), withinMs);
       };
-      worker.onmessage = ({ data }: MessageEvent<KeyNews>) => {
-        if (data.kind === "found") findings.push(...data.findings); // some hundred at most
+      worker.onmessage = ({ data }: MessageEvent<KeyJobMessage>) => {
+        if (data.kind === "found") findings.push(...data.findings); // a few hundred at most
         if (findings.length < job.keys.length) return watch(limitMs);
         clearTimeout(timer);
         resolve(findings);
       };
       worker.onerror = (event) => {
-        event.preventDefault(); // else it would end the process
+        event.preventDefault(); // otherwise it would end the process
         clearTimeout(timer);
         resolve(findings);
       };
@@ -151,29 +151,29 @@ export class WorkerKeyMatcher implements KeyMatcher {
   }
 
   #isSlow(key: ScanKey): boolean {
-    return (this.#slowUntil.get(nameOf(key)) ?? 0) > this.#now();
+    return (this.#slowUntil.get(toPatternId(key)) ?? 0) > this.#now();
   }
 
   #rememberSlow(key: ScanKey): void {
     if (key.pattern === undefined) return;
     if (this.#slowUntil.size >= MAX_SLOW) this.#slowUntil.delete(this.#slowUntil.keys().next().value!);
-    this.#slowUntil.set(nameOf(key), this.#now() + this.#limits.forgetMs);
+    this.#slowUntil.set(toPatternId(key), this.#now() + this.#limits.slowPatternMs);
   }
 
-  #restLater(): void {
+  #terminateWhenIdle(): void {
     clearTimeout(this.#idle);
     if (this.#worker === undefined) return;
-    this.#idle = setTimeout(() => this.#end(), this.#limits.idleMs);
+    this.#idle = setTimeout(() => this.#terminate(), this.#limits.idleMs);
     Deno.unrefTimer(this.#idle as unknown as number);
   }
 
-  #end(): void {
+  #terminate(): void {
     clearTimeout(this.#idle);
     this.#worker?.terminate();
     this.#worker = undefined;
   }
 }
 
-function nameOf({ pattern }: ScanKey): string {
+function toPatternId({ pattern }: ScanKey): string {
   return `${pattern?.flags}/${pattern?.source}`;
 }

@@ -1,40 +1,40 @@
 /**
- * A lorebook as Parlor keeps it: the V3 shape, with what SillyTavern adds under the names SillyTavern itself gives it in
- * `extensions`. Whatever else an author or a program wrote there stays.
+ * The stored form of lorebooks: V3, with SillyTavern's additions in `extensions` under SillyTavern's names. Unknown
+ * fields are kept.
  */
 
-/** A lorebook; fields that no version knows are kept. Also the shape of a card's `character_book`. */
+/** A lorebook, or the `character_book` of a card. Unknown fields are kept. */
 export interface Lorebook {
   name?: string;
   description?: string;
-  /** Messages that are scanned, counted from the newest. */
+  /** Number of newest messages to scan. */
   scan_depth?: number;
-  /** Tokens that the entries of this book may take together. */
+  /** Token limit of the entries of this book together. */
   token_budget?: number;
-  /** Entries that fire are scanned as well. */
+  /** Also scans the content of active entries. */
   recursive_scanning?: boolean;
   extensions?: Record<string, unknown>;
   entries: LorebookEntry[];
   [field: string]: unknown;
 }
 
-/** One entry of a lorebook. */
+/** One entry. */
 export interface LorebookEntry {
   keys: string[];
   content: string;
   enabled: boolean;
-  /** Lower is placed higher up. */
+  /** Lower comes first. */
   insertion_order: number;
   extensions: Record<string, unknown>;
-  /** Keys written `/…/flags` are patterns. */
+  /** Keys written as `/…/flags` are regular expressions. */
   use_regex?: boolean;
   case_sensitive?: boolean;
-  /** Fires always. */
+  /** Always active. */
   constant?: boolean;
   selective?: boolean;
   secondary_keys?: string[];
   position?: string;
-  /** The lowest goes first when a budget is spent. */
+  /** The lowest is dropped first if the budget is exceeded. */
   priority?: number;
   id?: number | string;
   name?: string;
@@ -42,8 +42,8 @@ export interface LorebookEntry {
   [field: string]: unknown;
 }
 
-/** Whom a book is there for. */
+/** Where a book applies. */
 export type LorebookScope = "global" | "character" | "persona" | "chat";
 
-/** Under which `extensions` hold the fields of SillyTavern that have no place of their own in a V3 lorebook. */
+/** Key in `extensions` for SillyTavern fields without a V3 equivalent. */
 export const SILLYTAVERN_FIELDS = "parlor/sillytavern";

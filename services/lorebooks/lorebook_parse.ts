@@ -1,4 +1,4 @@
-/** Reads lorebooks out of parsed JSON, whatever program wrote them, into the one form Parlor keeps. */
+/** Parses lorebooks of all supported formats. */
 import { AppError } from "../errors.ts";
 import {
   asNumber,
@@ -11,43 +11,43 @@ import {
 } from "../json/type_guards.ts";
 import type { Lorebook, LorebookEntry } from "./lorebook_document.ts";
 import { MAX_BOOK_KEYS } from "./scan_entries.ts";
-import { fromSillyTavern, isSillyTavernBook } from "./sillytavern.ts";
+import { isSillyTavernLorebook, parseSillyTavernLorebook } from "./sillytavern.ts";
 
-/** A book and the name it has outside of itself. */
+/** A book and its name outside of Parlor. */
 export interface ParsedLorebook {
   book: Lorebook;
-  /** Absent where it says none. */
+  /** Absent for books without a name. */
   name?: string;
 }
 
-/** Entries of a book. Large worlds have some hundred. */
+/** Maximum number of entries. Large books have a few hundred. */
 export const MAX_ENTRIES = 10_000;
-/** Longest JSON text of a book, in bytes. */
+/** Maximum JSON size of a book, in bytes. */
 export const MAX_BOOK_BYTES = 10 * 1024 * 1024;
 
 /**
- * Reads a book: SillyTavern's world info, `lorebook_v3`, a bare V2 or V3 book, or a card that carries one. Only what is of
- * a wrong type is put right; everything else stays as it is.
+ * Parses a book: SillyTavern's World Info, `lorebook_v3`, a bare V2 or V3 book, or a card that contains one. Only wrong
+ * types are corrected.
  *
- * @throws {AppError} `unprocessable` when it is none of them, nested beyond 100 levels or of more than 10,000 entries.
+ * @throws {AppError} `unprocessable` for other JSON, more than 100 levels, more than 10,000 entries or too many keys
  */
 export function parseLorebook(json: unknown): ParsedLorebook {
   const fault = findJsonFault(json);
-  if (fault !== undefined) throw unreadable(fault);
-  if (!isJsonObject(json)) throw unreadable("it is no object");
-  if (json.spec === "lorebook_v3" && isJsonObject(json.data)) return bare(json.data);
+  if (fault !== undefined) throw cannotRead(fault);
+  if (!isJsonObject(json)) throw cannotRead("it is no object");
+  if (json.spec === "lorebook_v3" && isJsonObject(json.data)) return parseBareBook(json.data);
   if (typeof json.spec === "string" && json.spec.startsWith("chara_card") && isJsonObject(json.data)) {
-    if (!isJsonObject(json.data.character_book)) throw unreadable("the card carries none");
-    const { book, name } = bare(json.data.character_book);
-    return { book, name: name ?? nameIn(json.data) };
+    if (!isJsonObject(json.data.character_book)) throw cannotRead("the card carries none");
+    const { book, name } = parseBareBook(json.data.character_book);
+    return { book, name: name ?? parseName(json.data) };
   }
-  if (isSillyTavernBook(json)) {
-    return { book: limited(fromSillyTavern(json)), name: nameIn(json) };
+  if (isSillyTavernLorebook(json)) {
+    return { book: checkLimits(parseSillyTavernLorebook(json)), name: parseName(json) };
   }
-  return bare(json);
+  return parseBareBook(json);
 }
 
-/** Reads a book out of the bytes of a file. @throws {AppError} `too_large`, and as `parseLorebook`. */
+/** Parses a book file. @throws {AppError} `too_large`, and like `parseLorebook` */
 export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
   if (bytes.length > MAX_BOOK_BYTES) {
     throw new AppError("too_large", `The lorebook is longer than ${MAX_BOOK_BYTES} bytes`);
@@ -61,13 +61,13 @@ export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
   return parseLorebook(json);
 }
 
-function bare(json: JsonObject): ParsedLorebook {
-  if (!Array.isArray(json.entries)) throw unreadable("it has no list of entries");
-  const entries = json.entries.filter(isJsonObject).map(entryFrom);
-  return { book: limited({ ...json, entries } as Lorebook), name: nameIn(json) };
+function parseBareBook(json: JsonObject): ParsedLorebook {
+  if (!Array.isArray(json.entries)) throw cannotRead("it has no list of entries");
+  const entries = json.entries.filter(isJsonObject).map(parseEntry);
+  return { book: checkLimits({ ...json, entries } as Lorebook), name: parseName(json) };
 }
 
-function entryFrom(entry: JsonObject): LorebookEntry {
+function parseEntry(entry: JsonObject): LorebookEntry {
   const fixed: LorebookEntry = {
     ...entry,
     keys: asTexts(entry.keys),
@@ -81,17 +81,17 @@ function entryFrom(entry: JsonObject): LorebookEntry {
   return fixed;
 }
 
-function limited(book: Lorebook): Lorebook {
-  if (book.entries.length > MAX_ENTRIES) throw unreadable(`it has more than ${MAX_ENTRIES} entries`);
+function checkLimits(book: Lorebook): Lorebook {
+  if (book.entries.length > MAX_ENTRIES) throw cannotRead(`it has more than ${MAX_ENTRIES} entries`);
   const keys = book.entries.reduce((sum, entry) => sum + entry.keys.length + (entry.secondary_keys?.length ?? 0), 0);
-  if (keys > MAX_BOOK_KEYS) throw unreadable(`it has more than ${MAX_BOOK_KEYS} keys`);
+  if (keys > MAX_BOOK_KEYS) throw cannotRead(`it has more than ${MAX_BOOK_KEYS} keys`);
   return book;
 }
 
-function nameIn({ name }: JsonObject): string | undefined {
+function parseName({ name }: JsonObject): string | undefined {
   return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;
 }
 
-function unreadable(found: string): AppError {
+function cannotRead(found: string): AppError {
   return new AppError("unprocessable", `Cannot read the lorebook: ${found}`);
 }

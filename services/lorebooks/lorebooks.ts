@@ -1,4 +1,4 @@
-/** The owner's lorebooks: stored sealed, each for everything, for some characters or personas, or for chats that name it. */
+/** Stored lorebooks: global, or for certain characters, personas or chats. */
 import type { DocumentStore, ListedDocument, StoredDocument } from "../storage/documents/document_store.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
@@ -6,49 +6,49 @@ import { asObject } from "../json/type_guards.ts";
 import type { Lorebook, LorebookScope } from "./lorebook_document.ts";
 import { MAX_BOOK_BYTES, type ParsedLorebook, parseLorebook, parseLorebookFile } from "./lorebook_parse.ts";
 import type { ActivationBook } from "./scan_entries.ts";
-import { toSillyTavern } from "./sillytavern.ts";
+import { toSillyTavernLorebook } from "./sillytavern.ts";
 import { type ExpectedVersion } from "../storage/preconditions.ts";
 
-/** What is known of a book without opening it. */
+/** The part of a book that is available without opening it. */
 export interface LorebookHead {
   name: string;
   isEnabled: boolean;
   scope: LorebookScope;
-  /** For the scope `character`. */
+  /** For scope `character`. */
   characterIds: string[];
-  /** For the scope `persona`. */
+  /** For scope `persona`. */
   personaIds: string[];
   entryCount: number;
 }
 
-/** A book in a list; without a head where it cannot be opened. */
+/** A book in a list; without a head if it can't be opened. */
 export type ListedLorebook = ListedDocument<LorebookHead>;
-/** A whole book. It is shared: not to be changed. */
+/** A stored book. Shared: don't modify it. */
 export type StoredLorebook = StoredDocument<LorebookHead, Lorebook>;
 
-/** What an owner enters. What is left out stays as it was; a new book is a global one. */
+/** Values to store. Omitted fields keep their value; new books are global. */
 export interface LorebookInput {
   name?: string;
   isEnabled?: boolean;
   scope?: LorebookScope;
   characterIds?: string[];
   personaIds?: string[];
-  /** Parsed JSON in any of the forms that `parseLorebook` reads. */
+  /** Parsed JSON in any format that `parseLorebook` supports. */
   book: unknown;
 }
 
-/** Forms of a book outside of Parlor; `character_book` is what a card carries. */
+/** Export formats. `character_book` is the form in cards. */
 export type LorebookFormat = "sillytavern" | "lorebook_v3" | "character_book";
 
-/** For whom books are looked for. */
+/** Whose books to find. */
 export interface BookRequest {
-  /** The characters that take part. */
+  /** The participating characters. */
   characters?: readonly {
     id: string;
     name: string;
     /** `character_book` of the card. */
     book?: Lorebook;
-    /** Name of the book that the card links to: its `extensions.world`. */
+    /** Name of the book linked by the card's `extensions.world`. */
     world?: string;
   }[];
   personaId?: string;
@@ -56,16 +56,16 @@ export interface BookRequest {
   lorebookIds?: readonly string[];
 }
 
-/** The books for a conversation. */
+/** The books of a conversation. */
 export interface ChosenBooks {
   books: ActivationBook[];
-  /** Ids of books that belong here and cannot be opened. */
+  /** Ids of applicable books that can't be opened. */
   unreadable: string[];
 }
 
-const NAMELESS = "Lorebook";
+const DEFAULT_NAME = "Lorebook";
 
-/** Reads and changes lorebooks. */
+/** Stores and finds lorebooks. */
 export class Lorebooks {
   readonly #store: DocumentStore<LorebookHead, Lorebook>;
 
@@ -73,12 +73,12 @@ export class Lorebooks {
     this.#store = store;
   }
 
-  /** Gives all, the newest first. */
+  /** Lists all books, newest first. */
   list(): ListedLorebook[] {
     return this.#store.list();
   }
 
-  /** @throws {AppError} `not_found`; `internal` when it cannot be opened */
+  /** @throws {AppError} `not_found`; `internal` if it can't be opened */
   get(id: string): Promise<StoredLorebook> {
     return this.#store.get(id);
   }
@@ -86,8 +86,8 @@ export class Lorebooks {
   /**
    * Creates or replaces a book.
    *
-   * @throws {AppError} `unprocessable` for what is no book; `too_large`; `revision_mismatch`; `conflict` for an id that
-   *   differs from another by letter case alone
+   * @throws {AppError} `unprocessable`; `too_large`; `revision_mismatch`; `conflict` for an id that differs from
+   *   another only in case
    */
   async put(
     id: string,
@@ -98,16 +98,16 @@ export class Lorebooks {
     return await this.#put(id, input, parsed, expected);
   }
 
-  /** Takes in a file. @param name What to call it where it says no name itself. @throws {AppError} as `put` */
+  /** Imports a file. @param name Used if the file has no name. @throws {AppError} like `put` */
   async import(bytes: Uint8Array, name?: string): Promise<StoredLorebook> {
     const parsed = parseLorebookFile(bytes);
     return await this.#put(uuidV7(), { name: parsed.name ?? name, book: undefined }, parsed);
   }
 
-  /** Gives a book as a file holds it. @throws {AppError} `not_found` */
+  /** Exports a book. @throws {AppError} `not_found` */
   async export(id: string, format: LorebookFormat): Promise<{ name: string; json: unknown }> {
     const { head, body } = await this.get(id);
-    return { name: head.name, json: exported(head.name, body, format) };
+    return { name: head.name, json: toFormat(head.name, body, format) };
   }
 
   /** Moves a book to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
@@ -116,10 +116,10 @@ export class Lorebooks {
   }
 
   /**
-   * Gives the books that may add to a prompt: those of the chat, of its characters (linked, and the cards' own), of its
-   * persona, and the global ones. None stands there twice.
+   * Finds the books that apply to a prompt: those of the chat, its characters (linked, and inside cards), its persona,
+   * and global ones. Each book occurs once.
    */
-  async booksFor({ characters = [], personaId, lorebookIds = [] }: BookRequest): Promise<ChosenBooks> {
+  async findBooks({ characters = [], personaId, lorebookIds = [] }: BookRequest): Promise<ChosenBooks> {
     const found: ChosenBooks = { books: [], unreadable: [] };
     const worlds = characters.map(({ world }) => world?.trim().toLowerCase()).filter(Boolean);
     const scopeOf = ({ id, head }: ListedLorebook): LorebookScope | undefined => {
@@ -136,7 +136,7 @@ export class Lorebooks {
       if (listed.head?.isEnabled === false) continue;
       const scope = scopeOf(listed);
       if (scope === undefined) continue;
-      const book = await this.#readable(listed.id);
+      const book = await this.#findReadable(listed.id);
       if (book === undefined) found.unreadable.push(listed.id);
       else found.books.push({ id: book.id, name: book.head.name, scope, book: book.body });
     }
@@ -147,7 +147,7 @@ export class Lorebooks {
     return found;
   }
 
-  async #readable(id: string): Promise<StoredLorebook | undefined> {
+  async #findReadable(id: string): Promise<StoredLorebook | undefined> {
     try {
       return await this.#store.find(id);
     } catch (error) {
@@ -167,7 +167,7 @@ export class Lorebooks {
     }
     return await this.#store.put(id, (before) => ({
       head: {
-        name: (input.name?.trim() || before?.head.name || name || NAMELESS).slice(0, 200),
+        name: (input.name?.trim() || before?.head.name || name || DEFAULT_NAME).slice(0, 200),
         isEnabled: input.isEnabled ?? before?.head.isEnabled ?? true,
         scope: input.scope ?? before?.head.scope ?? "global",
         characterIds: input.characterIds ?? before?.head.characterIds ?? [],
@@ -179,11 +179,11 @@ export class Lorebooks {
   }
 }
 
-function exported(name: string, book: Lorebook, format: LorebookFormat): unknown {
+function toFormat(name: string, book: Lorebook, format: LorebookFormat): unknown {
   if (format === "character_book") return book;
-  // SillyTavern knows a book by its file's name; where the file said one, it shall be the present one.
+  // SillyTavern names books by file. If the file contained a name, it's updated.
   const named = format === "lorebook_v3" || "name" in book ? { ...book, name } : book;
-  if (format === "sillytavern") return toSillyTavern(named);
+  if (format === "sillytavern") return toSillyTavernLorebook(named);
   const entries = book.entries.map((entry) => ({ ...entry, use_regex: entry.use_regex ?? false }));
   return { spec: "lorebook_v3", data: { ...named, extensions: asObject(book.extensions), entries } };
 }

@@ -1,10 +1,10 @@
-/** Opens the room of lorebooks: the store, the matcher of keys, and the trial. */
+/** Opens the lorebook store and its key matcher. */
 import { DocumentStore, type DocumentStoreOptions } from "../storage/documents/document_store.ts";
 import { WorkerKeyMatcher } from "./key_matcher.ts";
 import type { Lorebook } from "./lorebook_document.ts";
 import { type LorebookHead, Lorebooks } from "./lorebooks.ts";
 
-/** What the room stands on. */
+/** Dependencies of lorebooks. */
 export interface LorebookRoomOptions
   extends Omit<DocumentStoreOptions<LorebookHead>, "kind" | "noun" | "titleOf" | "trash"> {
   trash: DocumentStoreOptions<LorebookHead>["trash"] & { register(kind: string, handler: DocumentTrash): void };
@@ -12,7 +12,7 @@ export interface LorebookRoomOptions
 
 type DocumentTrash = Pick<DocumentStore<LorebookHead, Lorebook>, "restore" | "purge">;
 
-/** What the room gives to the others. */
+/** The lorebook services. */
 export interface LorebookRoom {
   lorebooks: Lorebooks;
   /** For `activate`. */
@@ -21,7 +21,7 @@ export interface LorebookRoom {
 
 const KIND = "lorebook";
 
-/** Opens the room. */
+/** Opens the store and the key matcher. */
 export function openLorebooks(options: LorebookRoomOptions): { room: LorebookRoom; close(): void } {
   const store = new DocumentStore<LorebookHead, Lorebook>({
     ...options,

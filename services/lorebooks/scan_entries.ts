@@ -1,21 +1,21 @@
-/** Entries as the scan takes them: whatever a V2 or V3 lorebook, or SillyTavern in its `extensions`, says of one. */
-import { type DecoratedContent, readDecorators } from "./decorators.ts";
+/** Parses lorebook entries into the form used by a scan, including SillyTavern's fields in `extensions`. */
+import { type DecoratedContent, parseDecorators } from "./decorators.ts";
 import { type Lorebook, type LorebookEntry, type LorebookScope, SILLYTAVERN_FIELDS } from "./lorebook_document.ts";
 import { asObject, type JsonObject } from "../json/type_guards.ts";
-import { patternOf, type ScanKey } from "./scan_keys.ts";
+import { parsePattern, type ScanKey } from "./scan_keys.ts";
 
-/** A book that may add to a prompt. */
+/** A book that takes part in a scan. */
 export interface ActivationBook {
-  /** Names it in results and in the state; unique among the books of one scan. */
+  /** Identifies the book in results and state; unique within a scan. */
   id: string;
   name: string;
-  /** In a tight budget a chat's book goes before a character's, that before a persona's, that before a global one. */
+  /** With a tight budget, chat books come first, then character, persona and global ones. */
   scope: LorebookScope;
   /** A lorebook, or the `character_book` of a card. */
   book: Lorebook;
 }
 
-/** Where in the prompt an entry goes. `note_*` is around the author's note, `*_examples` around the example dialogue. */
+/** Position in the prompt: `note_*` is around the author's note, `*_examples` around the example dialogue. */
 export type EntryPosition =
   | "before_char"
   | "after_char"
@@ -25,11 +25,11 @@ export type EntryPosition =
   | "note_bottom"
   | "at_depth";
 
-/** How secondary keys decide: any of them, not all, none, all. */
+/** How secondary keys are combined. */
 export type SecondaryLogic = "any" | "not_all" | "none" | "all";
 
-/** Texts beside the messages that an entry can ask to have scanned. `always` is scanned for every entry. */
-export type ScanSource =
+/** Texts besides messages that an entry can scan. `always` is scanned for every entry. */
+export type LorebookScanSource =
   | "always"
   | "persona"
   | "description"
@@ -38,13 +38,13 @@ export type ScanSource =
   | "scenario"
   | "creator_notes";
 
-/** One entry, every field read. */
+/** One parsed entry. */
 export interface ScanEntry extends DecoratedContent {
   owner: ActivationBook;
-  /** Unique within its book: its own id, or its place. */
+  /** Unique within its book: its own id, or its index. */
   id: string;
   name: string;
-  /** Place in its book. */
+  /** Index in its book. */
   index: number;
   keys: ScanKey[];
   secondaryKeys: ScanKey[];
@@ -59,18 +59,18 @@ export interface ScanEntry extends DecoratedContent {
   position: EntryPosition;
   depth: number;
   role: "system" | "user" | "assistant";
-  /** `undefined` follows the defaults. */
+  /** `undefined` uses the default. */
   scanDepth: number | undefined;
-  /** Messages for which it stays after it fired; without end for a decorator. */
+  /** Number of messages for which the entry stays active; infinite if set by a decorator. */
   sticky: number;
-  /** Messages for which it then cannot fire. */
+  /** Number of messages after that during which it can't become active. */
   cooldown: number;
-  /** Messages there have to be. */
+  /** Minimum number of messages. */
   delay: number;
   isRecursive: boolean;
   excludeRecursion: boolean;
   preventRecursion: boolean;
-  /** Fires only while what fired is scanned, from this round on; 0 for any time. */
+  /** Only active in recursive scans, from this round on; 0 for any. */
   delayUntilRecursion: number;
   groups: string[];
   /** Wins in its groups, by order. */
@@ -78,16 +78,16 @@ export interface ScanEntry extends DecoratedContent {
   groupWeight: number;
   useGroupScoring: boolean;
   ignoreBudget: boolean;
-  sources: Set<ScanSource>;
-  /** Kinds of generation it is for; empty for all. */
+  sources: Set<LorebookScanSource>;
+  /** Generation types it applies to; empty for all. */
   triggers: string[];
-  /** Characters it is for, or is not for. */
+  /** Characters it applies to, or doesn't apply to. */
   characters: { names: string[]; isExcluded: boolean };
 }
 
-/** What holds where a book or an entry says nothing. */
+/** Defaults for books and entries that don't set a field. */
 export interface ScanDefaults {
-  /** Messages. */
+  /** In messages. */
   scanDepth: number;
   isRecursive: boolean;
   isCaseSensitive: boolean;
@@ -113,7 +113,7 @@ const POSITIONS: Record<number, EntryPosition> = {
 };
 const LOGICS: SecondaryLogic[] = ["any", "not_all", "none", "all"];
 const ROLES = ["system", "user", "assistant"] as const;
-const SOURCES: Record<string, ScanSource> = {
+const SOURCES: Record<string, LorebookScanSource> = {
   match_persona_description: "persona",
   match_character_description: "description",
   match_character_personality: "personality",
@@ -123,15 +123,15 @@ const SOURCES: Record<string, ScanSource> = {
 };
 const DEFAULT_DEPTH = 4;
 const DEFAULT_WEIGHT = 100;
-/** Groups of one entry; editors offer one. */
+/** Maximum number of groups per entry; editors offer one. */
 const MAX_GROUPS = 100;
-/** Keys of one entry that are looked at. */
+/** Maximum number of keys used per entry. */
 const MAX_KEYS = 1_000;
-/** Keys of one book that are looked at; large worlds have some thousand. */
+/** Maximum number of keys used per book; large books have a few thousand. */
 export const MAX_BOOK_KEYS = 100_000;
 
-/** Reads the entries of a book that can fire at all: enabled ones with something to send. */
-export function* scanEntries(owner: ActivationBook, defaults: ScanDefaults): Generator<ScanEntry, void, undefined> {
+/** Parses the entries that can become active: enabled ones with content. */
+export function* readScanEntries(owner: ActivationBook, defaults: ScanDefaults): Generator<ScanEntry, void, undefined> {
   const entries: unknown = owner.book.entries;
   if (!Array.isArray(entries)) return;
   const taken = new Set<string>();
@@ -142,59 +142,59 @@ export function* scanEntries(owner: ActivationBook, defaults: ScanDefaults): Gen
     if (taken.has(id)) id = `${id}#${index}`;
     taken.add(id);
     if (entry.enabled === false || typeof entry.content !== "string") continue;
-    const read = scanEntry(owner, entry, { id, index }, defaults);
+    const read = toScanEntry(owner, entry, { id, index }, defaults);
     keys += read.keys.length + read.secondaryKeys.length;
     if (keys > MAX_BOOK_KEYS) return;
     if (read.text.trim() !== "") yield read;
   }
 }
 
-function scanEntry(
+function toScanEntry(
   owner: ActivationBook,
   entry: LorebookEntry,
   { id, index }: { id: string; index: number },
   defaults: ScanDefaults,
 ): ScanEntry {
   const more = asObject(entry.extensions);
-  const { decorators, text } = readDecorators(entry.content);
-  const key = keyReader(entry, more, defaults);
+  const { decorators, text } = parseDecorators(entry.content);
+  const key = createKeyReader(entry, more, defaults);
   const position = decorators.position ??
     (decorators.depth !== undefined || decorators.reverseDepth !== undefined
       ? "at_depth"
-      : POSITIONS[numberOf(more.position) ?? -1] ?? (entry.position === "after_char" ? "after_char" : "before_char"));
+      : POSITIONS[toNumber(more.position) ?? -1] ?? (entry.position === "after_char" ? "after_char" : "before_char"));
   return {
     ...{ owner, id, index, decorators, text, position },
-    name: [entry.comment, entry.name, texts(entry.keys)[0]].find((name) => typeof name === "string" && name !== "") ??
+    name: [entry.comment, entry.name, toTexts(entry.keys)[0]].find((name) => typeof name === "string" && name !== "") ??
       id,
-    keys: texts(entry.keys).map(key),
-    secondaryKeys: entry.selective === false ? [] : texts(entry.secondary_keys).map(key),
-    logic: LOGICS[numberOf(more.selectiveLogic) ?? 0] ?? "any",
+    keys: toTexts(entry.keys).map(key),
+    secondaryKeys: entry.selective === false ? [] : toTexts(entry.secondary_keys).map(key),
+    logic: LOGICS[toNumber(more.selectiveLogic) ?? 0] ?? "any",
     additionalKeys: (decorators.additionalKeys ?? []).map(key),
     excludeKeys: (decorators.excludeKeys ?? []).map(key),
     isConstant: entry.constant === true,
-    probability: more.useProbability === false ? 100 : numberOf(more.probability) ?? 100,
-    order: numberOf(entry.insertion_order) ?? 0,
-    priority: numberOf(entry.priority) ?? 0,
-    depth: Math.max(0, Math.floor(decorators.depth ?? numberOf(more.depth) ?? DEFAULT_DEPTH)),
-    role: decorators.role ?? ROLES[numberOf(more.role) ?? 0] ?? "system",
-    scanDepth: decorators.scanDepth ?? numberOf(more.scan_depth) ?? numberOf(owner.book.scan_depth),
-    sticky: decorators.keepActivateAfterMatch ? Infinity : numberOf(more.sticky) ?? 0,
-    cooldown: decorators.dontActivateAfterMatch ? Infinity : numberOf(more.cooldown) ?? 0,
-    delay: numberOf(more.delay) ?? 0,
+    probability: more.useProbability === false ? 100 : toNumber(more.probability) ?? 100,
+    order: toNumber(entry.insertion_order) ?? 0,
+    priority: toNumber(entry.priority) ?? 0,
+    depth: Math.max(0, Math.floor(decorators.depth ?? toNumber(more.depth) ?? DEFAULT_DEPTH)),
+    role: decorators.role ?? ROLES[toNumber(more.role) ?? 0] ?? "system",
+    scanDepth: decorators.scanDepth ?? toNumber(more.scan_depth) ?? toNumber(owner.book.scan_depth),
+    sticky: decorators.keepActivateAfterMatch ? Infinity : toNumber(more.sticky) ?? 0,
+    cooldown: decorators.dontActivateAfterMatch ? Infinity : toNumber(more.cooldown) ?? 0,
+    delay: toNumber(more.delay) ?? 0,
     isRecursive: owner.book.recursive_scanning ?? defaults.isRecursive,
     excludeRecursion: more.exclude_recursion === true,
     preventRecursion: more.prevent_recursion === true,
-    delayUntilRecursion: more.delay_until_recursion === true ? 1 : numberOf(more.delay_until_recursion) ?? 0,
+    delayUntilRecursion: more.delay_until_recursion === true ? 1 : toNumber(more.delay_until_recursion) ?? 0,
     groups: typeof more.group === "string"
       ? more.group.split(",", MAX_GROUPS).map((name) => name.trim()).filter(Boolean)
       : [],
     groupOverride: more.group_override === true,
-    groupWeight: Math.max(0, numberOf(more.group_weight) ?? DEFAULT_WEIGHT),
+    groupWeight: Math.max(0, toNumber(more.group_weight) ?? DEFAULT_WEIGHT),
     useGroupScoring: more.use_group_scoring === true,
     ignoreBudget: more.ignore_budget === true,
     sources: new Set(Object.keys(SOURCES).filter((field) => more[field] === true).map((field) => SOURCES[field]!)),
-    triggers: texts(more.triggers),
-    characters: charactersOf(asObject(asObject(more[SILLYTAVERN_FIELDS]).characterFilter)),
+    triggers: toTexts(more.triggers),
+    characters: parseCharacterFilter(asObject(asObject(more[SILLYTAVERN_FIELDS]).characterFilter)),
   };
 }
 
@@ -202,29 +202,29 @@ function scanEntry(
  * A key is a pattern only if the entry has `use_regex` and the key has the form `/…/`: SillyTavern sets `use_regex` on every
  * entry, which would break keys such as `C++` (docs/protocols/cards.md#lorebooks).
  */
-function keyReader(entry: LorebookEntry, more: JsonObject, defaults: ScanDefaults) {
-  const isCaseSensitive = boolean(entry.case_sensitive) ?? boolean(more.case_sensitive) ?? defaults.isCaseSensitive;
-  const isWholeWord = boolean(more.match_whole_words) ?? defaults.isWholeWord;
+function createKeyReader(entry: LorebookEntry, more: JsonObject, defaults: ScanDefaults) {
+  const isCaseSensitive = toBoolean(entry.case_sensitive) ?? toBoolean(more.case_sensitive) ?? defaults.isCaseSensitive;
+  const isWholeWord = toBoolean(more.match_whole_words) ?? defaults.isWholeWord;
   return (text: string): ScanKey => {
-    const pattern = entry.use_regex === true ? patternOf(text) : undefined;
+    const pattern = entry.use_regex === true ? parsePattern(text) : undefined;
     return { text, isCaseSensitive, isWholeWord, ...(pattern && { pattern }) };
   };
 }
 
-function charactersOf(filter: JsonObject): ScanEntry["characters"] {
-  return { names: texts(filter.names), isExcluded: filter.isExclude === true };
+function parseCharacterFilter(filter: JsonObject): ScanEntry["characters"] {
+  return { names: toTexts(filter.names), isExcluded: filter.isExclude === true };
 }
 
-function texts(value: unknown): string[] {
+function toTexts(value: unknown): string[] {
   return Array.isArray(value)
     ? value.slice(0, MAX_KEYS).filter((item) => typeof item === "string" && item.trim() !== "")
     : [];
 }
 
-function numberOf(value: unknown): number | undefined {
+function toNumber(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
-function boolean(value: unknown): boolean | undefined {
+function toBoolean(value: unknown): boolean | undefined {
   return typeof value === "boolean" ? value : undefined;
 }

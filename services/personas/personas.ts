@@ -1,14 +1,14 @@
-/** Personas: card files in a folder of their own, with or without a picture. A file put there is a persona. */
+/** Personas: card files in their own folder, with or without an image. Files added to the folder become personas. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
-import { type Card, v2Of } from "../characters/card/card.ts";
-import { cardIn, NO_CARD, readCardBytes } from "../characters/card/card_file.ts";
-import { cardBytes } from "../characters/card/card_text.ts";
+import { type Card, toV2 } from "../characters/card/card.ts";
+import { NO_CARD, parseCardBytes, parseCardFile } from "../characters/card/card_file.ts";
+import { serializeCard } from "../characters/card/card_text.ts";
 import { isZip } from "../characters/charx/charx_format.ts";
 import { readPlainFile, removeFile, statPlainFile } from "../storage/plain_files.ts";
-import { withPicture } from "../characters/png/png_assets.ts";
+import { replaceImage } from "../characters/png/png_assets.ts";
 import { embedCard } from "../characters/png/png_card.ts";
 import { isPng } from "../attachments/images/png_chunks.ts";
 import { uuidV7 } from "../crypto/random.ts";
@@ -21,10 +21,10 @@ import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.t
 import type { Database, Statement } from "../storage/database/database.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
-import { personaCard, personaOfCard, type PersonaText, personaText } from "./persona_card.ts";
+import { convertToPersonaCard, getPersonaText, type PersonaText, toPersonaCard } from "./persona_card.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
-/** A persona as the API shows it. */
+/** A persona as returned by the API. */
 export interface Persona extends PersonaText {
   id: string;
   has_avatar: boolean;
@@ -38,8 +38,8 @@ export interface ReadPersona {
   version: string;
 }
 
-/** What personas stand on. */
-export interface PersonaParts {
+/** Dependencies of `Personas`. */
+export interface PersonaDeps {
   db: Database;
   /** `<datadir>/personas` */
   folder: string;
@@ -56,33 +56,33 @@ export interface PersonaParts {
   events: EventHub;
 }
 
-/** A persona and what its file holds. */
+/** A persona with the content of its file. */
 interface OpenPersona extends ReadPersona {
   path: string;
   card: Card;
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** What the trash keeps of a persona beside its sealed file. */
+/** Trash record of a persona; the file itself is sealed. */
 interface TrashRecord {
   id: string;
   fileName: string;
-  /** Also names its versions in the trash. */
+  /** Also the name of its versions in the trash. */
   sealedName: string;
 }
 
 /** Reads and changes personas. */
 export class Personas {
-  readonly #parts: PersonaParts;
+  readonly #deps: PersonaDeps;
   readonly #locks = new KeyedMutex();
-  /** By path; read again when time or size of the file has moved. */
+  /** By path. Read again if the file's time or size changes. */
   readonly #known = new Map<string, { mtimeMs: number; size: number; read: ReadPersona | undefined }>();
 
-  constructor(parts: PersonaParts) {
-    this.#parts = parts;
+  constructor(parts: PersonaDeps) {
+    this.#deps = parts;
   }
 
-  /** Lists all by name; a file without a readable card is no persona. */
+  /** Lists all personas by name. Files without a readable card are skipped. */
   async list(): Promise<Persona[]> {
     const found: Persona[] = [];
     const files = await this.#files();
@@ -100,27 +100,27 @@ export class Personas {
     return inNameOrder(found);
   }
 
-  /** @throws {AppError} `not_found`; `unprocessable` for a file that holds no readable card */
+  /** @throws {AppError} `not_found`; `unprocessable` for a file without a readable card */
   async get(id: string): Promise<ReadPersona> {
     const { persona, version } = await this.#get(id);
     return { persona, version };
   }
 
-  /** Gives the name of a persona; `undefined` where there is none to be read. */
+  /** Returns the name of a persona; `undefined` if it's missing or unreadable. */
   async findName(id: string): Promise<string | undefined> {
     return (await this.find(id))?.name;
   }
 
-  /** Finds a persona; `undefined` where there is none to be read. */
+  /** Finds a persona; `undefined` if it's missing or unreadable. */
   async find(id: string): Promise<Persona | undefined> {
     const found = await this.get(id).catch(NO_CARD);
     return found?.persona;
   }
 
   /**
-   * Creates or changes a persona. Its picture, and whatever else its card holds, stays.
+   * Creates or changes a persona. Its image and the other fields of its card are kept.
    *
-   * @throws {AppError} `revision_mismatch`; `conflict` when the id differs from another by letter case alone
+   * @throws {AppError} `revision_mismatch`; `conflict` for an id that differs from another only in case
    */
   put(
     id: string,
@@ -131,9 +131,9 @@ export class Personas {
       const before = await this.#stored(id);
       checkVersion(id, before?.version, expected);
       const description = given.description ?? before?.persona.description ?? "";
-      const card = personaCard({ name: given.name, description }, before?.card);
+      const card = toPersonaCard({ name: given.name, description }, before?.card);
       const saved = before === undefined ? await this.#create(id, card) : await this.#replace(before, {
-        content: isPng(before.bytes) ? embedded(before.bytes, card) : textOf(card),
+        content: isPng(before.bytes) ? embedPersonaCard(before.bytes, card) : toJson(card),
         cause: "put",
       });
       return { ...saved, isNew: before === undefined };
@@ -141,10 +141,10 @@ export class Personas {
   }
 
   /**
-   * Makes a persona of a card file.
+   * Creates a persona from a card file.
    *
-   * @param file PNG, JSON, or a WebP or JPEG with a card: a persona's, or any character's.
-   * @param options.swapsNames As in `personaOfCard`.
+   * @param file PNG, JSON, WebP or JPEG with a persona or character card.
+   * @param options.swapsNames See `convertToPersonaCard`.
    * @throws {AppError} `unprocessable`, `too_large`
    */
   async importCard(file: Uint8Array, options: { swapsNames: boolean }): Promise<ReadPersona> {
@@ -153,22 +153,22 @@ export class Personas {
         "Cannot read the persona: it is a CHARX or another ZIP; import it as a character, or take its PNG";
       throw new AppError("unprocessable", message);
     }
-    const { card: given, avatarPng, avatarImage } = readCardBytes(file);
-    const card = personaOfCard(given, options);
+    const { card: given, avatarPng, avatarImage } = parseCardBytes(file);
+    const card = convertToPersonaCard(given, options);
     const picture = avatarPng ?? avatarImage;
     const png = picture && await this.#asPng(picture);
     const id = uuidV7();
     return await this.#inTurn(id, () => this.#create(id, card, png));
   }
 
-  /** Gives the file of a persona, for another program or another Parlor. @throws {AppError} `not_found`, `unprocessable` */
+  /** Returns the file of a persona. @throws {AppError} `not_found`, `unprocessable` */
   async exportCard(id: string): Promise<{ bytes: Uint8Array<ArrayBuffer>; contentType: string; fileName: string }> {
     const { bytes, persona } = await this.#get(id);
     const [ending, contentType] = isPng(bytes) ? ["png", "image/png"] : ["json", "application/json"];
     return { bytes, contentType: contentType!, fileName: `${persona.name}.${ending}` };
   }
 
-  /** Gives the picture as PNG, which is the portable card of this persona. @throws {AppError} `not_found` */
+  /** Returns the image as PNG, which also contains the card. @throws {AppError} `not_found` */
   async avatar(id: string): Promise<Uint8Array<ArrayBuffer>> {
     const { bytes } = await this.#get(id);
     if (!isPng(bytes)) throw new AppError("not_found", `Persona "${id}" has no picture`);
@@ -176,10 +176,10 @@ export class Personas {
   }
 
   /**
-   * Gives a persona another picture.
+   * Replaces the image of a persona.
    *
-   * @param image PNG, JPEG, WebP or GIF; a card inside it does not count.
-   * @throws {AppError} `not_found`, `revision_mismatch`; `unprocessable` for what is no such picture
+   * @param image PNG, JPEG, WebP or GIF. A card inside it is ignored.
+   * @throws {AppError} `not_found`, `revision_mismatch`; `unprocessable` if it isn't an image
    */
   async setAvatar(id: string, image: Uint8Array<ArrayBuffer>, expected?: ExpectedVersion): Promise<ReadPersona> {
     await this.#get(id);
@@ -187,33 +187,39 @@ export class Personas {
     return await this.#inTurn(id, async () => {
       const before = await this.#get(id);
       checkVersion(id, before.version, expected);
-      const picture = withPicture(isPng(before.bytes) ? before.bytes : undefined, png);
-      return await this.#replace(before, { content: embedded(picture, before.card), cause: "avatar", ending: "png" });
+      const picture = replaceImage(isPng(before.bytes) ? before.bytes : undefined, png);
+      return await this.#replace(before, {
+        content: embedPersonaCard(picture, before.card),
+        cause: "avatar",
+        ending: "png",
+      });
     });
   }
 
-  /** Lists the earlier versions of a persona, newest first. @throws {AppError} `not_found` */
+  /** Lists earlier versions, newest first. @throws {AppError} `not_found` */
   async versions(id: string): Promise<Version[]> {
     await this.#get(id);
-    return await this.#parts.versions.list(resourceOf(id));
+    return await this.#deps.versions.list(toResource(id));
   }
 
-  /** Returns what an earlier version said, and its picture. @throws {AppError} `not_found`, `unprocessable` */
+  /** Returns text and image of an earlier version. @throws {AppError} `not_found`, `unprocessable` */
   async version(id: string, n: number): Promise<PersonaText & { png?: Uint8Array<ArrayBuffer> }> {
     await this.#get(id);
     const { name, bytes } = await this.#readVersion(id, n);
-    return { ...personaText(cardIn(name, bytes)), png: isPng(bytes) ? bytes : undefined };
-  }
-
-  /** Returns the picture of an earlier version. @param widthPx Reduces it to that width. @throws {AppError} `not_found` */
-  async versionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
-    const { png } = await this.version(id, n);
-    if (png === undefined) throw new AppError("not_found", `Version ${n} of persona "${id}" has no picture`);
-    return widthPx === undefined ? png : await this.#parts.images.resizePng(png, { widthPx });
+    return { ...getPersonaText(parseCardFile(name, bytes)), png: isPng(bytes) ? bytes : undefined };
   }
 
   /**
-   * Restores text and picture of an earlier version. What they replace becomes a version.
+   * Returns the image of an earlier version. @param widthPx Resizes it to this width. @throws {AppError} `not_found`
+   */
+  async versionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
+    const { png } = await this.version(id, n);
+    if (png === undefined) throw new AppError("not_found", `Version ${n} of persona "${id}" has no picture`);
+    return widthPx === undefined ? png : await this.#deps.images.resizePng(png, { widthPx });
+  }
+
+  /**
+   * Restores text and image of an earlier version. The current state becomes a version.
    *
    * @throws {AppError} `not_found`, `revision_mismatch`
    */
@@ -222,7 +228,7 @@ export class Personas {
       const before = await this.#get(id);
       checkVersion(id, before.version, expected);
       const { name, bytes } = await this.#readVersion(id, n);
-      cardIn(name, bytes); // a damaged version doesn't replace a good one
+      parseCardFile(name, bytes); // a damaged version must not replace a good one
       const ending = isPng(bytes) ? "png" : "json";
       return await this.#replace(before, { content: bytes, cause: "restore", ending });
     });
@@ -231,7 +237,7 @@ export class Personas {
   /** Moves a persona to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
   remove(id: string, expected?: ExpectedVersion): Promise<void> {
     return this.#inTurn(id, async () => {
-      const { db, trash, versions, sealer, events } = this.#parts;
+      const { db, trash, versions, sealer, events } = this.#deps;
       const { path, version, persona, bytes } = await this.#get(id);
       checkVersion(id, version, expected);
       const record: TrashRecord = { id, fileName: basename(path), sealedName: uuidV7() };
@@ -244,17 +250,17 @@ export class Personas {
         throw error;
       }
       await removeFile(path);
-      await versions.moveToTrash(resourceOf(id), record.sealedName);
+      await versions.moveToTrash(toResource(id), record.sealedName);
       events.publish({ kind: "persona", id });
       trash.changed();
     });
   }
 
-  /** Brings one back from the trash. @throws {AppError} `conflict` when its id is taken */
+  /** Restores a persona from the trash. @throws {AppError} `conflict` if its id is taken */
   restore(value: unknown, takeOut: Statement): Promise<void> {
     const record = value as TrashRecord;
     return this.#inTurn(record.id, async () => {
-      const { db, versions, sealer, folder, events } = this.#parts;
+      const { db, versions, sealer, folder, events } = this.#deps;
       const path = join(folder, record.fileName);
       if ((await this.#files()).has(record.id) || await fileExists(path)) {
         throw new AppError("conflict", `There is a persona "${record.id}" again`);
@@ -263,28 +269,28 @@ export class Personas {
       const pieces = await Array.fromAsync(readSealedFile(sealer, sealed));
       await writeFileAtomic(path, new Uint8Array(await new Blob(pieces).arrayBuffer()));
       await db.write([takeOut]);
-      await versions.restoreFromTrash(resourceOf(record.id), record.sealedName);
+      await versions.restoreFromTrash(toResource(record.id), record.sealedName);
       await removeFile(sealed.path);
       events.publish({ kind: "persona", id: record.id });
     });
   }
 
-  /** Removes for good what lay in the trash. */
+  /** Deletes a persona in the trash. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
-    await this.#parts.db.write([takeOut]);
+    await this.#deps.db.write([takeOut]);
     await removeFile(this.#sealed(value as TrashRecord).path);
-    await this.#parts.versions.purge("personas", (value as TrashRecord).sealedName);
+    await this.#deps.versions.purge("personas", (value as TrashRecord).sealedName);
   }
 
-  /** Gives the file of each persona; a picture goes before a text of the same name. */
+  /** Maps ids to files. A PNG takes precedence over a JSON file of the same name. */
   async #files(): Promise<Map<string, string>> {
-    const { folder } = this.#parts;
+    const { folder } = this.#deps;
     const files = new Map<string, string>();
     try {
       for await (const { name, isFile } of Deno.readDir(folder)) {
         const [, stem, ending] = /^(.+)\.(png|json)$/i.exec(name) ?? [];
         if (!isFile || stem === undefined || stem.startsWith(".")) continue;
-        const id = isId(stem) ? stem : idOf(stem);
+        const id = isId(stem) ? stem : deriveId(stem);
         if (ending!.toLowerCase() === "png" || !files.has(id)) files.set(id, join(folder, name));
       }
     } catch (cause) {
@@ -307,21 +313,21 @@ export class Personas {
   async #open(id: string, path: string): Promise<OpenPersona | undefined> {
     const file = await readPlainFile(path);
     if (file === undefined) return undefined;
-    const card = cardIn(path, file.bytes);
-    return { ...readPersona(id, card, file), path, card, bytes: file.bytes };
+    const card = parseCardFile(path, file.bytes);
+    return { ...toReadPersona(id, card, file), path, card, bytes: file.bytes };
   }
 
-  /** @throws {AppError} `unprocessable` for what cannot be shown */
+  /** @throws {AppError} `unprocessable` if it can't be decoded */
   async #asPng(image: Uint8Array): Promise<Uint8Array> {
-    const { images } = this.#parts;
+    const { images } = this.#deps;
     if (!isPng(image)) return await images.toPng(image, { mustBeWhole: true });
-    // Only a decoder knows whether a PNG that came as one can be shown.
+    // Only decoding shows whether a PNG is valid.
     await images.resizePng(image, { widthPx: 16, mustBeWhole: true });
     return image;
   }
 
   async #create(id: string, card: Card, png?: Uint8Array): Promise<ReadPersona> {
-    const { folder } = this.#parts;
+    const { folder } = this.#deps;
     for (const other of (await this.#files()).keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
         throw new AppError("conflict", `The id "${id}" differs from "${other}" by letter case alone`);
@@ -329,16 +335,16 @@ export class Personas {
     }
     const path = join(folder, `${id}.${png === undefined ? "json" : "png"}`);
     if (await fileExists(path)) throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
-    return await this.#write(id, path, png === undefined ? textOf(card) : embedded(png, card));
+    return await this.#write(id, path, png === undefined ? toJson(card) : embedPersonaCard(png, card));
   }
 
-  /** Replaces the file of a persona and keeps what it was. */
+  /** Replaces the file of a persona and stores the old one as a version. */
   async #replace(
     before: OpenPersona,
     { content, cause, ending }: {
       content: Uint8Array<ArrayBuffer>;
       cause: VersionCause;
-      /** Of its file; by default the present one. */
+      /** File extension; by default unchanged. */
       ending?: "png" | "json";
     },
   ): Promise<ReadPersona> {
@@ -346,7 +352,7 @@ export class Personas {
     const target = ending === undefined ? path : path.replace(/\.(json|png)$/i, `.${ending}`);
     const isSame = target === path && Buffer.compare(bytes, content) === 0;
     const parts = isSame ? [] : [{ name: isPng(bytes) ? "persona.png" : "persona.json", path }];
-    return await this.#parts.versions.replace(resourceOf(id), { cause, parts, touched: [path, target] }, async () => {
+    return await this.#deps.versions.replace(toResource(id), { cause, parts, touched: [path, target] }, async () => {
       await writeFileAtomic(target, content);
       if (target !== path) await removeFile(path);
       return await this.#written(id);
@@ -354,7 +360,7 @@ export class Personas {
   }
 
   async #readVersion(id: string, n: number): Promise<{ name: string; bytes: Uint8Array<ArrayBuffer> }> {
-    for (const [name, path] of await this.#parts.versions.parts(resourceOf(id), n)) {
+    for (const [name, path] of await this.#deps.versions.parts(toResource(id), n)) {
       const file = await readPlainFile(path);
       if (file !== undefined) return { name, bytes: file.bytes };
     }
@@ -367,7 +373,7 @@ export class Personas {
   }
 
   async #written(id: string): Promise<ReadPersona> {
-    this.#parts.events.publish({ kind: "persona", id });
+    this.#deps.events.publish({ kind: "persona", id });
     const { persona, version } = await this.#get(id);
     return { persona, version };
   }
@@ -378,41 +384,41 @@ export class Personas {
 
   #sealed({ sealedName }: TrashRecord) {
     return {
-      path: join(this.#parts.trashFolder, sealedName),
+      path: join(this.#deps.trashFolder, sealedName),
       place: { table: "trash", id: sealedName, field: "persona", version: 1 },
     };
   }
 }
 
-function resourceOf(id: string) {
+function toResource(id: string) {
   return { kind: "personas" as const, id };
 }
 
-/** Of a file whose name is no id: the same file always has the same one. */
-function idOf(stem: string): string {
+/** For files whose name isn't a valid id: always the same id for the same name. */
+function deriveId(stem: string): string {
   return `p-${createHash("sha256").update(stem).digest("hex").slice(0, 24)}`;
 }
 
-function readPersona(
+function toReadPersona(
   id: string,
   card: Card,
   { bytes, mtimeMs }: { bytes: Uint8Array; mtimeMs: number },
 ): ReadPersona {
   const persona = {
     id,
-    ...personaText(card),
+    ...getPersonaText(card),
     has_avatar: isPng(bytes),
     updated_at: new Date(mtimeMs).toISOString(),
   };
   return { persona, version: createHash("sha256").update(bytes).digest("base64url").slice(0, 22) };
 }
 
-function textOf(card: Card): Uint8Array<ArrayBuffer> {
-  return cardBytes(v2Of(card), 2);
+function toJson(card: Card): Uint8Array<ArrayBuffer> {
+  return serializeCard(toV2(card), 2);
 }
 
-/** V2 alone: programs that know no persona take the file for a character of that name and description. */
-function embedded(png: Uint8Array, card: Card): Uint8Array<ArrayBuffer> {
+/** V2 only, so that other programs import it as a character with that name and description. */
+function embedPersonaCard(png: Uint8Array, card: Card): Uint8Array<ArrayBuffer> {
   return embedCard(png, card, { versions: "v2" });
 }
 

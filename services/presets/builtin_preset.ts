@@ -1,14 +1,14 @@
 /** The built-in, read-only preset, in SillyTavern's order (docs/protocols/cards.md#prompt-order). */
 import type { PresetDocument, PresetPrompt } from "./preset_document.ts";
 
-/** Id under which it is chosen. */
-export const BUILTIN_ID = "default";
-/** What it is called. */
-export const BUILTIN_NAME = "Parlor";
-/** SillyTavern's number for the order that holds for every character. */
+/** Id of the built-in preset. */
+export const BUILTIN_PRESET_ID = "default";
+/** Name of the built-in preset. */
+export const BUILTIN_PRESET_NAME = "Parlor";
+/** SillyTavern's number for the prompt order of all characters. */
 export const COMMON_ORDER = 100001;
 
-/** Parts of the chat that stand in an order by name alone. */
+/** Parts of the chat that a prompt order refers to by name. */
 export const MARKERS = {
   worldInfoBefore: "Lorebooks, before the character",
   personaDescription: "Persona",
@@ -38,7 +38,7 @@ const ORDER = [
   ...["worldInfoAfter", "dialogueExamples", "chatHistory", "jailbreak"],
 ];
 
-/** The built-in preset. Its samplers are the server's own. */
+/** The built-in preset. Its sampler is the server's default. */
 export const BUILTIN_PRESET: Readonly<PresetDocument> = Object.freeze({
   sampler: {},
   prompts: PROMPTS,
@@ -62,7 +62,7 @@ export const BUILTIN_PRESET: Readonly<PresetDocument> = Object.freeze({
     assistant_impersonation: "",
     send_if_empty: "",
     squash_system_messages: false,
-    // What a model writes behind its own words joins on to them.
+    // Separates the reply from what the model appends.
     continue_prefill: true,
     continue_postfix: " ",
     names_behavior: 0,

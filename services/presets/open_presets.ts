@@ -1,11 +1,11 @@
-/** Opens the room of presets. */
+/** Opens the preset store. */
 import { DocumentStore, type DocumentStoreOptions } from "../storage/documents/document_store.ts";
 import type { PresetDocument } from "./preset_document.ts";
 import { type PresetHead, Presets } from "./presets.ts";
 
 const KIND = "preset";
 
-/** Opens the room. @param options.chosenId Gives the preset of the owner's settings. */
+/** Opens the preset store. @param options.chosenId Returns the preset id of the settings. */
 export function openPresets(
   options: Omit<DocumentStoreOptions<PresetHead>, "kind" | "noun" | "titleOf" | "trash"> & {
     trash: DocumentStoreOptions<PresetHead>["trash"] & {

@@ -1,4 +1,4 @@
-/** A preset as the assembly of prompts uses it: every field read, every default filled in. */
+/** A preset as used for prompts, with all defaults filled in. */
 import { isJsonObject } from "../json/type_guards.ts";
 import { BUILTIN_PRESET, COMMON_ORDER, MARKERS } from "./builtin_preset.ts";
 import type { PresetDocument, PresetPrompt, Sampler } from "./preset_document.ts";
@@ -7,27 +7,27 @@ import { isNeutral } from "./sillytavern.ts";
 /** Parts of the chat that a block can stand for. */
 export type PromptMarker = keyof typeof MARKERS;
 
-/** One block of a prompt, in its place. */
-export interface PromptBlock {
-  /** `main`, `nsfw` (the auxiliary prompt), `jailbreak` (after the history), a name of the owner's, or a marker. */
+/** One block of a prompt. */
+export interface PresetBlock {
+  /** `main`, `nsfw` (auxiliary prompt), `jailbreak` (after the history), a custom name, or a marker. */
   identifier: string;
   name: string;
   role: "system" | "user" | "assistant";
-  /** With macros as they were written; empty for a marker. */
+  /** With unexpanded macros; empty for a marker. */
   content: string;
   /** The part of the chat that goes here. */
   marker?: PromptMarker;
-  /** Messages that stand behind it; absent for a block that stands where the order has it. */
+  /** Number of messages after it, for blocks inserted into the history. */
   depth?: number;
-  /** Among blocks of one depth. */
+  /** Order among blocks of the same depth. */
   depthOrder: number;
-  /** Kinds of generation it is for, in SillyTavern's words; empty for all. */
+  /** SillyTavern generation types it applies to; empty for all. */
   triggers: string[];
-  /** A card's own prompt does not take the place of `main` or `jailbreak`. */
+  /** Cards can't override `main` or `jailbreak`. */
   forbidsOverrides: boolean;
 }
 
-/** Sentences around the parts of a prompt, with macros as they were written. */
+/** Texts around the parts of a prompt, with unexpanded macros. */
 export interface PresetTexts {
   impersonation: string;
   newChat: string;
@@ -35,41 +35,41 @@ export interface PresetTexts {
   newExampleChat: string;
   continueNudge: string;
   groupNudge: string;
-  /** `{0}` is what the lorebooks say. */
+  /** `{0}` is the lorebook text. */
   lorebookFormat: string;
   /** `{{scenario}}` is the scenario. */
   scenarioFormat: string;
   /** `{{personality}}` is the personality. */
   personalityFormat: string;
-  /** Begin of the answer. */
+  /** Start of the reply. */
   assistantPrefill: string;
-  /** Begin of a message written for the user. */
+  /** Start of a message written for the user. */
   impersonationPrefill: string;
-  /** Sent as the user's turn where it is empty. */
+  /** Sent in place of an empty user message. */
   sendIfEmpty: string;
-  /** Set between an answer and its continuation, where a sentence asks for that. */
+  /** Separates a reply from its continuation, if an instruction asks for that. */
   continuePostfix: string;
 }
 
-/** A preset that is in use. */
+/** A preset in use. */
 export interface Preset {
   id: string;
   name: string;
   isBuiltin: boolean;
-  /** By the names of a chat request; only what changes something. Without `max_tokens` and `context_size`. */
+  /** Under API names, without neutral values, `max_tokens` and `context_size`. */
   sampler: Record<string, number>;
-  /** Tokens of the answer, where the preset says. */
+  /** Maximum tokens of the reply, if set. */
   maxTokens?: number;
-  /** Tokens of prompt and answer together, where the preset says. */
+  /** Maximum tokens of prompt and reply, if set. */
   contextSize?: number;
-  /** Enabled blocks in order. The history is always among them. */
-  blocks: PromptBlock[];
+  /** Enabled blocks in order. Always contains the history. */
+  blocks: PresetBlock[];
   texts: PresetTexts;
-  /** System messages that follow one another become one. */
+  /** Merges consecutive system messages. */
   squashesSystemMessages: boolean;
-  /** A continuation is asked for by a prefill, not by a sentence. */
+  /** Continues replies by prefill instead of an instruction. */
   continuesByPrefill: boolean;
-  /** SillyTavern's number: -1 none, 0 as needed in groups, 1 by the field `name`, 2 before each text. */
+  /** SillyTavern's number: -1 none, 0 in groups, 1 as field `name`, 2 as prefix of each message. */
   namesBehavior: number;
 }
 
@@ -78,8 +78,8 @@ const DEFAULT_DEPTH = 4;
 const DEFAULT_DEPTH_ORDER = 100;
 const AT_DEPTH = 1;
 
-/** Reads a preset's document. */
-export function presetFrom(
+/** Reads a preset document. */
+export function readPreset(
   { id, name, isBuiltin }: Pick<Preset, "id" | "name" | "isBuiltin">,
   document: PresetDocument,
 ): Preset {
@@ -87,23 +87,23 @@ export function presetFrom(
   const { rest } = document;
   return {
     ...{ id, name, isBuiltin },
-    sampler: effective(sampler),
+    sampler: dropNeutralValues(sampler),
     ...(isCount(maxTokens) && { maxTokens }),
     ...(isCount(contextSize) && { contextSize }),
-    blocks: blocksOf(document),
-    texts: textsOf(rest),
-    squashesSystemMessages: flagIn(rest, "squash_system_messages"),
-    continuesByPrefill: flagIn(rest, "continue_prefill"),
+    blocks: readBlocks(document),
+    texts: readTexts(rest),
+    squashesSystemMessages: readFlag(rest, "squash_system_messages"),
+    continuesByPrefill: readFlag(rest, "continue_prefill"),
     namesBehavior: typeof rest.names_behavior === "number" ? rest.names_behavior : 0,
   };
 }
 
-/** A preset that says nothing of it does as the built-in one. */
-function flagIn(rest: Record<string, unknown>, field: string): boolean {
+/** Defaults to the built-in preset. */
+function readFlag(rest: Record<string, unknown>, field: string): boolean {
   return typeof rest[field] === "boolean" ? rest[field] : BUILTIN_PRESET.rest[field] === true;
 }
 
-function effective(sampler: Sampler): Record<string, number> {
+function dropNeutralValues(sampler: Sampler): Record<string, number> {
   return Object.fromEntries(
     Object.entries(sampler).filter((entry): entry is [string, number] =>
       typeof entry[1] === "number" && !isNeutral(entry[0], entry[1])
@@ -115,33 +115,33 @@ function isCount(value: number | undefined): value is number {
   return value !== undefined && Number.isInteger(value) && value > 0;
 }
 
-/** A preset of samplers alone leaves the prompts as they come. */
-function blocksOf(document: PresetDocument): PromptBlock[] {
+/** A preset without prompts uses the built-in ones. */
+function readBlocks(document: PresetDocument): PresetBlock[] {
   const isOwn = document.prompts.length > 0;
   const { prompts, prompt_order } = isOwn ? document : BUILTIN_PRESET;
   const known = new Map([...BUILTIN_PRESET.prompts, ...prompts].map((prompt) => [prompt.identifier, prompt]));
-  const order = chosenOrder(prompt_order) ?? chosenOrder(BUILTIN_PRESET.prompt_order)!;
+  const order = chooseOrder(prompt_order) ?? chooseOrder(BUILTIN_PRESET.prompt_order)!;
   const seen = new Set<string>();
   const blocks = order.flatMap(({ identifier, enabled }) => {
     const prompt = known.get(identifier);
-    // A chat without its history is none, so that is on whatever the order says.
+    // A chat needs its history, so it's enabled in any case.
     if (prompt === undefined || seen.has(identifier) || (!enabled && identifier !== "chatHistory")) return [];
     seen.add(identifier);
-    return [blockFrom(prompt)];
+    return [toBlock(prompt)];
   });
   if (seen.has("chatHistory")) return blocks;
   const after = blocks.findIndex(({ identifier }) => identifier === "jailbreak");
-  return blocks.toSpliced(after < 0 ? blocks.length : after, 0, blockFrom(known.get("chatHistory")!));
+  return blocks.toSpliced(after < 0 ? blocks.length : after, 0, toBlock(known.get("chatHistory")!));
 }
 
-function chosenOrder(
+function chooseOrder(
   orders: PresetDocument["prompt_order"],
 ): PresetDocument["prompt_order"][number]["order"] | undefined {
   const byNumber = (number: number) => orders.find(({ character_id }) => Number(character_id) === number);
   return (byNumber(COMMON_ORDER) ?? byNumber(LEGACY_ORDER) ?? orders[0])?.order;
 }
 
-function blockFrom(prompt: PresetPrompt): PromptBlock {
+function toBlock(prompt: PresetPrompt): PresetBlock {
   const { identifier, role, content } = prompt;
   const marker = Object.hasOwn(MARKERS, identifier) ? identifier as PromptMarker : undefined;
   const depth = typeof prompt.injection_depth === "number" ? prompt.injection_depth : DEFAULT_DEPTH;
@@ -160,7 +160,7 @@ function blockFrom(prompt: PresetPrompt): PromptBlock {
   };
 }
 
-function textsOf(rest: Record<string, unknown>): PresetTexts {
+function readTexts(rest: Record<string, unknown>): PresetTexts {
   const text = (field: string): string => {
     const own = isJsonObject(rest) ? rest[field] : undefined;
     return typeof own === "string" ? own : String(BUILTIN_PRESET.rest[field] ?? "");

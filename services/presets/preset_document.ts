@@ -1,6 +1,6 @@
-/** A preset as Parlor keeps it: samplers under the names requests have, prompts and their order as SillyTavern writes them. */
+/** The stored form of presets: sampler parameters under API names, prompts and their order in SillyTavern's format. */
 
-/** Samplers, lengths and seed, by the names that a chat request uses. What is absent is not sent. */
+/** Sampler parameters under API names. Absent ones aren't sent. */
 export interface Sampler {
   temperature?: number;
   top_p?: number;
@@ -11,53 +11,53 @@ export interface Sampler {
   frequency_penalty?: number;
   presence_penalty?: number;
   repetition_penalty?: number;
-  /** Tokens of the answer. */
+  /** Maximum tokens of the reply. */
   max_tokens?: number;
-  /** Tokens that prompt and answer may take together. */
+  /** Maximum tokens of prompt and reply. */
   context_size?: number;
-  /** Below zero: another one each time. */
+  /** Negative for a random seed. */
   seed?: number;
   [name: string]: number | undefined;
 }
 
-/** One prompt; fields that SillyTavern or another program adds are kept. */
+/** One prompt. Unknown fields are kept. */
 export interface PresetPrompt {
-  /** Names it in the order; some names stand for parts of the chat. */
+  /** Name in the prompt order; some names stand for parts of the chat. */
   identifier: string;
   name?: string;
   role?: string;
   content?: string;
-  /** It has no text of its own: the part of the chat goes there. */
+  /** Has no text: it stands for a part of the chat. */
   marker?: boolean;
-  /** 1: among the messages, at `injection_depth`. */
+  /** 1 inserts it into the history at `injection_depth`. */
   injection_position?: number;
   injection_depth?: number;
-  /** Among those of one depth; 100 unless said. */
+  /** Order among prompts of the same depth; 100 by default. */
   injection_order?: number;
-  /** Kinds of generation it is for; empty for all. */
+  /** Generation types it applies to; empty for all. */
   injection_trigger?: string[];
-  /** A card's own prompt does not take its place. */
+  /** Cards can't override it. */
   forbid_overrides?: boolean;
   [field: string]: unknown;
 }
 
-/** One order of prompts; SillyTavern keeps several by a number. */
+/** One prompt order. SillyTavern stores several by number. */
 export interface PresetOrder {
   character_id?: number | string;
   order: { identifier: string; enabled: boolean; [field: string]: unknown }[];
   [field: string]: unknown;
 }
 
-/** A whole preset. */
+/** A preset document. */
 export interface PresetDocument {
   sampler: Sampler;
   prompts: PresetPrompt[];
   prompt_order: PresetOrder[];
-  /** Everything else of the file it came from, by the file's own names. */
+  /** All other fields of the imported file, under their original names. */
   rest: Record<string, unknown>;
-  /** Whose names the samplers of the file had. */
+  /** Format of the imported file. */
   dialect: PresetDialect;
 }
 
-/** Kinds of SillyTavern's preset files: for chat completion, and for text completion (samplers alone). */
+/** SillyTavern's preset formats: chat completion, and text completion (sampler only). */
 export type PresetDialect = "chat_completion" | "text_completion";

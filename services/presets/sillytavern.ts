@@ -1,9 +1,9 @@
-/** SillyTavern's preset files and the form Parlor keeps, there and back. */
+/** Converts between SillyTavern's preset files and our presets. */
 import { AppError } from "../errors.ts";
 import { asNumber, findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
 import type { PresetDialect, PresetDocument, PresetOrder, PresetPrompt, Sampler } from "./preset_document.ts";
 
-/** Names of samplers in files, by the names they have here. */
+/** Sampler names in files, by our names. */
 const NAMES: Record<PresetDialect, Record<string, string>> = {
   chat_completion: {
     ...{ temperature: "temperature", top_p: "top_p", top_k: "top_k", top_a: "top_a", min_p: "min_p", seed: "seed" },
@@ -22,15 +22,15 @@ const NAMES: Record<PresetDialect, Record<string, string>> = {
   },
 };
 
-/** Longest JSON text of a preset, in bytes; some carry whole libraries of prompts. */
+/** Maximum JSON size of a preset, in bytes. Some contain whole prompt libraries. */
 export const MAX_PRESET_BYTES = 5 * 1024 * 1024;
 const MAX_PROMPTS = 2_000;
 const MAX_ORDERS = 1_000;
 
 /**
- * Reads a preset file.
+ * Parses a preset file.
  *
- * @throws {AppError} `too_large`; `unprocessable` for what is no JSON, or has neither samplers nor prompts
+ * @throws {AppError} `too_large`; `unprocessable` if it isn't JSON or has neither sampler parameters nor prompts
  */
 export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; name?: string } {
   if (bytes.length > MAX_PRESET_BYTES) {
@@ -42,39 +42,39 @@ export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; na
   } catch (cause) {
     throw new AppError("unprocessable", "Cannot read the preset: the file is no JSON in UTF-8", { cause });
   }
-  const preset = fromSillyTavern(json);
+  const preset = parseSillyTavernPreset(json);
   const { name } = json as JsonObject;
   return { preset, ...(typeof name === "string" && name.trim() !== "" && { name: name.trim() }) };
 }
 
-/** Reads parsed JSON of a preset file. @throws {AppError} `unprocessable` */
-export function fromSillyTavern(json: unknown): PresetDocument {
+/** Parses the JSON of a preset file. @throws {AppError} `unprocessable` */
+export function parseSillyTavernPreset(json: unknown): PresetDocument {
   const fault = findJsonFault(json);
-  if (fault !== undefined) throw unreadable(fault);
-  if (!isJsonObject(json)) throw unreadable("it is no object");
+  if (fault !== undefined) throw cannotRead(fault);
+  if (!isJsonObject(json)) throw cannotRead("it is no object");
   const isChat = "prompts" in json || "prompt_order" in json || "openai_max_tokens" in json || "temperature" in json;
   const dialect = isChat ? "chat_completion" : "text_completion";
   const sampler: Sampler = {};
   const rest: JsonObject = { ...json };
   for (const [ours, theirs] of Object.entries(NAMES[dialect])) {
     const value = json[theirs];
-    // What is no number says nothing here, and stays as it is in the file.
+    // Values that aren't numbers stay in `rest`.
     if (typeof value !== "number") continue;
     sampler[ours] = value;
     delete rest[theirs];
   }
-  const { prompts, isTaken: hasPrompts } = promptsIn(json.prompts);
-  const { orders, isTaken: hasOrders } = ordersIn(json.prompt_order);
+  const { prompts, isTaken: hasPrompts } = parsePrompts(json.prompts);
+  const { orders, isTaken: hasOrders } = parseOrders(json.prompt_order);
   if (hasPrompts) delete rest.prompts;
   if (hasOrders) delete rest.prompt_order;
   if (Object.keys(sampler).length === 0 && prompts.length === 0) {
-    throw unreadable("it has neither samplers nor prompts");
+    throw cannotRead("it has neither samplers nor prompts");
   }
   return { sampler, prompts, prompt_order: orders, rest, dialect };
 }
 
-/** Makes a preset file. What the preset says goes before what was left of the file it came from. */
-export function toSillyTavern({ sampler, prompts, prompt_order, rest, dialect }: PresetDocument): JsonObject {
+/** Converts a preset to a file. Its own fields take precedence over those of the imported file. */
+export function toSillyTavernPreset({ sampler, prompts, prompt_order, rest, dialect }: PresetDocument): JsonObject {
   const isWhole = prompts.length > 0 || prompt_order.length > 0;
   const names = NAMES[isWhole ? "chat_completion" : dialect];
   const samplers = Object.entries(sampler).filter(([, value]) => value !== undefined);
@@ -86,16 +86,16 @@ export function toSillyTavern({ sampler, prompts, prompt_order, rest, dialect }:
   };
 }
 
-/** A list in which something else stands than prompts stays where it is: nothing of it may be lost. */
-function promptsIn(value: unknown): { prompts: PresetPrompt[]; isTaken: boolean } {
+/** A list that doesn't consist of prompts stays in `rest`, so that nothing is lost. */
+function parsePrompts(value: unknown): { prompts: PresetPrompt[]; isTaken: boolean } {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isPrompt)) return { prompts: [], isTaken: false };
-  if (value.length > MAX_PROMPTS) throw unreadable(`it has more than ${MAX_PROMPTS} prompts`);
+  if (value.length > MAX_PROMPTS) throw cannotRead(`it has more than ${MAX_PROMPTS} prompts`);
   return { prompts: value, isTaken: true };
 }
 
-function ordersIn(value: unknown): { orders: PresetOrder[]; isTaken: boolean } {
+function parseOrders(value: unknown): { orders: PresetOrder[]; isTaken: boolean } {
   if (!Array.isArray(value) || value.length === 0 || !value.every(isOrder)) return { orders: [], isTaken: false };
-  if (value.length > MAX_ORDERS) throw unreadable(`it has more than ${MAX_ORDERS} orders of prompts`);
+  if (value.length > MAX_ORDERS) throw cannotRead(`it has more than ${MAX_ORDERS} orders of prompts`);
   return { orders: value, isTaken: true };
 }
 
@@ -110,7 +110,7 @@ function isOrder(value: unknown): value is PresetOrder {
     );
 }
 
-/** Says whether a sampler has a value that changes nothing: a server may refuse names it does not know. */
+/** Reports whether a value has no effect. Servers may refuse parameters they don't know. */
 export function isNeutral(name: string, value: number): boolean {
   const neutral = asNumber(NEUTRAL[name]);
   return name === "seed" ? value < 0 : neutral !== undefined && value === neutral;
@@ -121,6 +121,6 @@ const NEUTRAL: Record<string, number> = {
   ...{ repetition_penalty: 1, mirostat: 0, dry_multiplier: 0, xtc_probability: 0 },
 };
 
-function unreadable(found: string): AppError {
+function cannotRead(found: string): AppError {
   return new AppError("unprocessable", `Cannot read the preset: ${found}`);
 }

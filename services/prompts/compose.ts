@@ -1,61 +1,70 @@
-/** Orders the pieces of a scene (docs/protocols/cards.md#prompt-order). Pure: the same scene gives the same pieces. */
+/**
+ * Composes the blocks of a prompt in order (docs/protocols/cards.md#prompt-order). Pure: the same input gives the same
+ * blocks.
+ */
 import { byteLength } from "./macros/macro_budget.ts";
 import type { LayoutItem } from "./prompt_layout.ts";
-import type { MacroPlace, Macros } from "./macros/macros.ts";
-import { type BlockPart, loreName, type PlacedBlock, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
-import type { Scene, SceneLore } from "./prompt_context.ts";
+import type { MacroContext, Macros } from "./macros/macros.ts";
+import {
+  type BlockAtDepth,
+  type BlockPart,
+  formatLoreName,
+  type PromptBlock,
+  type PromptBlocks,
+} from "./prompt_blocks.ts";
+import type { PromptContext, PromptLore } from "./prompt_context.ts";
 
-/** What the pieces are made with. */
-export interface Composition {
-  scene: Scene;
-  /** Entries that fired, the lowest order first. */
-  lore: readonly SceneLore[];
-  /** The owner's prompts that an entry switches off. */
+/** Input of `composeBlocks`. */
+export interface ComposeInput {
+  context: PromptContext;
+  /** Active lorebook entries, lowest order first. */
+  lore: readonly PromptLore[];
+  /** Prompts that an active entry disables. */
   disabled?: ReadonlySet<string>;
-  /** True where the owner has said nothing since the last answer. */
-  isTurnMissing?: boolean;
+  /** True if the user hasn't written anything since the last reply. */
+  needsUserMessage?: boolean;
   macros: Macros;
-  /** Chance and time for what moves with every turn anyhow. */
-  fresh: Pick<MacroPlace, "random" | "clock">;
+  /** Random source and clock for text that changes with every message anyway. */
+  fresh: Pick<MacroContext, "random" | "clock">;
 }
 
-/** What is special about a text. */
-interface TextOptions extends Pick<MacroPlace, "field" | "source" | "self"> {
-  /** Where it goes into the history. */
+/** Macro options of one text. */
+interface TextOptions extends Pick<MacroContext, "field" | "source" | "self"> {
+  /** Depth in the history, for text that is inserted there. */
   depth?: number;
 }
 
-/** Where entries around a note go when there is no note; SillyTavern's own default. */
+/** SillyTavern's default depth for entries around an author's note that doesn't exist. */
 const NOTE_DEPTH = 4;
 
-/** Gives all pieces. */
-export function composeBlocks(composition: Composition): PromptBlocks {
+/** Composes all blocks. */
+export function composeBlocks(composition: ComposeInput): PromptBlocks {
   return new Composer(composition).compose();
 }
 
 class Composer {
-  readonly #scene: Scene;
-  readonly #lore: readonly SceneLore[];
+  readonly #context: PromptContext;
+  readonly #lore: readonly PromptLore[];
   readonly #disabled: ReadonlySet<string>;
-  readonly #isTurnMissing: boolean;
+  readonly #needsUserMessage: boolean;
   readonly #macros: Macros;
-  readonly #fresh: Composition["fresh"];
+  readonly #fresh: ComposeInput["fresh"];
   readonly #blocks: PromptBlocks = { leading: [], inserted: [], trailing: [] };
-  /** The history is behind us. */
-  #isBehind = false;
+  /** True once the history has been placed. */
+  #isAfterHistory = false;
 
-  constructor({ scene, lore, disabled = new Set(), isTurnMissing = false, macros, fresh }: Composition) {
-    this.#scene = scene;
+  constructor({ context, lore, disabled = new Set(), needsUserMessage = false, macros, fresh }: ComposeInput) {
+    this.#context = context;
     this.#lore = lore;
     this.#disabled = disabled;
-    this.#isTurnMissing = isTurnMissing;
+    this.#needsUserMessage = needsUserMessage;
     this.#macros = macros;
     this.#fresh = fresh;
   }
 
   compose(): PromptBlocks {
-    const { items } = this.#scene.layout;
-    // A preset may leave it out; what the owner wrote for this conversation goes out all the same.
+    const { items } = this.#context.layout;
+    // A preset may omit `main`. The system prompt of the conversation is sent anyway.
     if (!items.some(({ identifier }) => identifier === "main")) this.#addMain({ identifier: "main", role: "system" });
     for (const item of items) this.#add(item);
     if (!items.some(({ identifier }) => identifier === "chatHistory")) this.#beginHistory();
@@ -65,7 +74,7 @@ class Composer {
   }
 
   #add(item: LayoutItem): void {
-    const { character, persona, layout: { formats } } = this.#scene;
+    const { character, persona, layout: { formats } } = this.#context;
     switch (item.identifier) {
       case "main":
         return this.#addMain(item);
@@ -82,10 +91,10 @@ class Composer {
           this.#text(character?.description, "description", { self: "description" }),
         );
       case "charPersonality":
-        return this.#put(item, "personality", this.#framed(character?.personality, formats.personality, "personality"));
+        return this.#put(item, "personality", this.#format(character?.personality, formats.personality, "personality"));
       case "scenario": {
-        const scenario = this.#scene.scenario ?? character?.scenario;
-        return this.#put(item, "scenario", this.#framed(scenario, formats.scenario, "scenario"));
+        const scenario = this.#context.scenario ?? character?.scenario;
+        return this.#put(item, "scenario", this.#format(scenario, formats.scenario, "scenario"));
       }
       case "dialogueExamples":
         return this.#addExamples();
@@ -94,16 +103,21 @@ class Composer {
       case "jailbreak":
         return this.#addInstructions(item);
       default:
-        return this.#put(item, "preset", this.#own(item, `preset:${item.identifier}`, "preset"), item.name);
+        return this.#put(item, "preset", this.#presetText(item, `preset:${item.identifier}`, "preset"), item.name);
     }
   }
 
-  /** The preset's, which the card's replaces, which the conversation's replaces; each can put in what it replaces. */
+  /**
+   * The conversation's prompt overrides the card's, which overrides the preset's. Each can insert the overridden one as
+   * `{{original}}`.
+   */
   #addMain(item: LayoutItem): void {
-    const { character, systemPrompt } = this.#scene;
-    let text = this.#disabled.has("system_prompt") ? "" : this.#own(item, "main", "main");
-    if (character?.systemPrompt && !item.isFixed) text = this.#over(character.systemPrompt, "main", "card", text);
-    if (systemPrompt) text = this.#over(systemPrompt, "main", "chat", text);
+    const { character, systemPrompt } = this.#context;
+    let text = this.#disabled.has("system_prompt") ? "" : this.#presetText(item, "main", "main");
+    if (character?.systemPrompt && !item.forbidsOverrides) {
+      text = this.#override(character.systemPrompt, "main", "card", text);
+    }
+    if (systemPrompt) text = this.#override(systemPrompt, "main", "chat", text);
     this.#put(item, "main", text);
   }
 
@@ -111,76 +125,92 @@ class Composer {
     const own = this.#disabled.has("post_history_instructions")
       ? ""
       : this.#text(item.content, "instructions", { source: item.name });
-    const card = item.isFixed ? undefined : this.#scene.character?.instructions;
-    this.#put(item, "instructions", card ? this.#over(card, "instructions", "card", own) : own, item.name);
+    const card = item.forbidsOverrides ? undefined : this.#context.character?.instructions;
+    this.#put(item, "instructions", card ? this.#override(card, "instructions", "card", own) : own, item.name);
   }
 
-  #addLore(position: SceneLore["position"]): void {
+  #addLore(position: PromptLore["position"]): void {
     for (const entry of this.#lore) {
       if (entry.position !== position) continue;
-      const text = clean(entry.content);
+      const text = cleanText(entry.content);
       if (text === "") continue;
-      this.#section().push({ part: "lorebook", role: "system", text: this.#framedLore(text, entry), ...named(entry) });
+      this.#section().push({
+        part: "lorebook",
+        role: "system",
+        text: this.#formatLore(text, entry),
+        ...toLoreFields(entry),
+      });
     }
   }
 
-  #framedLore(text: string, { bookName, title }: SceneLore): string {
-    const { lore: format } = this.#scene.layout.formats;
+  #formatLore(text: string, { bookName, title }: PromptLore): string {
+    const { lore: format } = this.#context.layout.formats;
     if (format === "{0}") return text;
-    // A format may be long, and name the text many times.
+    // The format may be long and repeat the text many times.
     const around = format.split("{0}");
     const bytes = byteLength(format) + Math.max(0, around.length - 2) * byteLength(text);
-    return this.#macros.allows(bytes, { field: "lorebook", source: loreName(bookName, title) })
+    return this.#macros.allows(bytes, { field: "lorebook", source: formatLoreName(bookName, title) })
       ? around.join(text)
       : text;
   }
 
-  /** Examples of the card between those of lorebooks. */
+  /** Adds the card's examples, between those of lorebook entries. */
   #addExamples(): void {
-    const begin = this.#text(this.#scene.layout.formats.exampleBegins, "examples:begin", { field: "examples" });
+    const begin = this.#text(this.#context.layout.formats.exampleBegins, "examples:begin", { field: "examples" });
     const add = (text: string, more: Partial<PromptBlock> = {}) => {
-      for (const dialogue of exampleDialogues(text)) {
+      for (const dialogue of splitExampleDialogues(text)) {
         const whole = begin !== "" && this.#macros.allows(byteLength(begin), { field: "examples" })
           ? `${begin}\n${dialogue}`
           : dialogue;
         this.#section().push({ part: "examples", role: "system", text: whole, ...more });
       }
     };
-    const addLore = (position: SceneLore["position"]) => {
+    const addLore = (position: PromptLore["position"]) => {
       for (const entry of this.#lore) {
         if (entry.position !== position) continue;
-        add(clean(entry.content), named(entry));
+        add(cleanText(entry.content), toLoreFields(entry));
       }
     };
     addLore("before_examples");
-    add(this.#text(this.#scene.character?.examples, "mesexamples", { field: "examples", self: "mesexamples" }));
+    add(this.#text(this.#context.character?.examples, "mesexamples", { field: "examples", self: "mesexamples" }));
     addLore("after_examples");
   }
 
-  /** The summary stands last of what does not move, so that a new one costs least. */
+  /**
+   * Ends the part before the history. The summary comes last, so that a new one invalidates as little of the prompt
+   * cache as possible.
+   */
   #beginHistory(): void {
-    if (this.#isBehind) return;
-    const { summary, character, group, layout: { formats } } = this.#scene;
+    if (this.#isAfterHistory) return;
+    const { summary, character, group, layout: { formats } } = this.#context;
     if (character !== undefined) {
       const begin = group === undefined ? formats.chatBegins : formats.groupChatBegins;
       this.#push("chat_begins", "system", this.#text(begin, "chat_begins"));
     }
-    const text = this.#framedSummary(summary?.text);
-    const isStandIn = summary?.upTo !== undefined;
-    if (text !== "") this.#section().push({ part: "summary", role: "system", text, ...(isStandIn && { isStandIn }) });
-    this.#isBehind = true;
-    if (this.#isTurnMissing) this.#push("preset", "user", this.#text(formats.emptyTurn, "empty", { field: "preset" }));
+    const text = this.#formatSummary(summary?.text);
+    if (text !== "") {
+      this.#section().push({
+        part: "summary",
+        role: "system",
+        text,
+        replacesHistory: summary?.upTo !== undefined,
+      });
+    }
+    this.#isAfterHistory = true;
+    if (this.#needsUserMessage) {
+      this.#push("preset", "user", this.#text(formats.emptyUserMessage, "empty", { field: "preset" }));
+    }
   }
 
-  #framedSummary(text: string | undefined): string {
-    const said = clean(text ?? "");
+  #formatSummary(text: string | undefined): string {
+    const said = cleanText(text ?? "");
     return said === "" ? "" : `[What happened before the messages that follow: ${said}]`;
   }
 
-  /** The author's note with the entries around it, the card's note, and the entries at a depth. */
+  /** Adds the author's note with the entries around it, the card's note and entries at a depth. */
   #addNotes(): void {
-    const { note, character } = this.#scene;
-    const around = (position: SceneLore["position"]) => this.#lore.filter((entry) => entry.position === position);
+    const { note, character } = this.#context;
+    const around = (position: PromptLore["position"]) => this.#lore.filter((entry) => entry.position === position);
     const depth = note?.depth ?? NOTE_DEPTH;
     const role = note?.role ?? "system";
     let order = 0;
@@ -196,7 +226,7 @@ class Composer {
   }
 
   #addEnd(): void {
-    const { group, action, layout: { formats, prefill, continuation } } = this.#scene;
+    const { group, action, layout: { formats, prefill, continuation } } = this.#context;
     if (action === "impersonate") {
       this.#push("impersonate", "system", this.#text(formats.impersonation, "impersonate", { depth: 0 }));
     } else if (group !== undefined) {
@@ -211,8 +241,8 @@ class Composer {
     }
   }
 
-  #insertLore(entry: SceneLore, depth: number, role: string, order: number): void {
-    this.#insert("lorebook", role, clean(entry.content), depth, order, named(entry));
+  #insertLore(entry: PromptLore, depth: number, role: string, order: number): void {
+    this.#insert("lorebook", role, cleanText(entry.content), depth, order, toLoreFields(entry));
   }
 
   #insert(
@@ -221,13 +251,13 @@ class Composer {
     text: string,
     depth: number,
     order: number,
-    more?: Partial<PlacedBlock>,
+    more?: Partial<BlockAtDepth>,
   ): void {
     if (text !== "") this.#blocks.inserted.push({ part, role, text, depth, order, ...more });
   }
 
   #put({ role, depth, order }: LayoutItem, part: BlockPart, text: string, title?: string): void {
-    // Prompts of a preset stand before notes of the same depth, as their numbers say among themselves.
+    // Preset prompts precede notes of the same depth. Among themselves they keep their order.
     if (depth !== undefined) this.#insert(part, role, text, depth, (order ?? 100) - 1_000_000, title ? { title } : {});
     else this.#push(part, role, text, title);
   }
@@ -237,51 +267,57 @@ class Composer {
   }
 
   #section(): PromptBlock[] {
-    return this.#isBehind ? this.#blocks.trailing : this.#blocks.leading;
+    return this.#isAfterHistory ? this.#blocks.trailing : this.#blocks.leading;
   }
 
-  #own({ content, depth, needsCharacter, name, identifier }: LayoutItem, place: string, field: BlockPart): string {
-    if (needsCharacter && this.#scene.character === undefined) return "";
+  #presetText(
+    { content, depth, needsCharacter, name, identifier }: LayoutItem,
+    place: string,
+    field: BlockPart,
+  ): string {
+    if (needsCharacter && this.#context.character === undefined) return "";
     return this.#text(content, place, { depth, field, source: name ?? identifier });
   }
 
-  #over(text: string, field: BlockPart, source: string, original: string): string {
+  #override(text: string, field: BlockPart, source: string, original: string): string {
     const place = `${field}:${source}`;
-    return clean(this.#macros.expand(text, { place, field, source, original, ...this.#chance(undefined) }));
+    return cleanText(
+      this.#macros.expand(text, { location: place, field, source, original, ...this.#freshness(undefined) }),
+    );
   }
 
-  /** A format that can't be expanded is left out: the text matters more. */
-  #framed(text: string | undefined, format: string, field: "personality" | "scenario"): string {
-    const chance = this.#chance(undefined);
-    const expanded = this.#macros.expand(text ?? "", { place: field, self: field, ...chance });
-    if (clean(expanded) === "") return "";
-    const place = { place: `${field}:format`, field, expanded: { [field]: expanded }, ...chance };
-    return clean(this.#macros.tryExpand(format, place) ?? expanded);
+  /** Formats a field. A format that exceeds the macro budget is skipped, and the field is sent without it. */
+  #format(text: string | undefined, format: string, field: "personality" | "scenario"): string {
+    const chance = this.#freshness(undefined);
+    const expanded = this.#macros.expand(text ?? "", { location: field, self: field, ...chance });
+    if (cleanText(expanded) === "") return "";
+    const context = { location: `${field}:format`, field, expanded: { [field]: expanded }, ...chance };
+    return cleanText(this.#macros.tryExpand(format, context) ?? expanded);
   }
 
   #text(text: string | undefined, place: string, options: TextOptions = {}): string {
     const { depth, ...more } = options;
-    return text ? clean(this.#macros.expand(text, { place, ...more, ...this.#chance(depth) })) : "";
+    return text ? cleanText(this.#macros.expand(text, { location: place, ...more, ...this.#freshness(depth) })) : "";
   }
 
-  /** What stands in or behind the history costs no cache when it says something new. */
-  #chance(depth: number | undefined): Composition["fresh"] {
-    return this.#isBehind || depth !== undefined ? this.#fresh : {};
+  /** Text inside or after the history may change freely: the prompt cache ends before it. */
+  #freshness(depth: number | undefined): ComposeInput["fresh"] {
+    return this.#isAfterHistory || depth !== undefined ? this.#fresh : {};
   }
 }
 
-/** Gives what tells a piece of a lorebook from others. */
-function named({ book, bookName, entry, title, reason, isFirstToGo }: SceneLore): Partial<PromptBlock> {
+/** Returns the fields that identify the lorebook entry of a block. */
+function toLoreFields({ book, bookName, entry, title, reason, isDroppedFirst }: PromptLore): Partial<PromptBlock> {
   const lore = { book, bookName, entry, title, reason };
-  return { ...(title && { title }), lore, ...(isFirstToGo && { isFirstToGo }) };
+  return { ...(title && { title }), lore, ...(isDroppedFirst && { isDroppedFirst: isDroppedFirst }) };
 }
 
-function clean(text: string): string {
+function cleanText(text: string): string {
   return text.replaceAll("\r", "").trim();
 }
 
-/** Gives the example conversations, without the marks between them. */
-export function exampleDialogues(text: string): string[] {
+/** Splits example dialogue at `<START>`. @returns The dialogues without the markers. */
+export function splitExampleDialogues(text: string): string[] {
   return text.replaceAll("\r", "").split(/^[ \t]*<START>[ \t]*$|<START>/gim).map((dialogue) => dialogue.trim())
     .filter((dialogue) => dialogue !== "");
 }

@@ -1,46 +1,46 @@
-/** Greetings as they begin a conversation: what their macros stand for is settled there and then. */
+/** The greetings of a character, with macros expanded when a conversation starts. */
 import { Macros } from "./macros/macros.ts";
-import { seededRandom } from "./seeded_random.ts";
+import { createSeededRandom } from "./seeded_random.ts";
 import type { Card } from "../characters/card/card.ts";
 import { NO_CARD } from "../characters/card/card_file.ts";
 import type { Characters } from "../characters/characters.ts";
 
 /**
- * Returns greetings with their macros expanded. They share the budget of one prompt; one that exceeds it stays as written.
+ * Expands the macros of greetings. They share the macro budget of one prompt; a greeting that exceeds it stays as
+ * written.
  *
- * @param seed Another one for each conversation.
+ * @param seed Different for each conversation.
  */
-export function settledGreetings(
+export function expandGreetings(
   texts: readonly string[],
   { char, user }: { char: string; user: string },
   { seed, nowMs }: { seed: string; nowMs: number },
 ): string[] {
-  const macros = new Macros({ char, user, fields: {}, clock: { nowMs }, random: seededRandom(seed), chat: {} });
-  return texts.map((text, n) => macros.expand(text, { place: `greeting ${n}` }).trim());
+  const macros = new Macros({ char, user, fields: {}, clock: { nowMs }, random: createSeededRandom(seed), chat: {} });
+  return texts.map((text, n) => macros.expand(text, { location: `greeting ${n}` }).trim());
 }
 
-/** Stands for the name of a character that has no card. */
+/** Name of a character without a card. */
 const NAMELESS = "Assistant";
 
-/** Who talks with whom. */
-export interface Names {
+/** Values of `{{char}}` and `{{user}}`. */
+export interface GreetingNames {
   char: string;
   user: string;
 }
 
-/** Gives the names for a chat with a character; one without a card is called by a word. */
-export function namesOf(card: Card | undefined, user: string): Names {
+/** Returns the macro values for a chat with a character. */
+export function toGreetingNames(card: Card | undefined, user: string): GreetingNames {
   return { char: card?.data.nickname || card?.data.name || NAMELESS, user };
 }
 
 /**
- * Returns the greetings of a card by their numbers, as written: `first_mes`, then the others, in a group then those for
- * groups only.
+ * Lists the greetings of a card as written: `first_mes`, alternate greetings and, in groups, group-only greetings.
  *
- * @returns Also the number from which they are for groups only.
- * @see V3, "group_only_greetings"
+ * @returns Also the index of the first group-only greeting.
+ * @see docs/protocols/cards.md
  */
-export function greetingsOf(
+export function listGreetings(
   card: Card,
   isGroup: boolean,
 ): { texts: string[]; groupOnlyFrom: number } {
@@ -52,8 +52,8 @@ export function greetingsOf(
   };
 }
 
-/** Finds the card of a character; `undefined` where there is none to be read. */
-export async function findCard(characters: Characters, id: string): Promise<Card | undefined> {
+/** Finds the card of a character. @returns `undefined` if the character is missing or its card unreadable. */
+export async function findCharacterCard(characters: Characters, id: string): Promise<Card | undefined> {
   const found = await characters.get(id).catch(NO_CARD);
   return found?.character.card;
 }

@@ -1,91 +1,91 @@
-/** Has the lorebooks of a scene looked through, and gives what of them goes out and why. */
+/** Scans the lorebooks of a prompt. */
 import { activate, type ActivationBook, type ActivationState } from "../lorebooks/activation.ts";
 import type { DropReason, EntryName } from "../lorebooks/activation.ts";
-import type { KeyMatcher, ScanSource } from "../lorebooks/activation.ts";
-import type { CastMember } from "./participants.ts";
+import type { KeyMatcher, LorebookScanSource } from "../lorebooks/activation.ts";
+import type { LoadedParticipant } from "./participants.ts";
 import type { LoreSource } from "./prompt_blocks.ts";
-import type { Seen } from "./prompts.ts";
-import type { Scene, SceneLore } from "./prompt_context.ts";
+import type { HistoryWindow } from "./prompts.ts";
+import type { PromptContext, PromptLore } from "./prompt_context.ts";
 import type { SeededRandom } from "./seeded_random.ts";
-import { countedParts } from "./tokens/token_estimate.ts";
+import { splitContent } from "./tokens/token_estimate.ts";
 
-/** What is scanned beside the messages. */
-export interface LoreScene {
-  scene: Scene;
-  /** Who speaks. */
-  member?: CastMember;
+/** Input of a scan besides the messages. */
+export interface LorebookScanInput {
+  context: PromptContext;
+  /** The character who replies. */
+  speaker?: LoadedParticipant;
   books: readonly ActivationBook[];
-  /** Why the model is asked, in SillyTavern's words. */
+  /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, … */
   generation: string;
-  /** Messages of the conversation, those included that are not read. */
+  /** Number of messages in the conversation, including those that aren't read. */
   turn: number;
-  /** Which greeting began the conversation; asked only where an entry is for one. */
+  /** Index of the greeting that started the conversation. Only called if an entry depends on it. */
   greetingIndex?(): number | undefined;
   matcher: KeyMatcher;
 }
 
-/** An entry that came close and does not go out. */
+/** An entry that matched but isn't sent. */
 export interface DroppedLore extends Omit<LoreSource, "reason"> {
   reason: DropReason;
   key?: string;
 }
 
-/** What was found. */
-export interface FoundLore {
-  /** The lowest order first. */
-  lore: SceneLore[];
+/** Result of a scan. */
+export interface LorebookScanResult {
+  /** Lowest order first. */
+  lore: PromptLore[];
   dropped: DroppedLore[];
-  /** To be kept with the answer, for what stays after it fired or rests. */
+  /** Stored with the reply, for sticky entries and cooldowns. */
   state: ActivationState;
-  /** The owner's prompts that an entry switches off. */
+  /** Prompts that an active entry disables. */
   disabled: ReadonlySet<string>;
 }
 
-/** What share of the room the entries may take together; SillyTavern's own default. */
-const SHARE = 0.25;
+/** Share of the token budget that all entries may use together. SillyTavern's default. */
+const BUDGET_SHARE = 0.25;
 
-/** Looks. @param expand Puts in what macros stand for. */
-export async function findLore(
-  { scene, member, books, generation, turn, greetingIndex, matcher }: LoreScene,
-  seen: Seen,
+/** Scans the lorebooks. @param expand Expands macros. */
+export async function scanLorebooks(
+  { context, speaker, books, generation, turn, greetingIndex, matcher }: LorebookScanInput,
+  seen: HistoryWindow,
   random: SeededRandom,
   expand: (text: string, entry: EntryName) => string,
-): Promise<FoundLore> {
+): Promise<LorebookScanResult> {
   const found = await activate({
-    ...{ books, matcher, generation, turn, expand },
-    messages: seen.turns.map(({ message }) => {
-      const name = message.role === "user" ? scene.persona.name : scene.character?.name;
-      return { role: message.role, text: countedParts(message).text, ...(!scene.hasNames && { name }) };
+    ...{ books, matcher, generation, messageCount: turn, expand },
+    messages: seen.messages.map(({ message }) => {
+      const name = message.role === "user" ? context.persona.name : context.character?.name;
+      return { role: message.role, text: splitContent(message).text, ...(!context.hasNames && { name }) };
     }).reverse(),
-    scanTexts: scanTexts(scene, member),
-    budgetTokens: Math.floor(seen.budget * SHARE),
+    scanTexts: scanTexts(context, speaker),
+    budgetTokens: Math.floor(seen.budget * BUDGET_SHARE),
     countTokens: seen.countTokens,
     random: (name) => random(`entry\n${name}`),
-    state: seen.turns.find(({ loreState }) => loreState !== undefined)?.loreState,
-    characterNames: member?.names,
-    greetingIndex: books.some(asksForGreeting) ? greetingIndex?.() : undefined,
+    state: seen.messages.find(({ loreState }) => loreState !== undefined)?.loreState,
+    characterNames: speaker?.names,
+    greetingIndex: books.some(dependsOnGreeting) ? greetingIndex?.() : undefined,
   });
   return {
     lore: found.entries.map((
-      { content, position, depth = 0, role = "system", order, reason, isFirstToGo, ...name },
+      { content, position, depth = 0, role = "system", order, reason, isDroppedFirst, ...name },
     ) => ({
-      ...sourceOf(name),
-      ...{ content, position, depth, role, order, reason, isFirstToGo },
+      ...toLoreSource(name),
+      ...{ content, position, depth, role, order, reason, isDroppedFirst },
     })),
-    dropped: found.dropped.map(({ entry, reason, key }) => ({ ...sourceOf(entry), reason, key })),
+    dropped: found.dropped.map(({ entry, reason, key }) => ({ ...toLoreSource(entry), reason, key })),
     state: found.state,
     disabled: new Set(found.disabledPrompts),
   };
 }
 
-function sourceOf(
+function toLoreSource(
   { bookId, bookName, entryId, entryName }: { bookId: string; bookName: string; entryId: string; entryName: string },
 ): Omit<LoreSource, "reason"> {
   return { book: bookId, bookName, entry: entryId, title: entryName };
 }
 
-function scanTexts({ persona, scenario, character }: Scene, member: CastMember | undefined) {
-  const texts: [ScanSource, string | undefined][] = [
+function scanTexts({ persona, scenario, character }: PromptContext, member: LoadedParticipant | undefined) {
+  const texts: [LorebookScanSource, string | undefined][] = [
     ["persona", persona.description],
     ["description", character?.description],
     ["personality", character?.personality],
@@ -96,6 +96,6 @@ function scanTexts({ persona, scenario, character }: Scene, member: CastMember |
   return texts.flatMap(([source, text]) => text ? [{ source, text }] : []);
 }
 
-function asksForGreeting({ book }: ActivationBook): boolean {
+function dependsOnGreeting({ book }: ActivationBook): boolean {
   return book.entries.some(({ content }) => typeof content === "string" && content.includes("@is_greeting"));
 }

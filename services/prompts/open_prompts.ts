@@ -1,27 +1,27 @@
-/** Opens the room: what counts tokens, what knows context sizes, what assembles, and where scenes come from. */
+/** Creates the services that assemble prompts. */
 import type { UpstreamClient } from "../llm/upstream_client.ts";
 import { ContextSizes } from "./tokens/context_sizes.ts";
 import { Prompts } from "./prompts.ts";
-import { type SceneParts, Scenes } from "./prompt_context.ts";
+import { type PromptContextDeps, PromptContexts } from "./prompt_context.ts";
 import { TokenCounter } from "./tokens/token_counter.ts";
 import type { TokenRatios } from "./tokens/token_ratios.ts";
 
-/** What the room stands on. */
-export interface PromptRoomOptions extends SceneParts {
+/** Dependencies of prompt assembly. */
+export interface PromptRoomOptions extends PromptContextDeps {
   upstream: UpstreamClient;
   ratios: TokenRatios;
 }
 
-/** What assembles prompts. */
+/** The services that assemble prompts. */
 export interface PromptRoom {
   prompts: Prompts;
-  scenes: Scenes;
+  scenes: PromptContexts;
 }
 
-/** Opens the room. */
+/** Creates the services. */
 export function openPrompts({ upstream, ratios, ...parts }: PromptRoomOptions): PromptRoom {
   return {
     prompts: new Prompts(new TokenCounter(upstream, ratios), new ContextSizes(upstream)),
-    scenes: new Scenes(parts),
+    scenes: new PromptContexts(parts),
   };
 }

@@ -1,28 +1,28 @@
-/** The characters of a conversation, read from their cards. */
+/** Loads the characters of a conversation from their cards. */
 import type { Card } from "../characters/card/card.ts";
 import { AppError } from "../errors.ts";
-import type { SceneCharacter, SceneNote } from "./prompt_context.ts";
+import type { PromptCharacter, PromptNote } from "./prompt_context.ts";
 
-/** Where cards come from; implemented by the characters. */
+/** Source of cards; implemented by `Characters`. */
 export interface CardSource {
-  /** @throws {AppError} `not_found`; `unprocessable` or `too_large` for what is no readable card */
+  /** @throws {AppError} `not_found`; `unprocessable` or `too_large` for an unreadable card */
   get(id: string): Promise<{ character: { card: Card } }>;
 }
 
-/** A character that takes part. */
-export interface CastMember {
+/** A participant with its card. */
+export interface LoadedParticipant {
   id: string;
-  /** What it is called: its nickname where it has one. */
+  /** The nickname, if the card has one. */
   name: string;
-  /** All it may be called by. */
+  /** All names the character goes by. */
   names: string[];
-  /** From 0, says nothing of itself, to 1, always. */
+  /** From 0, never speaks unprompted, to 1, always does. */
   talkativeness: number;
   isMuted: boolean;
   card: Card;
 }
 
-/** A character as a conversation names it. */
+/** A participant as stored in a conversation. */
 export interface Participant {
   character_id: string;
   muted?: boolean;
@@ -33,21 +33,24 @@ const TALKATIVENESS = 0.5;
 const NOTE_DEPTH = 4;
 
 /**
- * Reads the cards of the participants. One whose card is gone takes part no more.
+ * Loads the cards of participants. Participants whose card was deleted are skipped.
  *
- * @throws {AppError} `unprocessable` or `too_large` for a card that is there and cannot be read: without it a reply would
- *   be somebody else's.
+ * @throws {AppError} `unprocessable` or `too_large` for an unreadable card, since a reply without it would be out of
+ *   character
  */
-export async function readCast(cards: CardSource, participants: readonly Participant[]): Promise<CastMember[]> {
+export async function loadParticipants(
+  cards: CardSource,
+  participants: readonly Participant[],
+): Promise<LoadedParticipant[]> {
   const members = await Promise.all(participants.map(async (participant) => {
     const card = await findCard(cards, participant.character_id);
-    return card === undefined ? [] : [memberOf(participant, card)];
+    return card === undefined ? [] : [toLoadedParticipant(participant, card)];
   }));
   return members.flat();
 }
 
-/** Gives what of a card reaches the prompt. */
-export function sceneCharacter({ id, name, card: { data } }: CastMember): SceneCharacter {
+/** Returns the card fields that are used in prompts. */
+export function toPromptCharacter({ id, name, card: { data } }: LoadedParticipant): PromptCharacter {
   return {
     id,
     name,
@@ -58,7 +61,7 @@ export function sceneCharacter({ id, name, card: { data } }: CastMember): SceneC
     systemPrompt: data.system_prompt.trim(),
     instructions: data.post_history_instructions.trim(),
     version: data.character_version,
-    note: noteOf(data.extensions.depth_prompt),
+    note: parseDepthPrompt(data.extensions.depth_prompt),
   };
 }
 
@@ -71,7 +74,7 @@ async function findCard(cards: CardSource, id: string): Promise<Card | undefined
   }
 }
 
-function memberOf({ character_id: id, muted, talkativeness }: Participant, card: Card): CastMember {
+function toLoadedParticipant({ character_id: id, muted, talkativeness }: Participant, card: Card): LoadedParticipant {
   const { name, nickname, extensions } = card.data;
   const called = nickname?.trim() || name;
   const own = talkativeness ?? Number.parseFloat(String(extensions.talkativeness));
@@ -85,8 +88,8 @@ function memberOf({ character_id: id, muted, talkativeness }: Participant, card:
   };
 }
 
-/** `extensions.depth_prompt`: a note of the card, which other programs also leave empty or null. */
-function noteOf(value: unknown): SceneNote | undefined {
+/** Parses `extensions.depth_prompt`, which other programs may leave empty or null. */
+function parseDepthPrompt(value: unknown): PromptNote | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { prompt, depth, role } = value as Record<string, unknown>;
   if (typeof prompt !== "string" || prompt.trim() === "") return undefined;

@@ -1,8 +1,8 @@
-/** The pieces of a prompt beside the history: what each says, what it is and where it goes. */
+/** The blocks of a prompt besides the history. */
 
 import type { ActivationReason } from "../lorebooks/activation.ts";
 
-/** What a piece of a prompt is. */
+/** What a block contains. */
 export type BlockPart =
   | "main"
   | "persona"
@@ -22,55 +22,55 @@ export type BlockPart =
   | "impersonate"
   | "prefill";
 
-/** The entry of a lorebook that a piece comes from. */
+/** The lorebook entry that a block comes from. */
 export interface LoreSource {
   book: string;
   bookName: string;
   entry: string;
-  /** Name of the entry, for people. */
+  /** Display name of the entry. */
   title: string;
-  /** Why it fired. */
+  /** Why the entry is active. */
   reason: ActivationReason;
 }
 
-/** Names an entry for people, in what is reported of a prompt. */
-export function loreName(bookName: string, entryName: string): string {
+/** Formats the display name of an entry for reports about a prompt. */
+export function formatLoreName(bookName: string, entryName: string): string {
   return bookName === "" ? entryName : `${bookName}: ${entryName}`;
 }
 
-/** One piece. */
+/** One block. */
 export interface PromptBlock {
   part: BlockPart;
   role: string;
   /** Never empty. */
   text: string;
-  /** What its owner calls it: the prompt of a preset, the entry of a lorebook. */
+  /** Display name: the name of a preset prompt or lorebook entry. */
   title?: string;
   lore?: LoreSource;
-  /** To be left out first where there is not room for everything. */
-  isFirstToGo?: boolean;
-  /** Goes out only where messages that it tells of do not. */
-  isStandIn?: boolean;
+  /** True for blocks that are dropped first if the context is full. */
+  isDroppedFirst?: boolean;
+  /** True for a summary: only sent if the messages it covers are dropped. */
+  replacesHistory?: boolean;
 }
 
-/** A piece that is set into the history. */
-export interface PlacedBlock extends PromptBlock {
-  /** Messages that stand behind it. */
+/** A block inserted into the history. */
+export interface BlockAtDepth extends PromptBlock {
+  /** Number of messages after it. */
   depth: number;
-  /** Among those of one depth and role the lower stands first. */
+  /** Order among blocks of the same depth and role, lowest first. */
   order: number;
 }
 
-/** All pieces of a prompt, in their order. */
+/** All blocks of a prompt, in order. */
 export interface PromptBlocks {
   /** Before the history. */
   leading: PromptBlock[];
-  inserted: PlacedBlock[];
-  /** Behind the history. */
+  inserted: BlockAtDepth[];
+  /** After the history. */
   trailing: PromptBlock[];
-  /** The begin of the answer. */
+  /** Start of the reply. */
   prefill?: PromptBlock;
 }
 
-/** No pieces at all. */
+/** A prompt without blocks. */
 export const NO_BLOCKS: PromptBlocks = { leading: [], inserted: [], trailing: [] };

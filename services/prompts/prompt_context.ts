@@ -1,18 +1,24 @@
-/** Reads the scene of a conversation: its characters, its persona, its preset. */
+/** Loads the context of a prompt: characters, persona, preset and lorebooks of a conversation. */
 import { AppError } from "../errors.ts";
 import type { EntryPosition, KeyMatcher } from "../lorebooks/activation.ts";
 import type { Lorebook } from "../lorebooks/lorebook_document.ts";
 import type { BookRequest, Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Presets } from "../presets/presets.ts";
-import { type CardSource, type CastMember, type Participant, readCast, sceneCharacter } from "./participants.ts";
-import { type PromptLayout, scenePreset } from "./prompt_layout.ts";
+import {
+  type CardSource,
+  type LoadedParticipant,
+  loadParticipants,
+  type Participant,
+  toPromptCharacter,
+} from "./participants.ts";
+import { type PromptLayout, toPromptPreset } from "./prompt_layout.ts";
 import { MacroBudget } from "./macros/macro_budget.ts";
-import { composeScene, messageMacros, PrefixClocks, type Stage } from "./compose_context.ts";
-import type { Composed, Seen } from "./prompts.ts";
+import { composePrompt, type CompositionRequest, createMessageExpander, PrefixClocks } from "./compose_context.ts";
+import type { ComposedPrompt, HistoryWindow } from "./prompts.ts";
 import type { LoreSource } from "./prompt_blocks.ts";
 
-/** The fields of a conversation that a scene is made of; whatever is of another type is none. */
-export interface SceneFields {
+/** The conversation fields used in prompts. Fields of a wrong type are ignored. */
+export interface PromptFields {
   participants: readonly Participant[];
   persona_id?: unknown;
   preset_id?: unknown;
@@ -23,95 +29,98 @@ export interface SceneFields {
   summary?: unknown;
 }
 
-/** What a preset says; see `scenePreset`. */
-export interface ScenePreset {
+/** A preset as used in prompts; see `toPromptPreset`. */
+export interface PromptPreset {
   id: string;
   name: string;
   layout: PromptLayout;
-  /** Tokens that prompt and answer may take together, where it says. */
+  /** Tokens of prompt and reply together, if the preset sets a limit. */
   contextSize?: number;
-  /** Sampler fields under their wire names. */
+  /** Sampler parameters under their API names. */
   params: Record<string, unknown>;
 }
 
-/** Where scenes come from. */
-export interface SceneParts {
+/** Dependencies of `PromptContexts`. */
+export interface PromptContextDeps {
   cards: CardSource;
   personas: { get(id: string): Promise<{ persona: { name: string; description: string } }> };
-  /** What the owner is called where no persona says it, and who the owner is where the conversation does not. */
+  /** The user's name without a persona, and the default persona. */
   owner(): { name: string; personaId?: string };
   presets: Pick<Presets, "resolve">;
-  lorebooks: Pick<Lorebooks, "booksFor">;
+  lorebooks: Pick<Lorebooks, "findBooks">;
   matcher: KeyMatcher;
   now(): number;
 }
 
-/** What is asked for. */
-export interface SceneQuestion {
+/** A request for the context of one reply. */
+export interface PromptContextRequest {
   conversationId: string;
-  /** Messages up to the reply. */
+  /** Number of messages before the reply. */
   messageCount: number;
-  /** Which greeting began the conversation. */
+  /** Index of the greeting that started the conversation. */
   greetingIndex?(): number | undefined;
-  fields: SceneFields;
-  cast: readonly CastMember[];
-  /** Who speaks; the first of the cast without it. */
+  fields: PromptFields;
+  participants: readonly LoadedParticipant[];
+  /** Who replies; by default the first participant. */
   characterId?: string;
-  action: Scene["action"];
-  /** Why the model is asked, in SillyTavern's words. */
+  action: PromptContext["action"];
+  /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, … */
   generation: string;
   model: string;
   timeZone?: string;
 }
 
-/** A scene, ready for its history. */
-export interface OpenScene {
-  scene: Scene;
-  preset: ScenePreset;
-  compose(seen: Seen): Promise<Composed>;
-  /** Expands the macros of a stored message; see `messageMacros`. */
+/** A loaded context, ready to be combined with the history. */
+export interface OpenPromptContext {
+  context: PromptContext;
+  preset: PromptPreset;
+  compose(seen: HistoryWindow): Promise<ComposedPrompt>;
+  /** Expands the macros of a stored message; see `createMessageExpander`. */
   expand?(text: string, id: string, atMs: number): string;
 }
 
-/** Reads scenes. */
-export class Scenes {
-  readonly #parts: SceneParts;
+/** Loads prompt contexts. */
+export class PromptContexts {
+  readonly #parts: PromptContextDeps;
   readonly #clocks = new PrefixClocks();
 
-  constructor(parts: SceneParts) {
+  constructor(parts: PromptContextDeps) {
     this.#parts = parts;
   }
 
-  /** Reads who takes part. @throws {AppError} as `readCast` does */
-  cast({ participants }: Pick<SceneFields, "participants">): Promise<CastMember[]> {
-    return readCast(this.#parts.cards, participants);
+  /** Loads the participants of a conversation. @throws {AppError} like `loadParticipants` */
+  loadParticipants({ participants }: Pick<PromptFields, "participants">): Promise<LoadedParticipant[]> {
+    return loadParticipants(this.#parts.cards, participants);
   }
 
-  /** @throws {AppError} `unprocessable` for a persona that is there and cannot be read */
-  async open(asked: SceneQuestion): Promise<OpenScene> {
-    const { conversationId, messageCount, fields, cast, characterId, timeZone, model } = asked;
-    const member = characterId === undefined ? cast[0] : cast.find(({ id }) => id === characterId);
-    const personaId = textIn(fields.persona_id) ?? this.#parts.owner().personaId;
-    const chosen = await this.#parts.presets.resolve({ conversationPresetId: textIn(fields.preset_id), model });
-    const preset = scenePreset(chosen, asked.generation);
+  /**
+   * Loads a context. @throws {AppError} `unprocessable` for an unreadable persona; `internal` for an unreadable
+   * lorebook
+   */
+  async open(asked: PromptContextRequest): Promise<OpenPromptContext> {
+    const { conversationId, messageCount, fields, participants, characterId, timeZone, model } = asked;
+    const member = characterId === undefined ? participants[0] : participants.find(({ id }) => id === characterId);
+    const personaId = toText(fields.persona_id) ?? this.#parts.owner().personaId;
+    const chosen = await this.#parts.presets.resolve({ conversationPresetId: toText(fields.preset_id), model });
+    const preset = toPromptPreset(chosen, asked.generation);
     const { names } = preset.layout;
-    const isGroup = fields.participants.length > 1 && cast.length > 1;
-    const scene: Scene = {
-      character: member && sceneCharacter(member),
-      group: isGroup ? cast.map(({ name }) => name) : undefined,
+    const isGroup = fields.participants.length > 1 && participants.length > 1;
+    const scene: PromptContext = {
+      character: member && toPromptCharacter(member),
+      group: isGroup ? participants.map(({ name }) => name) : undefined,
       hasNames: member !== undefined && (names === "always" || (isGroup && names === "group")),
-      persona: await this.#persona(personaId),
+      persona: await this.#loadPersona(personaId),
       layout: preset.layout,
-      systemPrompt: textIn(fields.system_prompt),
-      scenario: textIn(fields.scenario),
-      note: noteOf(fields.note),
-      summary: summaryOf(fields.summary),
+      systemPrompt: toText(fields.system_prompt),
+      scenario: toText(fields.scenario),
+      note: parseNote(fields.note),
+      summary: parseStoredSummary(fields.summary),
       action: asked.action,
     };
-    const { books, unreadable } = await this.#parts.lorebooks.booksFor({
-      characters: member && [bookOwner(member)],
+    const { books, unreadable } = await this.#parts.lorebooks.findBooks({
+      characters: member && [toBookOwner(member)],
       personaId,
-      lorebookIds: textsIn(fields.lorebook_ids),
+      lorebookIds: toTexts(fields.lorebook_ids),
     });
     if (unreadable.length > 0) {
       throw new AppError("internal", `Cannot read the lorebook "${unreadable[0]}", which belongs to this conversation`);
@@ -122,11 +131,24 @@ export class Scenes {
     };
     const { now } = this.#parts;
     const budget = new MacroBudget();
-    const stage: Stage = { conversationId, scene, timeZone, lore, budget, clocks: this.#clocks, now };
-    return { scene, preset, compose: (seen) => composeScene(stage, seen), expand: messageMacros(stage) };
+    const stage: CompositionRequest = {
+      conversationId,
+      context: scene,
+      timeZone,
+      lore,
+      budget,
+      clocks: this.#clocks,
+      now,
+    };
+    return {
+      context: scene,
+      preset,
+      compose: (seen) => composePrompt(stage, seen),
+      expand: createMessageExpander(stage),
+    };
   }
 
-  async #persona(id: string | undefined): Promise<Scene["persona"]> {
+  async #loadPersona(id: string | undefined): Promise<PromptContext["persona"]> {
     const { personas, owner } = this.#parts;
     if (id === undefined) return { name: owner().name, description: "" };
     try {
@@ -139,13 +161,13 @@ export class Scenes {
   }
 }
 
-/** Gives by what the lorebooks of a character are found. */
-function bookOwner({ id, name, card: { data } }: CastMember): NonNullable<BookRequest["characters"]>[number] {
-  return { id, name, book: data.character_book as Lorebook | undefined, world: textIn(data.extensions.world) };
+/** Returns the fields by which a character's lorebooks are found. */
+function toBookOwner({ id, name, card: { data } }: LoadedParticipant): NonNullable<BookRequest["characters"]>[number] {
+  return { id, name, book: data.character_book as Lorebook | undefined, world: toText(data.extensions.world) };
 }
 
-/** The note is the client's document: whatever has no text or no place is none. */
-function noteOf(value: unknown): SceneNote | undefined {
+/** Parses the author's note. Clients write it, so every field may be missing or of a wrong type. */
+function parseNote(value: unknown): PromptNote | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { text, depth, role } = value as Record<string, unknown>;
   if (typeof text !== "string") return undefined;
@@ -156,80 +178,80 @@ function noteOf(value: unknown): SceneNote | undefined {
   };
 }
 
-/** Gives what a conversation keeps of its begin, `undefined` where that says nothing. */
-export function summaryOf(value: unknown): SceneSummary | undefined {
+/** Parses the summary of a conversation. @returns `undefined` if it's missing or empty. */
+export function parseStoredSummary(value: unknown): PromptSummary | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { text, up_to_message_id: upTo } = value as Record<string, unknown>;
-  return typeof text === "string" && text.trim() !== "" ? { text, upTo: textIn(upTo) } : undefined;
+  return typeof text === "string" && text.trim() !== "" ? { text, upTo: toText(upTo) } : undefined;
 }
 
-function textsIn(value: unknown): string[] {
+function toTexts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
-function textIn(value: unknown): string | undefined {
+function toText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The parts of a character's card that reach the prompt (docs/protocols/cards.md#card-versions). */
-export interface SceneCharacter {
+/** The card fields used in prompts (docs/protocols/cards.md#card-versions). */
+export interface PromptCharacter {
   id: string;
-  /** Its nickname where it has one. */
+  /** The nickname, if the card has one. */
   name: string;
   description: string;
   personality: string;
   scenario: string;
   examples: string;
-  /** Takes the place of the main prompt. */
+  /** Overrides the main prompt. */
   systemPrompt: string;
-  /** Takes the place of the post-history instructions. */
+  /** Overrides the post-history instructions. */
   instructions: string;
   version: string;
-  /** A note of the card, set into the history. */
-  note?: SceneNote;
+  /** The card's note, inserted into the history. */
+  note?: PromptNote;
 }
 
-/** A text at a depth. */
-export interface SceneNote {
+/** Text inserted into the history. */
+export interface PromptNote {
   text: string;
-  /** Messages that stand behind it. */
+  /** Number of messages after it. */
   depth: number;
   role: string;
 }
 
-/** What a conversation keeps of its begin. */
-export interface SceneSummary {
+/** Summary of the earlier part of a conversation. */
+export interface PromptSummary {
   text: string;
-  /** The last message that it tells of. */
+  /** Id of the last message it covers. */
   upTo?: string;
 }
 
-/** One scene. */
-export interface Scene {
-  character?: SceneCharacter;
-  /** Names of all characters of a conversation with several. */
+/** Everything that a prompt is made of besides messages. */
+export interface PromptContext {
+  character?: PromptCharacter;
+  /** Names of all characters of a group conversation. */
   group?: string[];
-  /** True where each message has the name of whoever said it before it. */
+  /** True if messages are prefixed with the speaker's name. */
   hasNames: boolean;
   persona: { name: string; description: string };
   layout: PromptLayout;
-  /** What the conversation says over preset and card. */
+  /** Set by the conversation; overrides preset and card. */
   systemPrompt?: string;
   scenario?: string;
-  note?: SceneNote;
-  summary?: SceneSummary;
-  /** `continue` goes on with the last message, `impersonate` writes for the owner. */
+  note?: PromptNote;
+  summary?: PromptSummary;
+  /** `continue` extends the last message, `impersonate` writes for the user. */
   action: "reply" | "continue" | "impersonate";
 }
 
-/** An entry of a lorebook that goes out. */
-export interface SceneLore extends LoreSource {
-  /** Ready to be sent. */
+/** A lorebook entry that is sent. */
+export interface PromptLore extends LoreSource {
+  /** With macros expanded. */
   content: string;
   position: EntryPosition;
   depth: number;
   role: string;
   order: number;
-  /** To be left out first where there is not room for everything. */
-  isFirstToGo?: boolean;
+  /** True for entries that are dropped first if the context is full. */
+  isDroppedFirst?: boolean;
 }

@@ -1,26 +1,26 @@
-/** In which order the pieces of a prompt stand, and the words around them; see preset_layout.ts for where both come from. */
-import type { Preset, PromptBlock } from "../presets/preset.ts";
-import type { ScenePreset } from "./prompt_context.ts";
+/** The order of the blocks of a prompt and the texts around them, taken from a preset. */
+import type { Preset, PresetBlock } from "../presets/preset.ts";
+import type { PromptPreset } from "./prompt_context.ts";
 
-/** One item of the order: a piece that everybody knows by its name, or a text of its own. */
+/** One block of the order. */
 export interface LayoutItem {
-  /** `main`, `charDescription`, `chatHistory`, … as presets name them, or a name of its own. */
+  /** A name used by presets (`main`, `charDescription`, `chatHistory`, …) or a custom name. */
   identifier: string;
   name?: string;
   role: "system" | "user" | "assistant";
-  /** What a piece says that is not filled from card, persona or lorebooks. */
+  /** Text of a block that isn't filled from card, persona or lorebooks. */
   content?: string;
-  /** Set into the history with so many messages behind it; in its place in the order without. */
+  /** Number of messages after it, for blocks inserted into the history. */
   depth?: number;
-  /** Among those of one depth. */
+  /** Order among blocks of the same depth. */
   order?: number;
-  /** True where a card must not put its own text in the place of this one. */
-  isFixed?: boolean;
-  /** True where it says nothing without a character. */
+  /** True if a card can't override this block. */
+  forbidsOverrides?: boolean;
+  /** True for blocks that are omitted without a character. */
   needsCharacter?: boolean;
 }
 
-/** Words around the pieces. `{{…}}` are macros; `{0}` is what stands in the middle. */
+/** Texts around the blocks. `{{…}}` are macros; `{0}` is the wrapped text. */
 export interface LayoutFormats {
   personality: string;
   scenario: string;
@@ -30,33 +30,33 @@ export interface LayoutFormats {
   exampleBegins: string;
   groupNudge: string;
   impersonation: string;
-  /** The owner's turn where there is none. */
-  emptyTurn: string;
+  /** Sent in place of an empty user message. */
+  emptyUserMessage: string;
 }
 
-/** The order and the words. */
+/** Order and texts. */
 export interface PromptLayout {
-  /** Those that are switched on, in their order. */
+  /** Enabled blocks in order. */
   items: LayoutItem[];
   formats: LayoutFormats;
-  /** The begin of every answer. */
+  /** Start of every reply. */
   prefill?: string;
   /**
-   * How a continuation is asked for by a sentence: the sentence, sent last, and what stands between the answer and what
-   * is added. Without it the answer itself stands last, as the begin of what the model writes.
+   * Instruction that asks for a continuation, and the separator between the reply and its continuation. Without it, the
+   * reply itself is sent last as prefill.
    */
-  continuation?: { nudge: string; joint: string };
-  /** System messages that follow one another become one, also where they come from different parts. */
+  continuation?: { nudge: string; separator: string };
+  /** Merges consecutive system messages into one. */
   squashesSystem?: boolean;
-  /** Where the name of whoever speaks stands before a message. */
+  /** When messages are prefixed with the speaker's name. */
   names: "group" | "always" | "never";
 }
 
-/** By SillyTavern's numbers; a field of its own for the name (1) is more than many servers take. */
+/** SillyTavern's numbers. Value 1 (the `name` field) is missing: many servers refuse that field. */
 const NAMES: Record<number, PromptLayout["names"]> = { [-1]: "never", 2: "always" };
 
-/** Gives the layout of a preset for one kind of generation. @param generation In SillyTavern's words: `normal`, … */
-export function scenePreset(preset: Preset, generation: string): ScenePreset {
+/** Converts a preset for one kind of generation. @param generation SillyTavern's generation type: `normal`, … */
+export function toPromptPreset(preset: Preset, generation: string): PromptPreset {
   const { id, name, blocks, texts, sampler, maxTokens, contextSize, isBuiltin } = preset;
   const prefill = generation === "impersonate" ? texts.impersonationPrefill : texts.assistantPrefill;
   return {
@@ -64,7 +64,7 @@ export function scenePreset(preset: Preset, generation: string): ScenePreset {
     params: { ...sampler, ...(maxTokens !== undefined && { max_tokens: maxTokens }) },
     layout: {
       items: blocks.filter(({ triggers }) => triggers.length === 0 || triggers.includes(generation))
-        .map((block) => itemOf(block, isBuiltin)),
+        .map((block) => toLayoutItem(block, isBuiltin)),
       formats: {
         personality: texts.personalityFormat,
         scenario: texts.scenarioFormat,
@@ -74,11 +74,11 @@ export function scenePreset(preset: Preset, generation: string): ScenePreset {
         exampleBegins: texts.newExampleChat,
         groupNudge: texts.groupNudge,
         impersonation: texts.impersonation,
-        emptyTurn: texts.sendIfEmpty,
+        emptyUserMessage: texts.sendIfEmpty,
       },
       prefill,
       ...(!preset.continuesByPrefill && texts.continueNudge.trim() !== "" && {
-        continuation: { nudge: texts.continueNudge, joint: texts.continuePostfix },
+        continuation: { nudge: texts.continueNudge, separator: texts.continuePostfix },
       }),
       squashesSystem: preset.squashesSystemMessages,
       names: NAMES[preset.namesBehavior] ?? "group",
@@ -86,15 +86,15 @@ export function scenePreset(preset: Preset, generation: string): ScenePreset {
   };
 }
 
-function itemOf(
-  { identifier, name, role, content, marker, depth, depthOrder, forbidsOverrides }: PromptBlock,
+function toLayoutItem(
+  { identifier, name, role, content, marker, depth, depthOrder, forbidsOverrides }: PresetBlock,
   isBuiltin: boolean,
 ): LayoutItem {
   return {
-    ...{ identifier, name, role, isFixed: forbidsOverrides },
+    ...{ identifier, name, role, forbidsOverrides: forbidsOverrides },
     ...(marker === undefined && { content }),
     ...(depth !== undefined && { depth, order: depthOrder }),
-    // Nobody chose that: where there is no character it would speak of none.
+    // The default prompt mentions `{{char}}`, so it's omitted without a character.
     ...(isBuiltin && marker === undefined && { needsCharacter: true }),
   };
 }

@@ -1,4 +1,4 @@
-/** Puts together what a model is sent: the pieces of the scene, and as much of the history as its context holds. */
+/** Assembles what a model is sent: blocks, and as much of the history as fits the context. */
 import type { ChatMessage } from "../llm/chat_event.ts";
 import { getDefaultMaxTokens } from "../llm/provider.ts";
 import type { ContextSize, ContextSizes } from "./tokens/context_sizes.ts";
@@ -6,88 +6,94 @@ import type { ActivationState } from "../lorebooks/activation.ts";
 import type { DroppedLore } from "./lorebook_scan.ts";
 import type { NotExpanded } from "./macros/macro_budget.ts";
 import { NO_BLOCKS, type PromptBlock, type PromptBlocks } from "./prompt_blocks.ts";
-import { type Counted, messagesOf, type PromptEntry, withInserted, withSystemSquashed } from "./prompt_messages.ts";
+import {
+  type Counted,
+  insertAtDepths,
+  type PromptEntry,
+  squashSystemMessages,
+  toPromptEntries,
+} from "./prompt_messages.ts";
 import type { CountedModel, TokenCounter } from "./tokens/token_counter.ts";
-import { Cuts, total } from "./trimming.ts";
+import { sumTokens, TrimPoints } from "./trimming.ts";
 
 /** One message of the history. */
-export interface PromptTurn {
-  /** `undefined` for a turn that is not stored. */
+export interface PromptMessage {
+  /** `undefined` for a message that isn't stored. */
   id?: string;
   message: ChatMessage;
-  /** When it was said; milliseconds since 1970. */
+  /** Creation time in milliseconds since 1970. */
   atMs?: number;
-  /** What its lorebooks left for the turns after it. */
+  /** Lorebook state after this message. */
   loreState?: ActivationState;
 }
 
-/** What there is to know when the pieces are made. */
-export interface Seen {
-  /** Newest first, as far as the context reaches and somewhat beyond. */
-  turns: readonly PromptTurn[];
-  /** Tokens that all messages may take. */
+/** The part of the history that composition can see. */
+export interface HistoryWindow {
+  /** Newest first, slightly more than fits the context. */
+  messages: readonly PromptMessage[];
+  /** Tokens available for all messages. */
   budget: number;
-  /** Tokens of a text, estimated. */
+  /** Estimates the tokens of a text. */
   countTokens(text: string): number;
   model: string;
-  /** False for a look, after which everything stands as before. */
-  remembers: boolean;
+  /** False for previews, which leave all state unchanged. */
+  updatesState: boolean;
 }
 
-/** The pieces of a prompt and what did not become one. */
-export interface Composed {
+/** The blocks of a prompt, and what was dropped. */
+export interface ComposedPrompt {
   blocks: PromptBlocks;
   droppedLore?: DroppedLore[];
   /** See `PromptLayout`. */
   squashesSystem?: boolean;
-  /** To be kept with the answer; see lore_scan.ts. */
+  /** Stored with the reply; see lorebook_scan.ts. */
   loreState?: ActivationState;
   /** Fields whose macros exceed the budget. */
   notExpanded?: NotExpanded[];
 }
 
-/** What there is to send. */
+/** What to send. */
 export interface PromptSource {
-  /** Names the conversation, so that its trimming stays where it was. */
+  /** Identifies the trim point. */
   conversationId: string;
-  /** Makes the pieces; none where it is absent. */
-  compose?(seen: Seen, signal: AbortSignal): Promise<Composed>;
-  /** Newest first, hidden ones left out; read only as far as the context reaches. */
-  history: Iterable<PromptTurn>;
-  /** True where the newest message is the begin of the answer. */
+  /** Composes the blocks; absent for a prompt without blocks. */
+  compose?(seen: HistoryWindow, signal: AbortSignal): Promise<ComposedPrompt>;
+  /** Newest first, without hidden messages. Only read as far as the context reaches. */
+  history: Iterable<PromptMessage>;
+  /** True if the newest message is the start of the reply. */
   continuesLast?: boolean;
 }
 
-/** What the sent has to fit into. */
+/** Token limits of a prompt. */
 export interface PromptLimits extends CountedModel {
-  /** Tokens that the answer may take; what is sent when the request names none, unless given. */
+  /** Maximum tokens of the reply; by default the value sent for requests without one. */
   answerTokens?: number;
-  /** Tokens that prompt and answer may take together, where less than the model holds. */
+  /** Maximum tokens of prompt and reply, if lower than the model's context. */
   contextTokens?: number;
-  /** Have the server count all messages, also where an estimate shows that there is room enough. */
+  /** Counts all messages with the server's tokenizer, even if an estimate shows that they fit. */
   isExact?: boolean;
 }
 
-/** What is sent, and what is known of it. */
+/** A prompt and its token counts. */
 export interface Prompt {
   messages: ChatMessage[];
-  /** What each of `messages` is, and how many tokens it takes. */
+  /** Describes each of `messages`. */
   parts: PromptEntry[];
   tokens: number;
-  /** True when the server's tokeniser counted. */
+  /** True if the server's tokenizer counted. */
   isExact: boolean;
   contextSize: ContextSize;
-  /** Tokens kept for the answer: what it may take, but half of the context at most. */
+  /** Tokens reserved for the reply: its maximum, but at most half of the context. */
   answerTokens: number;
-  /** Tokens the messages may take. */
+  /** Tokens available for messages. */
   budget: number;
-  /** True when older messages did not fit. */
+  /** True if older messages were dropped. */
   isTrimmed: boolean;
-  /** Pieces for which there is no room, or that are not needed. */
+  /** Blocks that didn't fit or weren't needed. */
   leftOut: Counted[];
   droppedLore: DroppedLore[];
   loreState?: ActivationState;
-  /** Fields that are sent as written, since their macros exceed the budget. */
+  /** Fields sent as written, because their macros exceed the budget. */
   notExpanded: NotExpanded[];
 }
 
@@ -96,76 +102,76 @@ type CountedBlocks = { [K in "leading" | "trailing"]: Counted[] } & {
   prefill: Counted[];
 };
 
-/** Estimates are off by this factor at worst once a ratio is learned; above it the tokeniser decides. */
-const SURE = 1.35;
-/** What is read of a history beyond what an estimate lets in, for the tokeniser to decide. */
-const BEYOND = 1.5;
-/** Tokens that neither messages nor answer get: begin marks, and the template's opening of the answer. */
+/** Estimates are off by at most this factor once a ratio is learned. Closer to the limit, the tokenizer decides. */
+const ESTIMATE_ERROR = 1.35;
+/** How far to read beyond the estimated limit, so that the tokenizer can decide. */
+const READ_AHEAD = 1.5;
+/** Reserved for the tokens of the template around the messages. */
 const MARGIN = 16;
 
-/** Puts prompts together. */
+/** Assembles prompts. */
 export class Prompts {
   readonly #counter: TokenCounter;
   readonly #sizes: ContextSizes;
-  readonly #cuts = new Cuts();
+  readonly #trimPoints = new TrimPoints();
 
   constructor(counter: TokenCounter, sizes: ContextSizes) {
     this.#counter = counter;
     this.#sizes = sizes;
   }
 
-  /** Gives what is known of messages that a client assembled itself; nothing of them changes. */
+  /** Describes messages that a client assembled itself. They aren't changed. */
   async describe(messages: ChatMessage[], limits: PromptLimits, signal: AbortSignal): Promise<Prompt> {
-    const contextSize = await this.#sizes.of(limits.target, limits.model);
+    const contextSize = await this.#sizes.lookUp(limits.target, limits.model);
     const { tokens, isExact } = await this.#counter.count(messages, limits, signal);
     const parts = messages.map((message, n) => ({ part: "history" as const, message, tokens: tokens[n]! }));
     const nothing = { isTrimmed: false, leftOut: [], droppedLore: [], notExpanded: [] };
-    return { ...promptOf(parts), isExact, contextSize, ...roomOf(contextSize, limits), ...nothing };
+    return { ...toPrompt(parts), isExact, contextSize, ...computeBudget(contextSize, limits), ...nothing };
   }
 
   /**
-   * Assembles a prompt: the pieces before the history, the newest part of it that fits with others set into it, and what
-   * stands behind. The newest message always goes out, even alone and too long: only the server can say that it does not
-   * fit.
+   * Assembles a prompt from blocks and the newest part of the history that fits. The newest message is always sent,
+   * even if it's too long by itself: only the server can tell.
    *
    * If not everything fits, all examples are dropped first, then the oldest messages
    * (docs/protocols/cards.md#prompt-order). A summary is sent only in place of dropped messages.
    *
-   * @param remembers False for a look that must not move the cut.
-   * @throws The reason of `signal`, when that fired.
+   * @param remembers False for previews, which must not move the trim point.
+   * @throws The reason of `signal` if aborted.
    */
   async assemble(source: PromptSource, limits: PromptLimits, signal: AbortSignal, remembers = true): Promise<Prompt> {
-    const contextSize = await this.#sizes.of(limits.target, limits.model);
-    const { budget, answerTokens } = roomOf(narrowed(contextSize, limits), limits);
+    const contextSize = await this.#sizes.lookUp(limits.target, limits.model);
+    const { budget, answerTokens } = computeBudget(withContextLimit(contextSize, limits), limits);
     const { read, turns, isWhole } = this.#read(source.history, limits.model, budget);
-    const composed = await source.compose?.(this.#seen(read, budget, limits, remembers), signal);
-    const blocks = this.#counted(composed?.blocks ?? NO_BLOCKS, limits.model);
+    const composed = await source.compose?.(this.#toWindow(read, budget, limits, remembers), signal);
+    const blocks = this.#estimate(composed?.blocks ?? NO_BLOCKS, limits.model);
     const { leading, inserted, trailing, prefill } = blocks;
     const all = [...leading, ...inserted, ...trailing, ...prefill];
-    const isSure = isWhole && (total(all) + total(turns)) * SURE <= budget;
+    const isSure = isWhole && (sumTokens(all) + sumTokens(turns)) * ESTIMATE_ERROR <= budget;
     const isExact = (!isSure || limits.isExact === true) && await this.#count(all, turns, limits, signal);
 
     const continued = source.continuesLast ? turns.splice(0, 1) : [];
-    const room = budget - total(all.filter((block) => !isExtra(block) && !isStandIn(block))) - total(continued);
-    const isFitting = isWhole && total(turns) <= room;
-    const hasExtras = isFitting && total(turns) + total(all.filter(isExtra)) <= room;
-    const roomBesideStandIns = room - total(leading.filter(isStandIn));
+    const room = budget - sumTokens(all.filter((block) => !isOptional(block) && !replacesHistory(block))) -
+      sumTokens(continued);
+    const isFitting = isWhole && sumTokens(turns) <= room;
+    const hasExtras = isFitting && sumTokens(turns) + sumTokens(all.filter(isOptional)) <= room;
+    const roomBesideStandIns = room - sumTokens(leading.filter(replacesHistory));
     const kept = isFitting
       ? turns.length
-      : this.#cuts.choose(source.conversationId, turns, roomBesideStandIns, remembers);
-    if (isFitting && remembers) this.#cuts.forget(source.conversationId);
-    const isSent = (block: Counted) => isExtra(block) ? hasExtras : isStandIn(block) ? !isFitting : true;
+      : this.#trimPoints.choose(source.conversationId, turns, roomBesideStandIns, remembers);
+    if (isFitting && remembers) this.#trimPoints.forget(source.conversationId);
+    const isSent = (block: Counted) => isOptional(block) ? hasExtras : replacesHistory(block) ? !isFitting : true;
     const history = turns.slice(0, kept).reverse();
     const separate = [
-      ...messagesOf(leading.filter(isSent), true),
-      ...withInserted(history, inserted.filter(isSent)),
-      ...messagesOf(trailing.filter(isSent)),
-      ...messagesOf(prefill),
+      ...toPromptEntries(leading.filter(isSent), true),
+      ...insertAtDepths(history, inserted.filter(isSent)),
+      ...toPromptEntries(trailing.filter(isSent)),
+      ...toPromptEntries(prefill),
       ...continued,
     ];
-    const parts = composed?.squashesSystem ? withSystemSquashed(separate) : separate;
+    const parts = composed?.squashesSystem ? squashSystemMessages(separate) : separate;
     return {
-      ...promptOf(parts),
+      ...toPrompt(parts),
       ...{ isExact, contextSize, answerTokens, budget },
       isTrimmed: !isWhole || kept < turns.length,
       leftOut: all.filter((block) => !isSent(block)),
@@ -175,15 +181,15 @@ export class Prompts {
     };
   }
 
-  #seen(turns: PromptTurn[], budget: number, { model }: PromptLimits, remembers: boolean): Seen {
+  #toWindow(turns: PromptMessage[], budget: number, { model }: PromptLimits, remembers: boolean): HistoryWindow {
     const countTokens = (text: string) => this.#counter.estimate({ role: "system", content: text }, model);
-    return { turns, budget, countTokens, model, remembers };
+    return { messages: turns, budget, countTokens, model, updatesState: remembers };
   }
 
-  #counted({ leading, inserted, trailing, prefill }: PromptBlocks, model: string): CountedBlocks {
+  #estimate({ leading, inserted, trailing, prefill }: PromptBlocks, model: string): CountedBlocks {
     const count = <T extends PromptBlock>(block: T) => ({
       ...block,
-      tokens: this.#counter.estimate(messageOf(block), model),
+      tokens: this.#counter.estimate(toMessage(block), model),
     });
     return {
       leading: leading.map(count),
@@ -193,26 +199,26 @@ export class Prompts {
     };
   }
 
-  /** Puts counts in place of estimates. Gives whether all of them are the server's own. */
+  /** Replaces estimates with counts. @returns Whether the server counted all of them. */
   async #count(
     blocks: Counted[],
     turns: PromptEntry[],
     limits: PromptLimits,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const messages = [...blocks.map(messageOf), ...turns.map(({ message }) => message)];
+    const messages = [...blocks.map(toMessage), ...turns.map(({ message }) => message)];
     const { tokens, isExact } = await this.#counter.count(messages, limits, signal);
     [...blocks, ...turns].forEach((counted, n) => counted.tokens = tokens[n]!);
     return isExact;
   }
 
-  /** Reads the history from its end until an estimate says that no more can fit. */
-  #read(history: Iterable<PromptTurn>, model: string, budget: number) {
+  /** Reads the history from its end until nothing more can fit. */
+  #read(history: Iterable<PromptMessage>, model: string, budget: number) {
     const turns: PromptEntry[] = [];
-    const read: PromptTurn[] = [];
+    const read: PromptMessage[] = [];
     let tokensRead = 0;
     for (const turn of history) {
-      if (turns.length > 0 && tokensRead > budget * BEYOND) return { read, turns, isWhole: false };
+      if (turns.length > 0 && tokensRead > budget * READ_AHEAD) return { read, turns, isWhole: false };
       const { id, message } = turn;
       const tokens = this.#counter.estimate(message, model);
       turns.push({ part: "history", messageId: id, message, tokens });
@@ -223,30 +229,30 @@ export class Prompts {
   }
 }
 
-function messageOf({ role, text }: PromptBlock): ChatMessage {
+function toMessage({ role, text }: PromptBlock): ChatMessage {
   return { role, content: text };
 }
 
-/** What goes first where there is not room for everything. */
-function isExtra({ part, isFirstToGo }: PromptBlock): boolean {
-  return part === "examples" || isFirstToGo === true;
+/** Reports whether a block is dropped first if the context is full. */
+function isOptional({ part, isDroppedFirst }: PromptBlock): boolean {
+  return part === "examples" || isDroppedFirst === true;
 }
 
-function isStandIn(block: PromptBlock): boolean {
-  return block.isStandIn === true;
+function replacesHistory(block: PromptBlock): boolean {
+  return block.replacesHistory === true;
 }
 
-/** A preset may ask for less than there is. */
-function narrowed({ tokens, isAssumed }: ContextSize, { contextTokens = Infinity }: PromptLimits): ContextSize {
+/** A preset may lower the limit. */
+function withContextLimit({ tokens, isAssumed }: ContextSize, { contextTokens = Infinity }: PromptLimits): ContextSize {
   return { tokens: Math.min(tokens, contextTokens), isAssumed };
 }
 
-function roomOf({ tokens, isAssumed }: ContextSize, { target, answerTokens }: PromptLimits) {
+function computeBudget({ tokens, isAssumed }: ContextSize, { target, answerTokens }: PromptLimits) {
   const wanted = answerTokens ?? getDefaultMaxTokens({ ...target, contextSize: isAssumed ? undefined : tokens });
   const answer = Math.min(Math.max(0, wanted), Math.floor(tokens / 2));
   return { answerTokens: answer, budget: Math.max(1, tokens - answer - MARGIN) };
 }
 
-function promptOf(parts: PromptEntry[]): Pick<Prompt, "messages" | "parts" | "tokens"> {
-  return { messages: parts.map(({ message }) => message), parts, tokens: total(parts) };
+function toPrompt(parts: PromptEntry[]): Pick<Prompt, "messages" | "parts" | "tokens"> {
+  return { messages: parts.map(({ message }) => message), parts, tokens: sumTokens(parts) };
 }

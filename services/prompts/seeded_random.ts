@@ -1,27 +1,27 @@
-/** Chance that comes out the same each time it is asked: a prompt made twice is the same prompt. */
+/** Reproducible random numbers: assembling a prompt twice gives the same prompt. */
 import { createHash, type Hash } from "node:crypto";
 
-/** Returns a number from 0 to below 1 for a key, or for one of several details under a key. */
+/** Returns a number in [0, 1) for a key, or for one of several details of a key. */
 export type SeededRandom = (key: string, detail?: string) => number;
 
-/** Keys whose hash is remembered. */
-const KEYS = 32;
+/** Maximum number of cached hashes. */
+const MAX_HASHES = 32;
 
-/** Makes a source of chance from a seed, such as the id of a conversation. Seeds and keys may be long: each is hashed once. */
-export function seededRandom(seed: string): SeededRandom {
+/** Creates a random source from a seed, such as a conversation id. Long seeds and keys are hashed only once. */
+export function createSeededRandom(seed: string): SeededRandom {
   const seeded = createHash("sha256").update(`${seed}\n`);
   const hashes = new Map<string, Hash>();
   return (key, detail) => {
-    if (detail === undefined) return fractionOf(seeded.copy().update(key));
+    if (detail === undefined) return toFraction(seeded.copy().update(key));
     let hash = hashes.get(key);
     if (hash === undefined) {
-      if (hashes.size >= KEYS) hashes.clear();
+      if (hashes.size >= MAX_HASHES) hashes.clear();
       hashes.set(key, hash = seeded.copy().update(`${key}\n`));
     }
-    return fractionOf(hash.copy().update(detail));
+    return toFraction(hash.copy().update(detail));
   };
 }
 
-function fractionOf(hash: Hash): number {
+function toFraction(hash: Hash): number {
   return hash.digest().readUIntBE(0, 6) / 2 ** 48;
 }

@@ -1,59 +1,59 @@
 /**
- * Where the history of a prompt begins that is too long. A cut moves in big steps: between them the begin of the prompt
- * stays byte by byte the same, and so does what a server has cached of it.
+ * Chooses where a trimmed history starts. The trim point moves in large steps; between them the start of the prompt
+ * stays byte for byte the same, and the server's prompt cache stays valid.
  */
 import type { PromptEntry } from "./prompt_messages.ts";
 
-/**
- * Where trimming begins it takes away this share of the room, so that the next turns fit without another cut: what a
- * server has cached of the prompt stays good until then.
- */
+/** Share of the budget that is filled when trimming, so that the next messages fit without trimming again. */
 const TRIM_TO = 0.75;
-/** A cut is kept while what it leaves fills at least this share: a larger model shall see more. */
+/** A trim point is kept while the history fills at least this share. A larger context should show more. */
 const WORTH_KEEPING = 0.5;
-/** Conversations whose cut is remembered. */
-const CUTS = 1_000;
+/** Maximum number of remembered conversations. */
+const MAX_CONVERSATIONS = 1_000;
 
-/** The cuts of conversations. */
-export class Cuts {
-  /** The oldest message that was sent, by conversation; the cut used last stands last. */
+/** The trim points of conversations. */
+export class TrimPoints {
+  /** The oldest message sent, by conversation, ordered by last use. */
   readonly #oldest = new Map<string, string>();
 
   /**
-   * Gives how many turns, newest first, are sent: as before while that fits, else few enough for some turns to come.
+   * Returns how many messages, newest first, are sent: up to the last trim point while that fits, else few enough to
+   * leave some space.
    *
-   * @param remembers False for a look that must not move the cut.
+   * @param remembers False for previews, which must not move the trim point.
    */
   choose(conversationId: string, turns: readonly PromptEntry[], room: number, remembers: boolean): number {
     const before = this.#oldest.get(conversationId);
     let kept = before === undefined ? 0 : turns.findIndex(({ messageId }) => messageId === before) + 1;
-    const asBefore = total(turns.slice(0, kept));
-    if (kept === 0 || asBefore > room || asBefore < room * WORTH_KEEPING) kept = fewTurns(turns, room * TRIM_TO);
+    const asBefore = sumTokens(turns.slice(0, kept));
+    if (kept === 0 || asBefore > room || asBefore < room * WORTH_KEEPING) {
+      kept = countFittingMessages(turns, room * TRIM_TO);
+    }
     const oldest = turns[kept - 1]?.messageId;
     if (remembers && oldest !== undefined) {
       this.#oldest.delete(conversationId);
-      if (this.#oldest.size >= CUTS) this.#oldest.delete(this.#oldest.keys().next().value!);
+      if (this.#oldest.size >= MAX_CONVERSATIONS) this.#oldest.delete(this.#oldest.keys().next().value!);
       this.#oldest.set(conversationId, oldest);
     }
     return kept;
   }
 
-  /** A conversation fits whole again. */
+  /** Forgets the trim point of a conversation that fits again. */
   forget(conversationId: string): void {
     this.#oldest.delete(conversationId);
   }
 }
 
-/** Gives the tokens of messages or pieces together. */
-export function total(counted: readonly { tokens: number }[]): number {
+/** Sums the tokens of messages or blocks. */
+export function sumTokens(counted: readonly { tokens: number }[]): number {
   return counted.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-/** Gives how many turns, newest first, fit; at least one, and where possible up to one of the user's. */
-function fewTurns(turns: readonly PromptEntry[], room: number): number {
+/** Returns how many messages, newest first, fit: at least one, and if possible ending with a user message. */
+function countFittingMessages(turns: readonly PromptEntry[], room: number): number {
   let count = 0;
   for (let used = 0; count < turns.length && (used += turns[count]!.tokens) <= room;) count++;
-  // Some templates refuse a history that begins with an answer.
+  // Some templates refuse a history that starts with a reply.
   const fromUser = turns.slice(0, count).findLastIndex(({ message }) => message.role === "user") + 1;
   return Math.max(1, fromUser || count);
 }

@@ -1,22 +1,22 @@
-/** Files in card folders: plain ones only, since a link in a folder that others may write to could lead anywhere. */
+/** Reads regular files only. A link in a folder that others can write to could point anywhere. */
 import { AppError } from "../errors.ts";
 import { fileError } from "./atomic_file.ts";
 
-/** A file as it was at one moment. */
+/** Content of a file at one moment. */
 export interface PlainFile {
   bytes: Uint8Array<ArrayBuffer>;
   mtimeMs: number;
   size: number;
 }
 
-/** Largest card file that is read; uploads are smaller, files of other programs may be anything. */
+/** Maximum file size. Uploads are smaller, but files of other programs aren't limited. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Reads a file whole, as one version of it.
+ * Reads a whole file, consistently.
  *
- * @returns `undefined` when there is no plain file of that name.
- * @throws {AppError} `too_large`; `internal` when it cannot be read.
+ * @returns `undefined` if there is no regular file of that name.
+ * @throws {AppError} `too_large`; `internal` if it can't be read
  */
 export async function readPlainFile(path: string): Promise<PlainFile | undefined> {
   try {
@@ -24,7 +24,7 @@ export async function readPlainFile(path: string): Promise<PlainFile | undefined
     if (!named.isFile) return undefined;
     using file = await Deno.open(path);
     const info = await file.stat();
-    // A link put there in between would have led elsewhere; a newer version put there by a rename is as good.
+    // A link created in between could point elsewhere. A newer version renamed into place is fine.
     if (info.ino !== named.ino && !(await Deno.lstat(path)).isFile) return undefined;
     if (info.size > MAX_FILE_BYTES) {
       throw new AppError("too_large", `The card file is larger than ${MAX_FILE_BYTES} bytes`);
@@ -47,7 +47,7 @@ export async function readPlainFile(path: string): Promise<PlainFile | undefined
   }
 }
 
-/** Gives time and size of a plain file, `undefined` when there is none of that name. @throws {AppError} `internal` */
+/** Returns time and size of a regular file; `undefined` if there is none. @throws {AppError} `internal` */
 export async function statPlainFile(path: string): Promise<{ mtimeMs: number; size: number } | undefined> {
   try {
     const { isFile, mtime, size } = await Deno.lstat(path);
@@ -58,7 +58,7 @@ export async function statPlainFile(path: string): Promise<{ mtimeMs: number; si
   }
 }
 
-/** Removes a file that may be gone already. @throws {AppError} `internal` */
+/** Removes a file that may not exist. @throws {AppError} `internal` */
 export async function removeFile(path: string): Promise<void> {
   try {
     await Deno.remove(path);

@@ -1,18 +1,18 @@
-/** Files sealed piece by piece; see crypto/sealed_pieces.ts for what that keeps apart. */
+/** Reads and writes files sealed in pieces; see crypto/sealed_pieces.ts. */
 import { createHash } from "node:crypto";
 import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { writeChunksAtomic } from "./atomic_file.ts";
 
-/** Where a sealed file lies and what it is bound to. */
+/** Path of a sealed file and what it's bound to. */
 export interface SealedFile {
   path: string;
-  /** Its `field` is that of the file's pieces. */
+  /** Its `field` applies to all pieces of the file. */
   place: Place;
 }
 
-/** Gives the file of one version of an attachment, and what it is bound to. */
+/** Returns path and binding of the file of an attachment version. */
 export function attachmentFile(folder: string, name: string, version: number): SealedFile {
   return {
     path: `${folder}/${attachmentFileName(name, version)}`,
@@ -20,16 +20,16 @@ export function attachmentFile(folder: string, name: string, version: number): S
   };
 }
 
-/** A file of its own for each name, also where file names know no letter case or some are devices. */
+/** Hashes the name, for file systems that ignore case or reserve device names. */
 export function attachmentFileName(name: string, version: number): string {
   return `${createHash("sha256").update(name).digest("hex").slice(0, 40)}.${version}`;
 }
 
 /**
- * Writes a sealed file; a crash leaves it whole or not there.
+ * Writes a sealed file atomically.
  *
- * @returns Bytes of the content.
- * @throws {AppError} `storage_full`, `internal`; an AppError of the source as it is.
+ * @returns Size of the content in bytes.
+ * @throws {AppError} `storage_full`, `internal`; errors of `source` unchanged
  */
 export async function writeSealedFile(
   sealer: PurposeSealer,
@@ -48,9 +48,9 @@ export async function writeSealedFile(
 }
 
 /**
- * Reads a sealed file piece by piece. Nothing is opened before the first piece is asked for.
+ * Reads a sealed file in pieces. The file is opened when the first piece is requested.
  *
- * @throws {AppError} `internal` when the file is missing, was changed or cut; what came before was genuine.
+ * @throws {AppError} `internal` if the file is missing, modified or truncated. Pieces yielded before are authentic.
  */
 export async function* readSealedFile(
   sealer: PurposeSealer,

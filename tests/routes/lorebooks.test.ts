@@ -211,7 +211,7 @@ test("a book that cannot be opened stands in the list, is an error by itself, an
     ["bad", undefined],
   ]);
   for (const id of ["bad", "worse"]) expect((await app.get(`/api/lorebooks/${id}`)).status).toBe(500);
-  expect(await (await app.services.lorebooks()).lorebooks.booksFor({ lorebookIds: ["worse"] })).toMatchObject({
+  expect(await (await app.services.lorebooks()).lorebooks.findBooks({ lorebookIds: ["worse"] })).toMatchObject({
     books: [{ id: "good" }],
     unreadable: ["worse", "bad"],
   });
@@ -232,7 +232,7 @@ test("books are found for a chat, its characters, its persona and for all, each 
   await put("other", { scope: "persona", persona_ids: ["p2"] });
   await put("chat", { scope: "chat" });
   await put("both", {});
-  const { books } = await (await app.services.lorebooks()).lorebooks.booksFor({
+  const { books } = await (await app.services.lorebooks()).lorebooks.findBooks({
     characters: [{ id: "ann", name: "Ann", world: "velm", book: BOOK }],
     personaId: "p1",
     lorebookIds: ["chat", "both", "gone"],

@@ -1,29 +1,29 @@
-/** The Exif block of a picture: a TIFF structure of directories with entries. @see Exif 2.32, section 4.6 */
+/** The Exif block of an image: a TIFF structure of directories and entries. @see Exif 2.32, section 4.6 */
 
-/** An opened block. */
+/** An Exif block. */
 export interface Exif {
   tiff: DataView;
   isLittle: boolean;
-  /** Where its first directory stands. */
+  /** Offset of the first directory. */
   firstAt: number;
 }
 
-/** One entry of a directory. */
+/** One directory entry. */
 export interface ExifEntry {
-  /** How many values; of bytes and texts how many bytes. */
+  /** Number of values; for bytes and text, number of bytes. */
   count: number;
-  /** Where the value stands, or, of more than four bytes, where its place stands. */
+  /** Offset of the value, or of its offset if it's longer than four bytes. */
   valueAt: number;
 }
 
 const ORIENTATION_TAG = 0x0112;
 
-/** "Exif" and two zero bytes open the block in a JPEG, and in some WebP. */
+/** "Exif\0\0" starts the block in JPEG files and some WebP files. */
 const EXIF_MARK = [0x45, 0x78, 0x69, 0x66, 0, 0];
 
-/** Finds the block of a JPEG or WebP. */
+/** Finds the Exif block of a JPEG or WebP file. */
 export function findExif(picture: Uint8Array): Exif | undefined {
-  const block = picture[0] === 0xff ? jpegBlock(picture) : webpBlock(picture);
+  const block = picture[0] === 0xff ? findJpegBlock(picture) : findWebpBlock(picture);
   if (block === undefined) return undefined;
   const bare = EXIF_MARK.every((byte, index) => block[index] === byte) ? block.subarray(EXIF_MARK.length) : block;
   if (bare.length < 8) return undefined;
@@ -45,18 +45,18 @@ export function findEntry({ tiff, isLittle }: Exif, directoryAt: number, tag: nu
 }
 
 /**
- * Gives how a camera was held.
+ * Returns the camera orientation.
  *
- * @returns 1 to 8; 1 also where nothing, or nothing sensible, is said.
+ * @returns 1 to 8; 1 if missing or invalid.
  */
-export function orientationOf(jpeg: Uint8Array): number {
+export function readOrientation(jpeg: Uint8Array): number {
   const exif = findExif(jpeg);
   const entry = exif && findEntry(exif, exif.firstAt, ORIENTATION_TAG);
   const value = entry === undefined ? 1 : exif!.tiff.getUint16(entry.valueAt, exif!.isLittle);
   return value >= 1 && value <= 8 ? value : 1;
 }
 
-function jpegBlock(jpeg: Uint8Array): Uint8Array | undefined {
+function findJpegBlock(jpeg: Uint8Array): Uint8Array | undefined {
   const view = new DataView(jpeg.buffer, jpeg.byteOffset, jpeg.byteLength);
   for (let at = 2; at + 4 <= jpeg.length && jpeg[at] === 0xff && jpeg[at + 1]! >= 0xc0 && jpeg[at + 1] !== 0xda;) {
     const end = at + 2 + view.getUint16(at + 2);
@@ -67,8 +67,8 @@ function jpegBlock(jpeg: Uint8Array): Uint8Array | undefined {
   }
 }
 
-/** WebP container specification, "EXIF" chunk. RFC 9649 */
-function webpBlock(webp: Uint8Array): Uint8Array | undefined {
+/** @see RFC 9649, section 2.7 */
+function findWebpBlock(webp: Uint8Array): Uint8Array | undefined {
   const view = new DataView(webp.buffer, webp.byteOffset, webp.byteLength);
   if (webp.length < 12 || view.getUint32(0) !== 0x52494646 || view.getUint32(8) !== 0x57454250) return undefined;
   for (let at = 12; at + 8 <= webp.length;) {

@@ -1,9 +1,9 @@
-/** The first frame of a moving picture: where it lies in a GIF, and as a still file of its own for WebP. */
+/** The first frame of an animation: its position in a GIF, and a still file of it for WebP. */
 import { Buffer } from "node:buffer";
-import { ImageFault } from "./raster.ts";
+import { ImageError } from "./raster.ts";
 
-/** Where a frame stands on its picture's canvas, in pixels. */
-export interface FramePlace {
+/** Position and size of a frame on the canvas, in pixels. */
+export interface FrameRect {
   x: number;
   y: number;
   width: number;
@@ -11,12 +11,13 @@ export interface FramePlace {
 }
 
 /**
- * Finds the first frame of a GIF, whose size its header does not bound.
+ * Finds the first frame of a GIF. The header doesn't limit its size.
  *
- * @param bytes A file whose header was sniffed as GIF.
- * @throws {ImageFault} when there is none. GIF89a specification, sections 18 to 26
+ * @param bytes A file recognized as GIF.
+ * @throws {ImageError} if there is no frame
+ * @see GIF89a specification, sections 18 to 26
  */
-export function firstGifFrame(bytes: Uint8Array): FramePlace {
+export function findFirstGifFrame(bytes: Uint8Array): FrameRect {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const flags = bytes[10]!;
   let at = 13 + (flags & 0x80 ? 3 << (flags & 7) + 1 : 0);
@@ -25,26 +26,27 @@ export function firstGifFrame(bytes: Uint8Array): FramePlace {
     while (at < bytes.length && bytes[at] !== 0) at += 1 + bytes[at]!;
     at++;
   }
-  if (bytes[at] !== 0x2c || at + 10 > bytes.length) throw new ImageFault("the file ends before its first frame");
+  if (bytes[at] !== 0x2c || at + 10 > bytes.length) throw new ImageError("the file ends before its first frame");
   const [x, y, width, height] = [1, 3, 5, 7].map((offset) => view.getUint16(at + offset, true));
   return { x: x!, y: y!, width: width!, height: height! };
 }
 
-/** An animated WebP's first frame. */
-export interface WebpFrame extends FramePlace {
+/** First frame of an animated WebP file. */
+export interface WebpFrame extends FrameRect {
   /** The frame as a still WebP file. */
   file: Uint8Array;
 }
 
 /**
- * Takes the first frame out of an animated WebP: the codec reads still files only.
+ * Extracts the first frame of an animated WebP file, since the codec only reads still images.
  *
- * @param bytes A file whose header was sniffed as WebP.
- * @returns `undefined` for a still one.
- * @throws {ImageFault} when there is no frame. RFC 9649, section 2.7.1.1
+ * @param bytes A file recognized as WebP.
+ * @returns `undefined` for a still image.
+ * @throws {ImageError} if there is no frame
+ * @see RFC 9649, section 2.7.1.1
  */
-export function firstWebpFrame(bytes: Uint8Array): WebpFrame | undefined {
-  const isAnimated = bytes[15] === 0x58 && (bytes[20]! & 2) !== 0; // VP8X with its animation flag
+export function extractFirstWebpFrame(bytes: Uint8Array): WebpFrame | undefined {
+  const isAnimated = bytes[15] === 0x58 && (bytes[20]! & 2) !== 0; // VP8X with the animation flag
   if (!isAnimated) return undefined;
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 12; at + 8 <= file.length;) {
@@ -53,20 +55,20 @@ export function firstWebpFrame(bytes: Uint8Array): WebpFrame | undefined {
     if (file.toString("latin1", at, at + 4) === "ANMF" && end - at >= 32) {
       const [x, y, width, height] = [8, 11, 14, 17].map((offset) => file.readUIntLE(at + offset, 3));
       const place = { x: x! * 2, y: y! * 2, width: width! + 1, height: height! + 1 };
-      return { ...place, file: stillWebp(place, file.subarray(at + 24, end)) };
+      return { ...place, file: createStillWebp(place, file.subarray(at + 24, end)) };
     }
     at = end + (end & 1);
   }
-  throw new ImageFault("the file ends before its first frame");
+  throw new ImageError("the file ends before its first frame");
 }
 
-function stillWebp({ width, height }: FramePlace, frame: Buffer): Uint8Array {
+function createStillWebp({ width, height }: FrameRect, frame: Buffer): Uint8Array {
   const head = Buffer.alloc(30);
   head.write("RIFF", 0, "latin1");
   head.writeUInt32LE(22 + frame.length, 4);
   head.write("WEBPVP8X", 8, "latin1");
   head.writeUInt32LE(10, 16);
-  head[20] = 0x10; // may have alpha
+  head[20] = 0x10; // alpha flag
   head.writeUIntLE(width - 1, 24, 3);
   head.writeUIntLE(height - 1, 27, 3);
   return Buffer.concat([head, frame]);

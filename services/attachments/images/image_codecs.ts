@@ -1,15 +1,15 @@
 /**
- * Bytes to pixels and back, by WebAssembly alone: imagescript's decoders and JPEG encoder, @jsquash/webp for WebP.
- * Each call has an instance of its own, whose memory goes with it. Only the image Worker calls these: they block.
+ * Decodes and encodes images with WebAssembly: imagescript, and @jsquash/webp for WebP (docs/decisions/0034). Each call
+ * uses a new instance, whose memory is freed with it. These functions block; only the image Worker calls them.
  */
 import decodeWebpFile, { init as initWebp } from "@jsquash/webp/decode.js";
-import { orientationOf } from "./exif.ts";
-import { firstGifFrame, firstWebpFrame, type FramePlace } from "./first_frame.ts";
+import { readOrientation } from "./exif.ts";
+import { extractFirstWebpFrame, findFirstGifFrame, type FrameRect } from "./first_frame.ts";
 import type { ImageFacts } from "./image_type.ts";
-import { pictureOf } from "./png_file.ts";
-import { ImageFault, type Raster, sizeWithin, turn } from "./raster.ts";
+import { keepPixelChunks } from "./png_file.ts";
+import { fitWithin, ImageError, orient, type Raster } from "./raster.ts";
 
-/** Where the code of each codec lies; literal, so that build.ts finds what the executable has to carry. */
+/** Codec files. The names are literals, so that build.ts includes them in the executable. */
 const CODEC_FILES = {
   png: () => import.meta.resolve("imagescript/wasm/any/png.wasm"),
   jpeg: () => import.meta.resolve("imagescript/wasm/any/jpeg.wasm"),
@@ -19,7 +19,7 @@ const CODEC_FILES = {
 
 const compiled = new Map<string, Promise<WebAssembly.Module>>();
 
-function codec(name: keyof typeof CODEC_FILES): Promise<WebAssembly.Module> {
+function loadCodec(name: keyof typeof CODEC_FILES): Promise<WebAssembly.Module> {
   let module = compiled.get(name);
   if (module === undefined) {
     module = Deno.readFile(new URL(CODEC_FILES[name]())).then((code) => WebAssembly.compile(code));
@@ -28,18 +28,18 @@ function codec(name: keyof typeof CODEC_FILES): Promise<WebAssembly.Module> {
   return module;
 }
 
-/** What may be decoded. */
+/** Limits for decoding. */
 export interface DecodeLimits {
-  /** Most pixels of a picture, or of a moving picture's first frame, once decoded. */
+  /** Maximum number of decoded pixels of an image or first frame. */
   maxPixels: number;
 }
 
 /**
- * Reads a picture; of a moving one the first frame.
+ * Decodes an image, or the first frame of an animation.
  *
- * @param facts From `sniffImage` over the same bytes.
- * @param wantedPx Pixels that the longer side has to have in the end: a JPEG is then decoded at a half, quarter or eighth.
- * @throws {ImageFault} when the file is broken or too large; whatever a codec throws.
+ * @param facts Result of `sniffImage` for the same bytes.
+ * @param wantedPx Minimum length of the longer side. A JPEG is then decoded at 1/2, 1/4 or 1/8 of its size.
+ * @throws {ImageError} for broken or large files; errors of the codecs
  */
 export function decodeImage(
   bytes: Uint8Array,
@@ -55,36 +55,36 @@ export function decodeImage(
 
 function checkSize(width: number, height: number, { maxPixels }: DecodeLimits): void {
   if (width * height > maxPixels) {
-    throw new ImageFault(`${width} × ${height} pixels, more than ${maxPixels / 1e6} million`);
+    throw new ImageError(`${width} × ${height} pixels, more than ${maxPixels / 1e6} million`);
   }
 }
 
 interface PngCodec {
   memory: WebAssembly.Memory;
   walloc(sizeBytes: number): number;
-  /** Gives the address of the pixels, or a negative error. */
+  /** Returns the address of the pixels, or a negative error code. */
   decode(address: number, sizeBytes: number): number;
   width(): number;
   height(): number;
 }
 
 async function decodePng(bytes: Uint8Array): Promise<Raster> {
-  const picture = pictureOf(bytes);
+  const picture = keepPixelChunks(bytes);
   const env = { emscripten_notify_memory_growth: () => {} };
-  const png = exportsOf<PngCodec>(await codec("png"), { env });
-  const address = place(png, picture);
+  const png = instantiate<PngCodec>(await loadCodec("png"), { env });
+  const address = copyIn(png, picture);
   const pixels = png.decode(address, picture.length);
-  if (pixels < 0) throw new ImageFault(`its pixels cannot be read (${pixels})`);
+  if (pixels < 0) throw new ImageError(`its pixels cannot be read (${pixels})`);
   const [width, height] = [png.width(), png.height()];
-  return { width, height, pixels: copyOf(png, pixels, width * height * 4) };
+  return { width, height, pixels: copyOut(png, pixels, width * height * 4) };
 }
 
 interface JpegCodec {
   memory: WebAssembly.Memory;
   walloc(sizeBytes: number): number;
-  /** Bytes of the result last given. */
+  /** Size of the last result in bytes. */
   wlen(): number;
-  /** Gives a handle, or 0 or 1 for errors; the sizes say how small it may be decoded. */
+  /** Returns a handle; 0 and 1 are errors. The size allows decoding at a fraction of the full size. */
   decode(address: number, sizeBytes: number, width: number, height: number): number;
   decode_width(handle: number): number;
   decode_height(handle: number): number;
@@ -99,23 +99,23 @@ async function decodeJpeg(
   limits: DecodeLimits,
   wantedPx = Infinity,
 ): Promise<Raster> {
-  const wanted = sizeWithin(widthPx, heightPx, wantedPx);
+  const wanted = fitWithin(widthPx, heightPx, wantedPx);
   const halvings = Math.min(3, Math.floor(Math.log2(widthPx / wanted.width)));
   checkSize(Math.ceil(widthPx / 2 ** halvings), Math.ceil(heightPx / 2 ** halvings), limits);
-  const jpeg = exportsOf<JpegCodec>(await codec("jpeg"));
-  const handle = jpeg.decode(place(jpeg, bytes), bytes.length, wanted.width, wanted.height);
-  if (handle === 0 || handle === 1) throw new ImageFault("its pixels cannot be read");
+  const jpeg = instantiate<JpegCodec>(await loadCodec("jpeg"));
+  const handle = jpeg.decode(copyIn(jpeg, bytes), bytes.length, wanted.width, wanted.height);
+  if (handle === 0 || handle === 1) throw new ImageError("its pixels cannot be read");
   const [width, height] = [jpeg.decode_width(handle), jpeg.decode_height(handle)];
-  const samples = copyOf(jpeg, jpeg.decode_buffer(handle), jpeg.wlen());
-  const pixels = fromJpegSamples(samples, jpeg.decode_format(handle), width * height);
-  return turn({ width, height, pixels }, orientationOf(bytes));
+  const samples = copyOut(jpeg, jpeg.decode_buffer(handle), jpeg.wlen());
+  const pixels = toPixels(samples, jpeg.decode_format(handle), width * height);
+  return orient({ width, height, pixels }, readOrientation(bytes));
 }
 
-/** Formats are 0 for grey, 1 for RGB, 2 for CMYK, all of eight bits. */
-function fromJpegSamples(samples: Uint8Array, format: number, count: number): Uint8Array<ArrayBuffer> {
+/** Formats: 0 gray, 1 RGB, 2 CMYK; 8 bits per channel. */
+function toPixels(samples: Uint8Array, format: number, count: number): Uint8Array<ArrayBuffer> {
   const channels = [1, 3, 4][format];
   if (channels === undefined || samples.length !== count * channels) {
-    throw new ImageFault("its colours are of a kind that cannot be read");
+    throw new ImageError("its colours are of a kind that cannot be read");
   }
   const pixels = new Uint8Array(count * 4);
   for (let from = 0, to = 0; from < samples.length; from += channels, to += 4) {
@@ -132,51 +132,51 @@ function fromJpegSamples(samples: Uint8Array, format: number, count: number): Ui
 }
 
 /**
- * Writes a picture as JPEG.
+ * Encodes an image as JPEG.
  *
- * @param raster Without anything transparent.
+ * @param raster Fully opaque.
  * @param quality 1 to 100.
  */
 export async function encodeJpeg({ width, height, pixels }: Raster, quality: number): Promise<Uint8Array<ArrayBuffer>> {
-  const jpeg = exportsOf<JpegCodec>(await codec("jpeg"));
-  const file = jpeg.encode(place(jpeg, pixels), width, height, quality);
-  return copyOf(jpeg, file, jpeg.wlen());
+  const jpeg = instantiate<JpegCodec>(await loadCodec("jpeg"));
+  const file = jpeg.encode(copyIn(jpeg, pixels), width, height, quality);
+  return copyOut(jpeg, file, jpeg.wlen());
 }
 
 interface GifCodec {
   memory: WebAssembly.Memory;
   walloc(sizeBytes: number): number;
   wlen(): number;
-  /** Gives a handle, or 0 for an error. */
+  /** Returns a handle; 0 is an error. */
   decoder_new(address: number, sizeBytes: number, limit: number): number;
-  /** Gives a handle, 0 for an error, or 1 after the last frame. */
+  /** Returns a handle; 0 is an error, 1 the end of the animation. */
   decoder_frame(decoder: number): number;
   decoder_frame_buffer(frame: number): number;
 }
 
 async function decodeGif(bytes: Uint8Array, facts: ImageFacts, limits: DecodeLimits): Promise<Raster> {
-  const frame = firstGifFrame(bytes);
+  const frame = findFirstGifFrame(bytes);
   checkSize(frame.width, frame.height, limits);
-  const gif = exportsOf<GifCodec>(await codec("gif"), { env: { push_to_stream: () => {} } });
-  const decoder = gif.decoder_new(place(gif, bytes), bytes.length, 0);
+  const gif = instantiate<GifCodec>(await loadCodec("gif"), { env: { push_to_stream: () => {} } });
+  const decoder = gif.decoder_new(copyIn(gif, bytes), bytes.length, 0);
   const handle = decoder === 0 ? 0 : gif.decoder_frame(decoder);
-  if (handle === 0 || handle === 1) throw new ImageFault("its first frame cannot be read");
-  const pixels = copyOf(gif, gif.decoder_frame_buffer(handle), gif.wlen());
-  return onCanvas(facts, frame, pixels);
+  if (handle === 0 || handle === 1) throw new ImageError("its first frame cannot be read");
+  const pixels = copyOut(gif, gif.decoder_frame_buffer(handle), gif.wlen());
+  return placeOnCanvas(facts, frame, pixels);
 }
 
 async function decodeWebp(bytes: Uint8Array, facts: ImageFacts, limits: DecodeLimits): Promise<Raster> {
-  const frame = firstWebpFrame(bytes);
+  const frame = extractFirstWebpFrame(bytes);
   if (frame !== undefined) checkSize(frame.width, frame.height, limits);
-  await initWebp(await codec("webp"));
+  await initWebp(await loadCodec("webp"));
   const { width, height, data } = await decodeWebpFile(Uint8Array.from(frame?.file ?? bytes).buffer);
   const pixels = new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
-  return onCanvas(facts, { x: frame?.x ?? 0, y: frame?.y ?? 0, width, height }, pixels);
+  return placeOnCanvas(facts, { x: frame?.x ?? 0, y: frame?.y ?? 0, width, height }, pixels);
 }
 
-/** Puts a frame where it stands on its canvas; what lies beyond the edge is cut off. */
-function onCanvas(facts: ImageFacts, frame: FramePlace, pixels: Uint8Array<ArrayBuffer>): Raster {
-  if (pixels.length !== frame.width * frame.height * 4) throw new ImageFault("its frame is not of the size it tells");
+/** Places a frame on its canvas and clips it at the edges. */
+function placeOnCanvas(facts: ImageFacts, frame: FrameRect, pixels: Uint8Array<ArrayBuffer>): Raster {
+  if (pixels.length !== frame.width * frame.height * 4) throw new ImageError("its frame is not of the size it tells");
   const { widthPx: width, heightPx: height } = facts;
   if (frame.width === width && frame.height === height && frame.x === 0 && frame.y === 0) {
     return { width, height, pixels };
@@ -190,17 +190,17 @@ function onCanvas(facts: ImageFacts, frame: FramePlace, pixels: Uint8Array<Array
   return { width, height, pixels: canvas };
 }
 
-function exportsOf<Codec>(module: WebAssembly.Module, imports: WebAssembly.Imports = {}): Codec {
+function instantiate<Codec>(module: WebAssembly.Module, imports: WebAssembly.Imports = {}): Codec {
   return new WebAssembly.Instance(module, imports).exports as Codec;
 }
 
-function place(codec: { memory: WebAssembly.Memory; walloc(sizeBytes: number): number }, bytes: Uint8Array): number {
+function copyIn(codec: { memory: WebAssembly.Memory; walloc(sizeBytes: number): number }, bytes: Uint8Array): number {
   const address = codec.walloc(bytes.length);
-  if (address === 0) throw new ImageFault("no memory is left for it");
+  if (address === 0) throw new ImageError("no memory is left for it");
   new Uint8Array(codec.memory.buffer, address, bytes.length).set(bytes);
   return address;
 }
 
-function copyOf(codec: { memory: WebAssembly.Memory }, address: number, sizeBytes: number): Uint8Array<ArrayBuffer> {
+function copyOut(codec: { memory: WebAssembly.Memory }, address: number, sizeBytes: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(codec.memory.buffer, address, sizeBytes).slice();
 }

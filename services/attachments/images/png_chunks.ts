@@ -1,4 +1,4 @@
-/** A PNG file as its chunks, judged from their headers before anything is allocated. Pixels are never touched here. */
+/** Splits PNG files into chunks and validates them before allocating memory. Pixels aren't decoded. */
 import { crc32 } from "node:zlib";
 import { AppError } from "../../errors.ts";
 import { joinedBytes } from "../../storage/concat_bytes.ts";
@@ -6,16 +6,16 @@ import { joinedBytes } from "../../storage/concat_bytes.ts";
 /** The first eight bytes of every PNG. */
 export const PNG_SIGNATURE: readonly number[] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 
-/** Maximum number of chunks of a file. */
+/** Maximum number of chunks. */
 export const MAX_CHUNKS = 10_000;
 
-/** Most pixels a picture may have: 160 MB once decoded, as much as the image Workers take. */
+/** Maximum number of pixels: 160 MB decoded, the same as for the image Workers. */
 const MAX_PIXELS = 40_000_000;
 
-/** Bytes of a chunk beside its data: length, type, CRC. */
+/** Bytes of a chunk besides its data: length, type, CRC. */
 const FRAME_BYTES = 12;
 
-/** Bit depths each colour type may have. @see PNG, third edition, table 12 */
+/** Bit depths of each color type. @see https://www.w3.org/TR/png-3/#table111 */
 const BIT_DEPTHS: Partial<Record<number, readonly number[]>> = {
   0: [1, 2, 4, 8, 16],
   2: [8, 16],
@@ -24,33 +24,33 @@ const BIT_DEPTHS: Partial<Record<number, readonly number[]>> = {
   6: [8, 16],
 };
 
-/** One chunk: where it lies in its file. */
+/** One chunk. */
 export interface PngChunk {
   type: string;
-  /** Everything, from the length to the CRC. */
+  /** The whole chunk, from length to CRC. */
   bytes: Uint8Array;
   data: Uint8Array;
 }
 
-/** A PNG that has the parts every PNG has, in their order. */
+/** A valid PNG. */
 export interface PngFile {
   widthPx: number;
   heightPx: number;
-  /** From IHDR to IEND; what lay behind is not part of the picture. */
+  /** From IHDR to IEND. Bytes after IEND are ignored. */
   chunks: PngChunk[];
 }
 
-/** Says whether bytes begin as a PNG does. */
+/** Reports whether bytes start with the PNG signature. */
 export function isPng(bytes: Uint8Array): boolean {
   return PNG_SIGNATURE.every((byte, index) => bytes[index] === byte);
 }
 
 /**
- * Takes a PNG apart. The chunks are views of `png`.
+ * Splits a PNG into chunks, which are views of `png`.
  *
- * @throws {AppError} `unprocessable` when a rule of the format is broken or the picture has too many pixels or chunks.
+ * @throws {AppError} `unprocessable` for an invalid file, too many pixels or too many chunks
  */
-export function readPng(png: Uint8Array): PngFile {
+export function parsePng(png: Uint8Array): PngFile {
   if (!isPng(png)) throw broken("it does not begin as one");
   const view = new DataView(png.buffer, png.byteOffset, png.byteLength);
   const chunks: PngChunk[] = [];
@@ -59,23 +59,27 @@ export function readPng(png: Uint8Array): PngFile {
     const length = isWhole ? view.getUint32(at) : 0;
     if (!isWhole || length > png.length - at - FRAME_BYTES) throw broken("a chunk is longer than the file");
     const end = at + FRAME_BYTES + length;
-    const chunk = { type: typeAt(png, at + 4), bytes: png.subarray(at, end), data: png.subarray(at + 8, end - 4) };
+    const chunk = {
+      type: readChunkType(png, at + 4),
+      bytes: png.subarray(at, end),
+      data: png.subarray(at + 8, end - 4),
+    };
     if (isCritical(chunk) && !hasValidCrc(chunk)) throw broken(`the check sum of its ${chunk.type} is wrong`);
     chunks.push(chunk);
     if (chunks.length > MAX_CHUNKS) throw broken(`it has more than ${MAX_CHUNKS} chunks`);
-    if (chunk.type === "IEND") return checked(chunks);
+    if (chunk.type === "IEND") return checkOrder(chunks);
     at = end;
   }
   throw broken("it has no end");
 }
 
-/** Puts chunks together to a file. */
+/** Joins chunks to a file. */
 export function joinPng(chunks: readonly { bytes: Uint8Array }[]): Uint8Array<ArrayBuffer> {
   return joinedBytes([Uint8Array.from(PNG_SIGNATURE), ...chunks.map(({ bytes }) => bytes)]);
 }
 
-/** Makes a chunk. @param type Four ASCII letters. */
-export function makeChunk(type: string, data: Uint8Array): PngChunk {
+/** Creates a chunk. @param type Four ASCII letters. */
+export function createChunk(type: string, data: Uint8Array): PngChunk {
   const bytes = new Uint8Array(FRAME_BYTES + data.length);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, data.length);
@@ -85,18 +89,18 @@ export function makeChunk(type: string, data: Uint8Array): PngChunk {
   return { type, bytes, data: bytes.subarray(8, 8 + data.length) };
 }
 
-/** Says whether the check sum of a chunk is the one of its content. */
+/** Reports whether the CRC of a chunk is correct. */
 export function hasValidCrc({ bytes }: { bytes: Uint8Array }): boolean {
   const stated = new DataView(bytes.buffer, bytes.byteOffset).getUint32(bytes.length - 4);
   return crc32(bytes.subarray(4, bytes.length - 4)) === stated;
 }
 
 /**
- * Reads a picture's header, the data of IHDR.
+ * Parses the data of the IHDR chunk.
  *
  * @throws {AppError} `unprocessable`
  */
-export function readHeader(data: Uint8Array): { widthPx: number; heightPx: number; colourType: number } {
+export function parsePngHeader(data: Uint8Array): { widthPx: number; heightPx: number; colourType: number } {
   if (data.length !== 13) throw broken("its header has a wrong length");
   const view = new DataView(data.buffer, data.byteOffset, data.length);
   const [widthPx, heightPx] = [view.getUint32(0), view.getUint32(4)];
@@ -111,11 +115,11 @@ export function readHeader(data: Uint8Array): { widthPx: number; heightPx: numbe
   return { widthPx, heightPx, colourType: colourType! };
 }
 
-/** The order of chunks that the format demands. @see PNG, third edition, section 5.6 */
-function checked(chunks: PngChunk[]): PngFile {
+/** Checks the order of chunks. @see https://www.w3.org/TR/png-3/#5ChunkOrdering */
+function checkOrder(chunks: PngChunk[]): PngFile {
   const [first] = chunks;
   if (first?.type !== "IHDR") throw broken("it does not begin with its header");
-  const { widthPx, heightPx, colourType } = readHeader(first.data);
+  const { widthPx, heightPx, colourType } = parsePngHeader(first.data);
   const types = chunks.map(({ type }) => type);
   const firstData = types.indexOf("IDAT");
   const palette = types.indexOf("PLTE");
@@ -133,13 +137,13 @@ function checked(chunks: PngChunk[]): PngFile {
   return { widthPx, heightPx, chunks };
 }
 
-function typeAt(png: Uint8Array, at: number): string {
+function readChunkType(png: Uint8Array, at: number): string {
   const type = String.fromCharCode(...png.subarray(at, at + 4));
   if (!/^[A-Za-z]{4}$/.test(type)) throw broken("a chunk has no proper name");
   return type;
 }
 
-/** A decoder cannot do without chunks whose names begin with a capital. */
+/** Decoders can't ignore chunks whose type starts with a capital letter. */
 function isCritical({ type }: PngChunk): boolean {
   return type.charCodeAt(0) < 0x60;
 }

@@ -1,62 +1,62 @@
-/** PNG around the pixels: what of a file may reach the decoder, and how a new file is written. */
+/** Prepares PNG files for the decoder, and encodes new ones. */
 import { Buffer } from "node:buffer";
 import { crc32, deflateSync } from "node:zlib";
-import { ImageFault, isOpaque, type Raster } from "./raster.ts";
+import { ImageError, isOpaque, type Raster } from "./raster.ts";
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
 /** Maximum number of chunks, as for cards. */
 const MAX_CHUNKS = 10_000;
 
-/** Chunks the pixels depend on. All others (texts, profiles, times) are left out: no decoder has to inflate them. */
+/** Chunks needed for decoding. All others (text, profiles, times) are removed, so that no decoder inflates them. */
 const PICTURE_CHUNKS = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND"];
 
 /**
- * Gives a PNG file of which only the picture is left, after its structure was found whole.
+ * Returns a PNG with only the chunks needed for decoding, after checking its structure.
  *
- * @param bytes A file whose header was sniffed as PNG.
- * @throws {ImageFault} for a chunk beyond the file, a wrong check sum, chunks missing or in the wrong order.
+ * @param bytes A file recognized as PNG.
+ * @throws {ImageError} for a truncated chunk, a wrong CRC, or missing or misplaced chunks
  */
-export function pictureOf(bytes: Uint8Array): Uint8Array {
+export function keepPixelChunks(bytes: Uint8Array): Uint8Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const kept: Uint8Array[] = [SIGNATURE];
   const seen: string[] = [];
   let chunkCount = 0;
   for (let at = SIGNATURE.length; seen.at(-1) !== "IEND";) {
-    if (++chunkCount > MAX_CHUNKS) throw new ImageFault(`more than ${MAX_CHUNKS} chunks`);
-    if (at + 12 > bytes.length) throw new ImageFault("the file ends before its IEND chunk");
+    if (++chunkCount > MAX_CHUNKS) throw new ImageError(`more than ${MAX_CHUNKS} chunks`);
+    if (at + 12 > bytes.length) throw new ImageError("the file ends before its IEND chunk");
     const end = at + 12 + view.getUint32(at);
     const type = Buffer.from(bytes.buffer, bytes.byteOffset + at + 4, 4).toString("latin1");
-    if (end > bytes.length) throw new ImageFault(`the chunk at byte ${at} is longer than the file`);
+    if (end > bytes.length) throw new ImageError(`the chunk at byte ${at} is longer than the file`);
     if (PICTURE_CHUNKS.includes(type)) {
       if (crc32(bytes.subarray(at + 4, end - 4)) !== view.getUint32(end - 4)) {
-        throw new ImageFault(`the check sum of the ${type} chunk at byte ${at} is wrong`);
+        throw new ImageError(`the check sum of the ${type} chunk at byte ${at} is wrong`);
       }
       checkOrder(type, seen);
       seen.push(type);
       kept.push(bytes.subarray(at, end));
     } else if (type[0] === type[0]!.toUpperCase()) {
-      throw new ImageFault("it needs a chunk of an unknown kind"); // PNG specification, section 5.4
+      throw new ImageError("it needs a chunk of an unknown kind"); // https://www.w3.org/TR/png-3/#5Chunk-naming-conventions
     }
     at = end;
   }
-  if (!seen.includes("IDAT")) throw new ImageFault("it has no IDAT chunk");
-  if (bytes[25] === 3 && !seen.includes("PLTE")) throw new ImageFault("its palette is missing");
+  if (!seen.includes("IDAT")) throw new ImageError("it has no IDAT chunk");
+  if (bytes[25] === 3 && !seen.includes("PLTE")) throw new ImageError("its palette is missing");
   return Buffer.concat(kept);
 }
 
-/** PNG specification, section 5.6 */
+/** @see https://www.w3.org/TR/png-3/#5ChunkOrdering */
 function checkOrder(type: string, seen: string[]): void {
   const isMisplaced = type === "IHDR" ? seen.length > 0 : seen[0] !== "IHDR" ||
     (type === "PLTE" && seen.length > 1) ||
     (type === "tRNS" && (seen.includes("tRNS") || seen.includes("IDAT")));
-  if (isMisplaced) throw new ImageFault(`a ${type} chunk stands in the wrong place`);
+  if (isMisplaced) throw new ImageError(`a ${type} chunk stands in the wrong place`);
 }
 
-/** Effort of the compression: higher ones take several times as long for a few percent. */
+/** Higher levels take several times as long and save a few percent. */
 const DEFLATE_LEVEL = 6;
 
-/** Writes a picture as PNG file, without an alpha channel where nothing is transparent. */
+/** Encodes an image as PNG, without alpha if it's opaque. */
 export function encodePng(raster: Raster): Uint8Array<ArrayBuffer> {
   const channels = isOpaque(raster) ? 3 : 4;
   const header = new DataView(new ArrayBuffer(13));
@@ -81,10 +81,13 @@ function chunk(type: string, body: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Filters that pay: none is for palettes, average hardly ever wins. PNG specification, section 9.2 */
+/** Filters that pay off: None suits palettes, Average hardly ever wins. @see https://www.w3.org/TR/png-3/#9Filters */
 const FILTERS = [1, 2, 4];
 
-/** Puts before each row the filter that leaves the smallest sum of differences, as PNG's specification advises (12.7). */
+/**
+ * Chooses the filter with the smallest sum of differences for each row. @see
+ * https://www.w3.org/TR/png-3/#12Filter-selection
+ */
 function filterRows({ width, height, pixels }: Raster, channels: 3 | 4): Uint8Array {
   const length = width * channels;
   const filtered = new Uint8Array(height * (length + 1));
@@ -112,7 +115,7 @@ function filterRows({ width, height, pixels }: Raster, channels: 3 | 4): Uint8Ar
   return filtered;
 }
 
-/** Fills `out`; gives the sum of its values, taken as signed. */
+/** Filters a row into `out`. @returns The sum of absolute values. */
 function filterRow(filter: number, row: Uint8Array, above: Uint8Array, channels: number, out: Uint8Array): number {
   let sum = 0;
   for (let i = 0; i < row.length; i++) {

@@ -1,19 +1,19 @@
-/** Pixels in memory: made smaller, turned, laid over white. Only the image Worker has any. */
+/** Operations on pixels in memory. Only used in the image Worker. */
 
-/** A picture as rows of pixels from the top left, four bytes each: red, green, blue, alpha (not multiplied). */
+/** Pixels in rows from the top left, four bytes each: red, green, blue, alpha (not premultiplied). */
 export interface Raster {
   width: number;
   height: number;
   pixels: Uint8Array<ArrayBuffer>;
 }
 
-/** Gives the largest size with the picture's proportions whose longer side is at most `maxPx`; never a larger one. */
-export function sizeWithin(width: number, height: number, maxPx: number): { width: number; height: number } {
+/** Returns the largest size with these proportions whose longer side is at most `maxPx`. Never enlarges. */
+export function fitWithin(width: number, height: number, maxPx: number): { width: number; height: number } {
   const ratio = Math.min(1, maxPx / Math.max(width, height));
   return { width: Math.max(1, Math.round(width * ratio)), height: Math.max(1, Math.round(height * ratio)) };
 }
 
-/** Tells whether no pixel lets anything through. */
+/** Reports whether all pixels are opaque. */
 export function isOpaque({ pixels }: Raster): boolean {
   for (let at = 3; at < pixels.length; at += 4) {
     if (pixels[at] !== 255) return false;
@@ -22,25 +22,25 @@ export function isOpaque({ pixels }: Raster): boolean {
 }
 
 /**
- * Makes a picture smaller: each new pixel is the mean of the area it covers, with parts of pixels counted as parts.
+ * Scales an image down. Each new pixel is the average of the area it covers.
  *
- * imagescript only picks the nearest pixel, which is visible on hair and text. Colours are weighed by their alpha, else
- * the colour of what nobody sees would bleed into edges.
+ * imagescript picks the nearest pixel, which is visible on hair and text. Colors are weighted by alpha, so that the
+ * color of transparent pixels doesn't bleed into edges.
  *
- * @param width At most the picture's own, as is `height`; both at least 1.
+ * @param width At most the width of the image, at least 1; likewise `height`.
  */
-export function reduce(source: Raster, width: number, height: number): Raster {
+export function downscale(source: Raster, width: number, height: number): Raster {
   if (width === source.width && height === source.height) return source;
   const pixels = new Uint8Array(width * height * 4);
-  const columns = coverage(source.width, width);
-  const rows = coverage(source.height, height);
+  const columns = computeCoverage(source.width, width);
+  const rows = computeCoverage(source.height, height);
   const isPlain = isOpaque(source);
   const line = new Float32Array(width * 4);
   const sum = new Float32Array(width * 4);
   for (let y = 0; y < height; y++) {
     sum.fill(0);
     for (let from = rows.first[y]!; from <= rows.last[y]!; from++) {
-      reduceLine(source, from, columns, line, isPlain);
+      downscaleLine(source, from, columns, line, isPlain);
       const weight = rows.weights[rows.offset[y]! + from - rows.first[y]!]!;
       for (let i = 0; i < sum.length; i++) sum[i]! += line[i]! * weight;
     }
@@ -57,16 +57,16 @@ export function reduce(source: Raster, width: number, height: number): Raster {
   return { width, height, pixels };
 }
 
-/** Which source places each target place covers, and by how much of its own area. */
+/** Which source pixels each target pixel covers, and with which weight. */
 interface Coverage {
   first: Int32Array;
   last: Int32Array;
-  /** Where the weights of a target place begin; they lie in the order of its source places. */
+  /** Index of the first weight of each target pixel; weights are in the order of source pixels. */
   offset: Int32Array;
   weights: Float32Array;
 }
 
-function coverage(sourceLength: number, targetLength: number): Coverage {
+function computeCoverage(sourceLength: number, targetLength: number): Coverage {
   const step = sourceLength / targetLength;
   const [first, last, offset] = [0, 0, 0].map(() => new Int32Array(targetLength)) as [
     Int32Array,
@@ -85,7 +85,7 @@ function coverage(sourceLength: number, targetLength: number): Coverage {
   return { first, last, offset, weights: Float32Array.from(weights) };
 }
 
-function reduceLine(source: Raster, row: number, columns: Coverage, line: Float32Array, isPlain: boolean): void {
+function downscaleLine(source: Raster, row: number, columns: Coverage, line: Float32Array, isPlain: boolean): void {
   const { pixels } = source;
   const { first, last, weights } = columns;
   const start = row * source.width * 4;
@@ -109,11 +109,11 @@ function reduceLine(source: Raster, row: number, columns: Coverage, line: Float3
 }
 
 /**
- * Turns and mirrors a picture so that it stands as its camera held it.
+ * Rotates and mirrors an image to its camera orientation.
  *
- * @param orientation 1 to 8, where 1 changes nothing. Exif 2.32, tag 0x0112
+ * @param orientation 1 to 8; 1 changes nothing. Exif 2.32, tag 0x0112
  */
-export function turn(source: Raster, orientation: number): Raster {
+export function orient(source: Raster, orientation: number): Raster {
   if (orientation === 1) return source;
   const isOnItsSide = orientation > 4;
   const [width, height] = isOnItsSide ? [source.height, source.width] : [source.width, source.height];
@@ -132,8 +132,8 @@ export function turn(source: Raster, orientation: number): Raster {
   return { width, height, pixels: new Uint8Array(to.buffer) };
 }
 
-/** Lays a picture over white, in place: JPEG knows no alpha. */
-export function flatten({ pixels }: Raster): void {
+/** Blends an image onto white, in place: JPEG has no alpha. */
+export function flattenOntoWhite({ pixels }: Raster): void {
   for (let at = 0; at < pixels.length; at += 4) {
     const alpha = pixels[at + 3]!;
     if (alpha === 255) continue;
@@ -142,5 +142,5 @@ export function flatten({ pixels }: Raster): void {
   }
 }
 
-/** Thrown where a file breaks the rules of its format or goes over a limit; says what was found. */
-export class ImageFault extends Error {}
+/** Thrown for files that are invalid or exceed a limit. The message says what was found. */
+export class ImageError extends Error {}

@@ -1,26 +1,26 @@
 /**
- * Says whether an image file is whole: every chunk, segment and block up to its end marker, PNG's check sums included. It
- * reads the bytes as they pass and holds none of them, so a file of any size costs no memory. Nothing is decoded.
+ * Checks that an image file is complete: all chunks, segments and blocks up to the end marker, including PNG checksums.
+ * Works on a stream without buffering or decoding, so it needs no memory.
  */
 import { crc32 } from "node:zlib";
 import { AppError } from "../../errors.ts";
 import type { ImageType } from "./image_type.ts";
 
-/** What a parser asks for next. */
+/** What a parser needs next. */
 type Want =
-  /** The next bytes, a few. */
+  /** The next few bytes. */
   | { take: number }
-  /** To pass over bytes; `crc` starts a check sum over them. */
+  /** Skips bytes; `crc` is the initial CRC over them. */
   | { skip: number; crc?: number }
-  /** To pass over everything up to and including this byte. */
+  /** Skips everything up to and including this byte. */
   | { until: number };
 
-/** Gets what it asked for: bytes, or for `skip` their check sum in four bytes. Ends with the image. */
+/** Receives the requested bytes, or for `skip` their CRC in four bytes. Returns at the end of the image. */
 type Parser = Generator<Want, void, Uint8Array>;
 
-class Fault extends Error {}
+class FormatError extends Error {}
 
-/** A check that goes along with the bytes of a file. */
+/** Checks a file as it passes. */
 export class WholeImageCheck {
   readonly #parser: Parser;
   #want: Want | undefined;
@@ -33,19 +33,19 @@ export class WholeImageCheck {
     this.#want = this.#parser.next().value ?? undefined;
   }
 
-  /** Reads on. @throws {AppError} `unprocessable` for damage */
+  /** Checks the next chunk. @throws {AppError} `unprocessable` if it's damaged */
   push(chunk: Uint8Array): void {
     try {
       for (let at = 0; this.#want !== undefined && at < chunk.length;) at += this.#read(chunk.subarray(at));
     } catch (error) {
-      if (error instanceof Fault) throw damaged(error.message);
+      if (error instanceof FormatError) throw cannotUse(error.message);
       throw error;
     }
   }
 
-  /** To be called after the last byte. @throws {AppError} `unprocessable` for a file that is cut off */
+  /** Call after the last chunk. @throws {AppError} `unprocessable` if the file is truncated */
   end(): void {
-    if (this.#want !== undefined) throw damaged("it is cut off");
+    if (this.#want !== undefined) throw cannotUse("it is cut off");
   }
 
   #read(bytes: Uint8Array): number {
@@ -64,30 +64,30 @@ export class WholeImageCheck {
       this.#crc = crc32(used, this.#count === 0 ? want.crc : this.#crc);
     }
     this.#count += used.length;
-    if (this.#count === total) this.#resume("take" in want ? this.#taken : crcBytes(this.#crc));
+    if (this.#count === total) this.#resume("take" in want ? this.#taken : toCrcBytes(this.#crc));
     return used.length;
   }
 
-  /** Wants of no bytes are met at once: a file may end behind them. */
+  /** Skips of zero bytes are done at once: the file may end after them. */
   #resume(given: Uint8Array): void {
     let next = this.#parser.next(given);
     while (!next.done && "skip" in next.value && next.value.skip === 0) {
-      next = this.#parser.next(crcBytes(next.value.crc ?? 0));
+      next = this.#parser.next(toCrcBytes(next.value.crc ?? 0));
     }
     this.#want = next.done ? undefined : next.value;
     this.#count = 0;
   }
 }
 
-/** Checks a whole file that is in memory. @throws {AppError} `unprocessable` */
+/** Checks a file in memory. @throws {AppError} `unprocessable` */
 export function checkWholeImage(bytes: Uint8Array, type: ImageType): void {
   const check = new WholeImageCheck(type);
   check.push(bytes);
   check.end();
 }
 
-/** Passes a file on and fails at its end if it isn't whole. @throws {AppError} `unprocessable` */
-export async function* wholeImage(source: AsyncIterable<Uint8Array>, type: ImageType): AsyncGenerator<Uint8Array> {
+/** Passes a file on, and fails at its end if it's incomplete. @throws {AppError} `unprocessable` */
+export async function* passWholeImage(source: AsyncIterable<Uint8Array>, type: ImageType): AsyncGenerator<Uint8Array> {
   const check = new WholeImageCheck(type);
   for await (const chunk of source) {
     check.push(chunk);
@@ -97,63 +97,63 @@ export async function* wholeImage(source: AsyncIterable<Uint8Array>, type: Image
 }
 
 const PARSERS: Record<ImageType, () => Parser> = {
-  "image/png": png,
-  "image/jpeg": jpeg,
-  "image/gif": gif,
-  "image/webp": webp,
+  "image/png": parsePng,
+  "image/jpeg": parseJpeg,
+  "image/gif": parseGif,
+  "image/webp": parseWebp,
 };
 
-/** PNG, third edition, section 5.3. A wrong check sum of a chunk that isn't critical harms no pixel. */
-function* png(): Parser {
+/** A wrong CRC of an ancillary chunk doesn't affect pixels. @see https://www.w3.org/TR/png-3/#5Chunk-layout */
+function* parsePng(): Parser {
   yield { take: 8 };
   let hasPixels = false;
   for (let type = ""; type !== "IEND";) {
     const head = yield { take: 8 };
     const length = view(head).getUint32(0);
     type = latin1(head.subarray(4));
-    if (!/^[A-Za-z]{4}$/.test(type) || length > 0x7fffffff) throw new Fault("a chunk isn't one");
+    if (!/^[A-Za-z]{4}$/.test(type) || length > 0x7fffffff) throw new FormatError("a chunk isn't one");
     const found = yield { skip: length, crc: crc32(head.subarray(4)) };
     const stated = yield { take: 4 };
     const isCritical = type[0] === type[0]!.toUpperCase();
     if (isCritical && view(found).getUint32(0) !== view(stated).getUint32(0)) {
-      throw new Fault(`the check sum of its ${type} chunk is wrong`);
+      throw new FormatError(`the check sum of its ${type} chunk is wrong`);
     }
     hasPixels ||= type === "IDAT";
   }
-  if (!hasPixels) throw new Fault("it has no pixels");
+  if (!hasPixels) throw new FormatError("it has no pixels");
 }
 
-/** ITU T.81, annex B: segments, and behind each start of a scan its data up to the next marker. */
-function* jpeg(): Parser {
+/** Segments, and after each start of scan its data up to the next marker. @see ITU T.81, annex B */
+function* parseJpeg(): Parser {
   yield { take: 2 };
   let hasScan = false;
-  let marker = yield* nextMarker();
+  let marker = yield* readMarker();
   while (marker !== 0xd9) {
     const isAlone = marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7);
     if (isAlone) {
-      marker = yield* nextMarker();
+      marker = yield* readMarker();
       continue;
     }
     const length = view(yield { take: 2 }).getUint16(0);
-    if (length < 2 || marker < 0xc0) throw new Fault("a segment isn't one");
+    if (length < 2 || marker < 0xc0) throw new FormatError("a segment isn't one");
     yield { skip: length - 2 };
     if (marker === 0xda) {
       hasScan = true;
-      marker = yield* markerBehindScan();
-    } else marker = yield* nextMarker();
+      marker = yield* readMarkerAfterScan();
+    } else marker = yield* readMarker();
   }
-  if (!hasScan) throw new Fault("it has no pixels");
+  if (!hasScan) throw new FormatError("it has no pixels");
 }
 
-function* nextMarker(): Generator<Want, number, Uint8Array> {
+function* readMarker(): Generator<Want, number, Uint8Array> {
   let [byte] = yield { take: 1 };
-  if (byte !== 0xff) throw new Fault("a segment isn't one");
+  if (byte !== 0xff) throw new FormatError("a segment isn't one");
   while (byte === 0xff) [byte] = yield { take: 1 };
   return byte!;
 }
 
-/** Within a scan, 0xff is followed by zero or is a restart marker. */
-function* markerBehindScan(): Generator<Want, number, Uint8Array> {
+/** In scan data, 0xff is followed by zero or is a restart marker. */
+function* readMarkerAfterScan(): Generator<Want, number, Uint8Array> {
   for (;;) {
     yield { until: 0xff };
     let [byte] = yield { take: 1 };
@@ -162,10 +162,10 @@ function* markerBehindScan(): Generator<Want, number, Uint8Array> {
   }
 }
 
-/** GIF89a specification, sections 15 to 27. */
-function* gif(): Parser {
+/** @see GIF89a specification, sections 15 to 27 */
+function* parseGif(): Parser {
   const screen = yield { take: 13 };
-  yield { skip: tableBytes(screen[10]!) };
+  yield { skip: getTableBytes(screen[10]!) };
   let hasFrame = false;
   for (;;) {
     const [block] = yield { take: 1 };
@@ -174,37 +174,37 @@ function* gif(): Parser {
       yield { take: 1 };
     } else if (block === 0x2c) {
       const frame = yield { take: 9 };
-      yield { skip: tableBytes(frame[8]!) };
+      yield { skip: getTableBytes(frame[8]!) };
       yield { take: 1 };
       hasFrame = true;
-    } else throw new Fault("a block isn't one");
+    } else throw new FormatError("a block isn't one");
     for (let length = 1; length !== 0;) {
       length = (yield { take: 1 })[0]!;
       yield { skip: length };
     }
   }
-  if (!hasFrame) throw new Fault("it has no pixels");
+  if (!hasFrame) throw new FormatError("it has no pixels");
 }
 
-function tableBytes(flags: number): number {
+function getTableBytes(flags: number): number {
   return flags & 0x80 ? 3 << (flags & 7) + 1 : 0;
 }
 
-/** RFC 9649, section 2.3: chunks that fill the RIFF container. */
-function* webp(): Parser {
+/** Chunks that fill the RIFF container. @see RFC 9649, section 2.3 */
+function* parseWebp(): Parser {
   let left = view(yield { take: 12 }).getUint32(4, true) - 4;
   let hasPixels = false;
   while (left > 0) {
     const head = yield { take: 8 };
     const length = view(head).getUint32(4, true);
-    if (8 + length > left) throw new Fault("a chunk is longer than the file");
-    // The last pad byte is missing in some files.
+    if (8 + length > left) throw new FormatError("a chunk is longer than the file");
+    // Some files lack the last padding byte.
     const padded = Math.min(left - 8, length + length % 2);
     yield { skip: padded };
     left -= 8 + padded;
     hasPixels ||= ["VP8 ", "VP8L", "ANMF"].includes(latin1(head.subarray(0, 4)));
   }
-  if (!hasPixels) throw new Fault("it has no pixels");
+  if (!hasPixels) throw new FormatError("it has no pixels");
 }
 
 function view(bytes: Uint8Array): DataView {
@@ -215,12 +215,12 @@ function latin1(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes);
 }
 
-function crcBytes(crc: number): Uint8Array {
+function toCrcBytes(crc: number): Uint8Array {
   const bytes = new Uint8Array(4);
   view(bytes).setUint32(0, crc);
   return bytes;
 }
 
-function damaged(found: string): AppError {
+function cannotUse(found: string): AppError {
   return new AppError("unprocessable", `Cannot use the image: ${found}`);
 }

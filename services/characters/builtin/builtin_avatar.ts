@@ -1,4 +1,4 @@
-/** The picture of the built-in character: a PNG in base64, drawn by tests/builtin_avatar.ts. */
+/** The image of the built-in character: a PNG in base64, created by tests/builtin_avatar.ts. */
 export const BUILTIN_AVATAR = `
 iVBORw0KGgoAAAANSUhEUgAAAZAAAAJYCAIAAADDjiffAABQFUlEQVR42u1dLXjbyBadT98AAQEBAwMDAwMDg4CAgICAgoIFCwoKChYsWLBgwY
 KCgoKCggULFixYUFBQULDggQUFAQEBAQEBBgYGBgYGAgICAu+MnLhO4h/9zEgz0jnP377akUajmXvP3Hvnzow3Pv2BH3744ceJjycIgiAcAQmL

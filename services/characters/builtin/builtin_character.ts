@@ -1,4 +1,4 @@
-/** Puts the built-in character into the gallery: once by itself, later when asked. */
+/** The built-in character: added to the gallery once, and restored on request. */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { messageOf, noneOn } from "../../errors.ts";
@@ -7,39 +7,39 @@ import { fileExists, writeFileAtomic } from "../../storage/atomic_file.ts";
 import { BUILTIN_AVATAR } from "./builtin_avatar.ts";
 import type { Characters, ReadCharacter } from "../characters.ts";
 import { embedCard } from "../png/png_card.ts";
-import { type Card, cardOf } from "../card/card.ts";
+import { type Card, parseCard } from "../card/card.ts";
 
 /** Id of the built-in character. */
-export const BUILTIN_ID = "pim";
+export const BUILTIN_CHARACTER_ID = "pim";
 
-/** Whether the character was put there once, whatever became of it; kept for good. */
+/** Persistent flag: the character was installed once, even if it was deleted later. */
 export interface InstalledFlag {
   isSet(): boolean;
-  /** @throws {AppError} `conflict` when a flag or the environment says otherwise. */
+  /** @throws {AppError} `conflict` if a command-line flag or the environment sets another value */
   set(): Promise<void>;
 }
 
 /**
- * Writes the file of the built-in character unless that was done before: who removed it does not want it back. A folder
- * that cannot be written is logged and no reason not to start.
+ * Installs the built-in character, unless that was done before: users who deleted it don't want it back. A read-only
+ * folder is logged and doesn't prevent the start.
  *
- * @param folder Of our own card files; nobody reads it yet.
+ * @param folder Our card folder, before the index reads it.
  */
-export async function installBuiltin(folder: string, flag: InstalledFlag, log: Log): Promise<void> {
+export async function installBuiltinCharacter(folder: string, flag: InstalledFlag, log: Log): Promise<void> {
   if (flag.isSet()) return;
   try {
-    const paths = ["png", "json"].map((ending) => join(folder, `${BUILTIN_ID}.${ending}`));
-    // What lies there already, as in a folder copied from elsewhere, is the owner's.
+    const paths = ["png", "json"].map((ending) => join(folder, `${BUILTIN_CHARACTER_ID}.${ending}`));
+    // An existing file, for example in a copied folder, belongs to the user.
     if (!(await Promise.all(paths.map(fileExists))).includes(true)) {
-      await writeFileAtomic(paths[0]!, embedCard(picture(), builtinCard()));
+      await writeFileAtomic(paths[0]!, embedCard(decodeAvatar(), createBuiltinCard()));
     }
-    await remember(flag);
+    await setFlag(flag);
   } catch (error) {
     log("error", "Cannot install the built-in character", { error: messageOf(error) });
   }
 }
 
-/** The built-in character once there is a gallery. */
+/** Restores the built-in character. */
 export class BuiltinCharacter {
   readonly #characters: Characters;
   readonly #flag: InstalledFlag;
@@ -49,29 +49,29 @@ export class BuiltinCharacter {
     this.#flag = options.flag;
   }
 
-  /** Puts it there as it came; one that is there goes to the trash before if its card was changed. */
+  /** Restores the character. If its card was changed, the old one goes to the trash. */
   async restore(): Promise<ReadCharacter> {
-    const card = builtinCard();
-    const standing = await this.#characters.get(BUILTIN_ID).catch(noneOn("not_found", "unprocessable"));
+    const card = createBuiltinCard();
+    const standing = await this.#characters.get(BUILTIN_CHARACTER_ID).catch(noneOn("not_found", "unprocessable"));
     const restored = JSON.stringify(standing?.character.card) === JSON.stringify(card)
-      ? await this.#characters.setAvatar(BUILTIN_ID, picture(), { cause: "restore" })
+      ? await this.#characters.setAvatar(BUILTIN_CHARACTER_ID, decodeAvatar(), { cause: "restore" })
       : await this.#replace(card);
-    await remember(this.#flag);
+    await setFlag(this.#flag);
     return restored;
   }
 
-  async #replace(card: ReturnType<typeof builtinCard>): Promise<ReadCharacter> {
-    await this.#characters.remove(BUILTIN_ID).catch(noneOn("not_found"));
-    return await this.#characters.add(BUILTIN_ID, card, picture());
+  async #replace(card: ReturnType<typeof createBuiltinCard>): Promise<ReadCharacter> {
+    await this.#characters.remove(BUILTIN_CHARACTER_ID).catch(noneOn("not_found"));
+    return await this.#characters.add(BUILTIN_CHARACTER_ID, card, decodeAvatar());
   }
 }
 
-/** Where a flag or the environment says "not installed", the owner wants it looked for at every start. */
-async function remember(flag: InstalledFlag): Promise<void> {
+/** If a command-line flag or the environment says "not installed", the character is installed at every start. */
+async function setFlag(flag: InstalledFlag): Promise<void> {
   if (!flag.isSet()) await flag.set().catch(noneOn("conflict"));
 }
 
-function picture(): Uint8Array {
+function decodeAvatar(): Uint8Array {
   return Buffer.from(BUILTIN_AVATAR, "base64");
 }
 
@@ -114,9 +114,9 @@ key there. Tell me which one you have in mind and I will walk you through it.
 {{user}}: Can Parlor order me a pizza?
 {{char}}: I am afraid not. I can help you argue about toppings, though.`;
 
-/** Makes the card of the built-in character. */
-export function builtinCard(): Card {
-  return cardOf({
+/** Creates the card of the built-in character. */
+export function createBuiltinCard(): Card {
+  return parseCard({
     spec: "chara_card_v3",
     spec_version: "3.0",
     data: {

@@ -1,11 +1,11 @@
 /**
- * A character card in the one form Parlor works with: a V3 object, whatever version it came as. Everything its author or
- * another program put there is kept; only what a version renames, or what is of a wrong type, is put right.
+ * Character cards in one internal form: V3, regardless of the source version. Unknown fields are kept; only renamed
+ * fields and wrong types are corrected.
  */
 import { AppError } from "../../errors.ts";
 import { asNumber, asObject, findJsonFault, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 
-/** What a card says of its character. Fields that no version knows are kept. */
+/** The data of a card. Unknown fields are kept. */
 export interface CardData {
   name: string;
   description: string;
@@ -21,16 +21,16 @@ export interface CardData {
   tags: string[];
   creator: string;
   character_version: string;
-  /** Data of programs, one key each; never touched. */
+  /** Data of programs, one key each. Never modified. */
   extensions: Record<string, unknown>;
-  /** The lorebook that belongs to the character. */
+  /** The character's lorebook. */
   character_book?: CardBook;
-  /** Stands for the name in `{{char}}`. */
+  /** Replaces the name in `{{char}}`. */
   nickname?: string;
   [field: string]: unknown;
 }
 
-/** A lorebook; an entry has at least these fields. */
+/** A lorebook. */
 export interface CardBook {
   entries: CardBookEntry[];
   [field: string]: unknown;
@@ -46,16 +46,16 @@ export interface CardBookEntry {
   [field: string]: unknown;
 }
 
-/** A whole card, as V3 says it. */
+/** A V3 card. */
 export interface Card {
   spec: string;
-  /** A number as text, from `"3.0"`. */
+  /** A version number from `"3.0"`. */
   spec_version: string;
   data: CardData;
   [field: string]: unknown;
 }
 
-/** The six fields of V1; other programs leave copies of them beside `data`. */
+/** The six V1 fields. Other programs leave copies of them at the root. */
 const V1_FIELDS = ["name", "description", "personality", "scenario", "first_mes", "mes_example"] as const;
 const TEXT_FIELDS = [
   ...V1_FIELDS,
@@ -63,12 +63,12 @@ const TEXT_FIELDS = [
 ];
 const LIST_FIELDS = ["alternate_greetings", "group_only_greetings", "tags"] as const;
 const DATA_FIELDS = [...TEXT_FIELDS, ...LIST_FIELDS, "extensions", "character_book"];
-/** Fields that V3 brought; a V2 copy does not have them. */
+/** V3 fields, which are removed from V2 copies. */
 const V3_FIELDS = [
   ...["group_only_greetings", "nickname", "creator_notes_multilingual", "source"],
   ...["creation_date", "modification_date", "assets"],
 ];
-/** Names of the same things in files of Pygmalion and its editors. */
+/** Field names of Pygmalion and its editors. */
 const PYGMALION_FIELDS: Record<string, string> = {
   char_name: "name",
   char_persona: "description",
@@ -76,31 +76,33 @@ const PYGMALION_FIELDS: Record<string, string> = {
   example_dialogue: "mes_example",
   world_scenario: "scenario",
 };
-/** What an editor once wrote where its user had written nothing. */
+/** Written by an old editor for an empty field. */
 const PLACEHOLDER_NOTES = "Creator's notes go here.";
 
 /**
- * Reads a card of any version (V1, V2, V3, Pygmalion) out of parsed JSON.
+ * Parses a card of any version: V1, V2, V3 or Pygmalion.
  *
- * @returns A new object; the parts that needed no change are those of `json`.
- * @throws {AppError} `unprocessable` when it is no card: no object, no usable name, nested beyond 100 levels.
+ * @returns A new object, which shares unchanged parts with `json`.
+ * @throws {AppError} `unprocessable` if it isn't an object, has no usable name, or is nested deeper than 100 levels
  */
-export function cardOf(json: unknown): Card {
+export function parseCard(json: unknown): Card {
   assertPlainJson(json);
-  if (!isJsonObject(json)) throw unreadable("it is no object");
+  if (!isJsonObject(json)) throw cannotRead("it is no object");
   const { spec } = json;
-  if (typeof spec === "string" && !/^chara_card_v\d+$/.test(spec)) throw unreadable(`it is a "${spec.slice(0, 40)}"`);
-  const card = isJsonObject(json.data) ? wrapped(json, json.data) : flat(json);
-  if (card.data.name.trim() === "") throw unreadable("it has no name");
+  if (typeof spec === "string" && !/^chara_card_v\d+$/.test(spec)) throw cannotRead(`it is a "${spec.slice(0, 40)}"`);
+  const card = isJsonObject(json.data) ? parseWrapped(json, json.data) : parseFlat(json);
+  if (card.data.name.trim() === "") throw cannotRead("it has no name");
   return card;
 }
 
 /**
- * Gives the V2 form of a card, for programs that know no other.
+ * Converts a card to V2, for programs without V3 support.
  *
- * @see V3, "decorators": their lines go when a V2 copy is made.
+ * V3 requires that decorator lines are removed from V2 copies.
+ *
+ * @see docs/protocols/cards.md
  */
-export function v2Of(card: Card): JsonObject {
+export function toV2(card: Card): JsonObject {
   const data: JsonObject = { ...card.data };
   for (const field of V3_FIELDS) delete data[field];
   const { character_book: book } = card.data;
@@ -111,14 +113,14 @@ export function v2Of(card: Card): JsonObject {
   return { ...card, spec: "chara_card_v2", spec_version: "2.0", data };
 }
 
-/** Gives a lorebook text without the `@@decorator` lines at its head, which no model is to see. */
+/** Removes the `@@decorator` lines at the start of lorebook content. */
 export function withoutDecorators(content: string): string {
   return content.replace(/^(?:\s*@@@?[A-Za-z_][^\n]*(?:\n|$))+/, "");
 }
 
-/** A card whose fields stand in `data`: V2 and V3. */
-function wrapped(root: JsonObject, received: JsonObject): Card {
-  const data = dataFrom(received);
+/** Parses a card with its fields in `data`: V2 and V3. */
+function parseWrapped(root: JsonObject, received: JsonObject): Card {
+  const data = parseData(received);
   const version = Number.parseFloat(String(root.spec_version));
   const isV3 = root.spec === "chara_card_v3" && version >= 3 && version < 4;
   const card: Card = {
@@ -127,14 +129,14 @@ function wrapped(root: JsonObject, received: JsonObject): Card {
     spec_version: isV3 ? String(root.spec_version).padEnd(3, ".0") : "3.0",
     data,
   };
-  // Copies that other programs keep at the root say the same as the card, or a reader of V1 would show an old one.
+  // Copies at the root are updated, or V1 readers would show old values.
   for (const field of [...V1_FIELDS, "tags"] as const) if (field in root) card[field] = data[field];
   if ("creatorcomment" in root) card.creatorcomment = data.creator_notes;
   return card;
 }
 
-/** A card whose fields stand at the root: V1, Pygmalion, and broken exports of later versions. */
-function flat(root: JsonObject): Card {
+/** Parses a card with its fields at the root: V1, Pygmalion, and broken exports of later versions. */
+function parseFlat(root: JsonObject): Card {
   const renamed: JsonObject = Object.hasOwn(root, "char_name")
     ? Object.fromEntries(Object.entries(root).map(([key, value]) => [PYGMALION_FIELDS[key] ?? key, value]))
     : root;
@@ -143,10 +145,10 @@ function flat(root: JsonObject): Card {
   const found = entries.filter(([key]) => inData(key));
   if (entries.length > found.length && found.length < 2) {
     const isNamed = Object.hasOwn(renamed, "name");
-    throw unreadable(`it has none of a card's fields${isNamed ? " but a name" : ""}`);
+    throw cannotRead(`it has none of a card's fields${isNamed ? " but a name" : ""}`);
   }
   const { creatorcomment, ...fields }: JsonObject = Object.fromEntries(found);
-  const data = dataFrom({ ...fields, creator_notes: creatorcomment || fields.creator_notes });
+  const data = parseData({ ...fields, creator_notes: creatorcomment || fields.creator_notes });
   return {
     ...Object.fromEntries(entries.filter(([key]) => !inData(key))),
     spec: "chara_card_v3",
@@ -155,20 +157,20 @@ function flat(root: JsonObject): Card {
   };
 }
 
-function dataFrom(received: JsonObject): CardData {
+function parseData(received: JsonObject): CardData {
   const data: JsonObject = { ...received };
   for (const field of TEXT_FIELDS) data[field] = toText(data[field]);
   if (data.creator_notes === PLACEHOLDER_NOTES) data.creator_notes = "";
   for (const field of LIST_FIELDS) data[field] = toTexts(data[field], field === "tags");
   data.extensions = asObject(data.extensions);
   if ("nickname" in data) data.nickname = toText(data.nickname);
-  if (isJsonObject(data.character_book)) data.character_book = bookFrom(data.character_book);
+  if (isJsonObject(data.character_book)) data.character_book = parseBook(data.character_book);
   else delete data.character_book;
   return data as CardData;
 }
 
-function bookFrom(book: JsonObject): CardBook {
-  // A lorebook file of SillyTavern has an object of entries by number in place of the list.
+function parseBook(book: JsonObject): CardBook {
+  // SillyTavern's lorebook files contain an object of entries by number.
   const entries = Array.isArray(book.entries) ? book.entries : Object.values(asObject(book.entries));
   return {
     ...book,
@@ -200,9 +202,9 @@ function toTexts(value: unknown, isCommaList: boolean): string[] {
 
 function assertPlainJson(json: unknown): void {
   const fault = findJsonFault(json);
-  if (fault !== undefined) throw unreadable(fault);
+  if (fault !== undefined) throw cannotRead(fault);
 }
 
-function unreadable(found: string): AppError {
+function cannotRead(found: string): AppError {
   return new AppError("unprocessable", `Cannot read the character card: ${found}`);
 }

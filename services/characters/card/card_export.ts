@@ -1,42 +1,44 @@
-/** Characters as files for other programs. */
+/** Exports characters as card files. */
 import { deflateSync } from "node:zlib";
 import type { Card } from "./card.ts";
-import { hasPicture } from "./card_head.ts";
+import { isPngPath } from "./card_head.ts";
 import { MAX_CARD_BYTES } from "./card_text.ts";
 import type { Characters } from "../characters.ts";
-import { makeCharx } from "../charx/charx.ts";
-import { withoutEmbedded } from "./main_icon.ts";
-import { joinPng, makeChunk } from "../../attachments/images/png_chunks.ts";
+import { createCharx } from "../charx/charx.ts";
+import { withoutEmbeddedAssets } from "./main_icon.ts";
+import { createChunk, joinPng } from "../../attachments/images/png_chunks.ts";
 import { embedCard } from "../png/png_card.ts";
 
-/** Formats a character can be had in. */
+/** Export formats. */
 export const CARD_FORMATS = ["png", "json", "charx"] as const;
 export type CardFormat = (typeof CARD_FORMATS)[number];
 
-/** A file to be handed out, to be disposed of when it was. */
+/** An exported file. Dispose it after use. */
 export interface ExportedCard extends Disposable {
-  /** Gives it from its begin, each time the same bytes. @throws {AppError} `unprocessable` for other files that are damaged */
+  /**
+   * Yields the file from the start, always with the same bytes. @throws {AppError} `unprocessable` for damaged assets
+   */
   pieces(): AsyncGenerator<Uint8Array>;
   contentType: string;
   sizeBytes: number;
-  /** The import of cards refuses a file of this size. */
+  /** True if the import would reject a file of this size. */
   isTooLargeToImport: boolean;
-  /** The character's name with the format's ending; as its author wrote it. */
+  /** The character's name, as written by the author, with the extension of the format. */
   fileName: string;
 }
 
 const CONTENT_TYPES: Record<CardFormat, string> = {
   png: "image/png",
   json: "application/json",
-  // V3 names no type; a ZIP is what it is.
+  // V3 doesn't define a media type.
   charx: "application/zip",
 };
 
 /**
- * Makes a file of a character. As PNG every character has a picture, if only an empty one. The other files of a CHARX are
- * in a CHARX alone: V3 asks new programs to put them into no PNG, and a JSON has no place for them.
+ * Exports a character. PNG exports without an image get a blank one. CHARX assets are only included in CHARX exports:
+ * V3 discourages them in PNG, and JSON has no place for them.
  *
- * @param maxImportBytes Largest PNG or JSON that the import takes.
+ * @param maxImportBytes Import limit for PNG and JSON.
  * @throws {AppError} `not_found`, `unprocessable`
  */
 export async function exportCard(
@@ -46,11 +48,11 @@ export async function exportCard(
   maxImportBytes = Infinity,
 ): Promise<ExportedCard> {
   const { stored, file, card } = await characters.open(id);
-  const picture = hasPicture(stored.path) ? file.bytes : undefined;
+  const picture = isPngPath(stored.path) ? file.bytes : undefined;
   const facts = { contentType: CONTENT_TYPES[format], fileName: `${card.data.name}.${format}` };
   if (format === "charx") {
-    const others = await characters.filesOf(stored);
-    const made = await makeCharx(card, picture, others);
+    const others = await characters.openCharxFiles(stored);
+    const made = await createCharx(card, picture, others);
     return {
       ...facts,
       sizeBytes: made.sizeBytes,
@@ -59,8 +61,8 @@ export async function exportCard(
       [Symbol.dispose]: () => others?.[Symbol.dispose](),
     };
   }
-  const named = await characters.hasCharxFiles(stored) ? withoutEmbedded(card, picture !== undefined) : card;
-  const bytes = fileOf(named, picture, format);
+  const named = await characters.hasCharxFiles(stored) ? withoutEmbeddedAssets(card, picture !== undefined) : card;
+  const bytes = toFile(named, picture, format);
   return {
     ...facts,
     sizeBytes: bytes.length,
@@ -72,27 +74,27 @@ export async function exportCard(
   };
 }
 
-function fileOf(card: Card, picture: Uint8Array | undefined, format: "png" | "json"): Uint8Array<ArrayBuffer> {
-  if (format === "png") return embedCard(picture ?? emptyPicture(), card);
-  const indented = new TextEncoder().encode(JSON.stringify(card, null, 4)); // as SillyTavern indents it
+function toFile(card: Card, picture: Uint8Array | undefined, format: "png" | "json"): Uint8Array<ArrayBuffer> {
+  if (format === "png") return embedCard(picture ?? createBlankImage(), card);
+  const indented = new TextEncoder().encode(JSON.stringify(card, null, 4)); // as SillyTavern does
   return indented.length <= MAX_CARD_BYTES ? indented : new TextEncoder().encode(JSON.stringify(card));
 }
 
 const EMPTY_WIDTH_PX = 400;
 const EMPTY_HEIGHT_PX = 600;
 
-/** A plain grey portrait: programs that know cards as PNG alone need some picture. */
-function emptyPicture(): Uint8Array<ArrayBuffer> {
+/** Creates a plain gray portrait, for programs that only read cards in PNG files. */
+function createBlankImage(): Uint8Array<ArrayBuffer> {
   const header = new Uint8Array(13);
   const view = new DataView(header.buffer);
   view.setUint32(0, EMPTY_WIDTH_PX);
   view.setUint32(4, EMPTY_HEIGHT_PX);
-  header[8] = 8; // bits of grey; colour type 0
+  header[8] = 8; // bit depth; color type 0 is gray
   const rows = new Uint8Array((EMPTY_WIDTH_PX + 1) * EMPTY_HEIGHT_PX).fill(0x80);
   for (let y = 0; y < EMPTY_HEIGHT_PX; y++) rows[y * (EMPTY_WIDTH_PX + 1)] = 0; // no filter
   return joinPng([
-    makeChunk("IHDR", header),
-    makeChunk("IDAT", deflateSync(rows)),
-    makeChunk("IEND", new Uint8Array()),
+    createChunk("IHDR", header),
+    createChunk("IDAT", deflateSync(rows)),
+    createChunk("IEND", new Uint8Array()),
   ]);
 }

@@ -1,76 +1,76 @@
-/** Card files of every kind, told apart by their content. */
+/** Reads card files of all formats, recognized by their content. */
 import { sniffImage } from "../../attachments/images/image_type.ts";
 import { AppError, noneOn } from "../../errors.ts";
 import { fileError } from "../../storage/atomic_file.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
 import type { Card } from "./card.ts";
-import { isJsonObject, parseCardText } from "./card_text.ts";
-import { hasPicture } from "./card_head.ts";
+import { parseCardText, startsWithBrace } from "./card_text.ts";
+import { isPngPath } from "./card_head.ts";
 import { readCharx } from "../charx/charx.ts";
-import { cardOfExif } from "./exif_card.ts";
+import { parseExifCard } from "./exif_card.ts";
 import { isCharx, isZip } from "../charx/charx_format.ts";
 import { readPlainFile } from "../../storage/plain_files.ts";
-import { cardOfPng, wholeCardOfPng } from "../png/png_card.ts";
+import { parsePngCard, parseWholePngCard } from "../png/png_card.ts";
 import { isPng } from "../../attachments/images/png_chunks.ts";
 
-/** Takes a card that is not there, or is none, for `undefined`. A file that cannot be read is an error all the same. */
+/** Maps a missing or invalid card to `undefined`. Other errors are thrown. */
 export const NO_CARD = noneOn("not_found", "unprocessable", "too_large");
 
-/** What a card file holds. */
+/** Content of a card file. */
 export interface CardFile {
   card: Card;
-  /** Its picture as a PNG; what card it holds inside is not said. */
+  /** Its image as PNG, which may contain another card. */
   avatarPng?: Uint8Array;
-  /** Its picture in another format, to be converted. */
+  /** Its image in another format, to be converted. */
   avatarImage?: Uint8Array;
-  /** The other files of a CHARX: pictures of emotions, backgrounds, data of other programs. */
+  /** The other files of a CHARX: expressions, backgrounds, data of other programs. */
   others?: readonly ZipEntry[];
 }
 
-/** Begin of a file that tells its kind. */
+/** Enough bytes to recognize the format. */
 const SIGNATURE_BYTES = 4;
 
 /**
- * Reads a card file that is held in memory: PNG, JSON or WebP. Neither its name nor its stated type counts.
+ * Parses a card file in memory: PNG, JSON or WebP. File name and media type are ignored.
  *
- * @throws {AppError} `unprocessable` for what is no such card or broken, `too_large` for what is beyond bounds.
+ * @throws {AppError} `unprocessable` for an invalid file, `too_large`
  */
-export function readCardBytes(bytes: Uint8Array): CardFile {
-  if (isPng(bytes)) return { card: wholeCardOfPng(bytes), avatarPng: bytes };
-  if (isJsonObject(bytes)) return { card: parseCardText(bytes) };
-  if (sniffImage(bytes) !== undefined) return { card: cardOfExif(bytes), avatarImage: bytes };
+export function parseCardBytes(bytes: Uint8Array): CardFile {
+  if (isPng(bytes)) return { card: parseWholePngCard(bytes), avatarPng: bytes };
+  if (startsWithBrace(bytes)) return { card: parseCardText(bytes) };
+  if (sniffImage(bytes) !== undefined) return { card: parseExifCard(bytes), avatarImage: bytes };
   throw new AppError("unprocessable", "Cannot read the character card: it is neither PNG nor JSON nor CHARX");
 }
 
 /**
- * Reads a card file that lies on disk: PNG, JSON or CHARX.
+ * Reads a card file from disk: PNG, JSON or CHARX.
  *
- * @throws {AppError} `unprocessable` for what is no card or broken, `too_large` for what is beyond bounds, `internal`
+ * @throws {AppError} `unprocessable` for an invalid file, `too_large`, `internal`
  */
 export async function readCardFile(path: string): Promise<CardFile> {
-  const begin = await beginOf(path);
+  const begin = await readSignature(path);
   const charx = isCharx(begin) ? await readCharx(path) : undefined;
-  // A picture may have a ZIP behind it; what begins as one has to be one.
+  // An image may have a ZIP appended. A file that starts as a ZIP has to be one.
   if (charx === undefined && !isZip(begin)) {
-    return readCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());
+    return parseCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());
   }
   if (charx === undefined) throw new AppError("unprocessable", "Cannot read the CHARX file: it is no whole ZIP");
-  const { card, picture, others } = charx;
-  const avatar = picture !== undefined && isPng(picture) ? { avatarPng: picture } : { avatarImage: picture };
+  const { card, image, others } = charx;
+  const avatar = image !== undefined && isPng(image) ? { avatarPng: image } : { avatarImage: image };
   return { card, ...avatar, others };
 }
 
 /**
- * Reads the card of a file that lies in a card folder.
+ * Parses a file of a card folder.
  *
- * @param path Its ending tells PNG from JSON.
+ * @param path Its extension distinguishes PNG and JSON.
  * @throws {AppError} `unprocessable`, `too_large`
  */
-export function cardIn(path: string, bytes: Uint8Array): Card {
-  return hasPicture(path) ? cardOfPng(bytes) : parseCardText(bytes);
+export function parseCardFile(path: string, bytes: Uint8Array): Card {
+  return isPngPath(path) ? parsePngCard(bytes) : parseCardText(bytes);
 }
 
-async function beginOf(path: string): Promise<Uint8Array> {
+async function readSignature(path: string): Promise<Uint8Array> {
   try {
     using file = await Deno.open(path);
     const begin = new Uint8Array(SIGNATURE_BYTES);

@@ -1,26 +1,26 @@
-/** The JSON text of a card, as files carry it: plain, or in base64. */
+/** The JSON text of cards in files: plain or base64. */
 import { Buffer } from "node:buffer";
 import { AppError } from "../../errors.ts";
-import { type Card, cardOf } from "./card.ts";
+import { type Card, parseCard } from "./card.ts";
 
-/** Longest JSON text of a card, in bytes. A long novel has one million. */
+/** Maximum JSON size of a card, in bytes. A long novel has one million. */
 export const MAX_CARD_BYTES = 10 * 1024 * 1024;
 
-// Both drop a byte-order mark. Without `fatal` a decoder is several times as fast, and makes what is no UTF-8 into U+FFFD.
+// Both drop a byte order mark. Without `fatal`, decoding is several times faster and yields U+FFFD for invalid UTF-8.
 const utf8 = new TextDecoder();
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 const latin1 = new TextDecoder("latin1");
 
 /**
- * Reads a card out of JSON text.
+ * Parses a card from JSON text.
  *
- * @throws {AppError} `too_large`; `unprocessable` for what is no UTF-8, no JSON or no card.
+ * @throws {AppError} `too_large`; `unprocessable` for invalid UTF-8, JSON or cards
  */
 export function parseCardText(bytes: Uint8Array): Card {
-  return parsed(bytes, utf8Letters);
+  return parseWith(bytes, decodeUtf8);
 }
 
-function parsed(bytes: Uint8Array, decoded: (bytes: Uint8Array) => string): Card {
+function parseWith(bytes: Uint8Array, decoded: (bytes: Uint8Array) => string): Card {
   assertLength(bytes);
   let json: unknown;
   try {
@@ -28,19 +28,19 @@ function parsed(bytes: Uint8Array, decoded: (bytes: Uint8Array) => string): Card
   } catch (cause) {
     throw new AppError("unprocessable", "Cannot read the character card: its text is no JSON in UTF-8", { cause });
   }
-  return cardOf(json);
+  return parseCard(json);
 }
 
 /**
- * Reads a card out of the text of a PNG chunk: base64, or the JSON itself as some programs write it.
+ * Parses a card from the text of a PNG chunk: base64, or plain JSON as some programs write it.
  *
- * @throws {AppError} as `parseCardText`, and `unprocessable` for what is neither.
+ * @throws {AppError} like `parseCardText`, and `unprocessable` for other text
  */
 export function parseChunkText(bytes: Uint8Array): Card {
-  if (isJsonObject(bytes)) return parsed(bytes, chunkLetters);
+  if (startsWithBrace(bytes)) return parseWith(bytes, decodeChunk);
   let text: Uint8Array;
   try {
-    // White space and missing padding are no fault to it; the letters for addresses of pages are met, too.
+    // Tolerates white space and missing padding. Base64url also occurs.
     text = Uint8Array.fromBase64(utf8.decode(bytes).replaceAll("-", "+").replaceAll("_", "/"));
   } catch (cause) {
     throw new AppError("unprocessable", "Cannot read the character card: its text is neither base64 nor JSON", {
@@ -50,23 +50,23 @@ export function parseChunkText(bytes: Uint8Array): Card {
   return parseCardText(text);
 }
 
-/** Gives the letters of UTF-8. @throws {TypeError} for what is none */
-function utf8Letters(bytes: Uint8Array): string {
+/** Decodes UTF-8. @throws {TypeError} if it's invalid */
+function decodeUtf8(bytes: Uint8Array): string {
   const text = utf8.decode(bytes);
   return text.includes("\ufffd") ? strictUtf8.decode(bytes) : text;
 }
 
-/** What programs write into text chunks is UTF-8 more often than the Latin-1 that PNG asks for. */
-function chunkLetters(bytes: Uint8Array): string {
+/** PNG requires Latin-1, but most programs write UTF-8. */
+function decodeChunk(bytes: Uint8Array): string {
   try {
-    return utf8Letters(bytes);
+    return decodeUtf8(bytes);
   } catch {
     return latin1.decode(bytes);
   }
 }
 
-/** Says whether the first thing in a text is the brace of an object. */
-export function isJsonObject(bytes: Uint8Array): boolean {
+/** Reports whether text starts with a brace, after white space. */
+export function startsWithBrace(bytes: Uint8Array): boolean {
   const begin = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
   for (let at = begin; at < bytes.length; at++) {
     const byte = bytes[at]!;
@@ -76,20 +76,20 @@ export function isJsonObject(bytes: Uint8Array): boolean {
 }
 
 /**
- * Gives the text of a card.
+ * Serializes a card.
  *
- * @param indent Spaces a level, for people who look into it.
- * @throws {AppError} `too_large` for one that could not be read again.
+ * @param indent Spaces per level.
+ * @throws {AppError} `too_large` if it couldn't be read again
  */
-export function cardBytes(card: unknown, indent = 0): Uint8Array<ArrayBuffer> {
+export function serializeCard(card: unknown, indent = 0): Uint8Array<ArrayBuffer> {
   const bytes = new TextEncoder().encode(JSON.stringify(card, null, indent));
   assertLength(bytes);
   return bytes;
 }
 
-/** Gives the text that a PNG chunk carries for a card. @throws {AppError} `too_large` */
-export function chunkText(card: unknown): string {
-  const { buffer, byteOffset, byteLength } = cardBytes(card);
+/** Encodes a card for a PNG chunk. @throws {AppError} `too_large` */
+export function encodeChunkText(card: unknown): string {
+  const { buffer, byteOffset, byteLength } = serializeCard(card);
   return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 }
 

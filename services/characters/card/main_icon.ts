@@ -1,7 +1,7 @@
-/** The main icon among a card's assets: which one it is, and where it says its picture lies. @see V3, "assets" */
+/** The main icon among the assets of a card. @see docs/protocols/cards.md */
 import { isJsonObject } from "../../json/type_guards.ts";
 
-/** One of a card's assets; what else it says is kept. */
+/** An asset of a card. Unknown fields are kept. */
 export interface CardAsset {
   type: string;
   uri: string;
@@ -9,19 +9,19 @@ export interface CardAsset {
   [field: string]: unknown;
 }
 
-/** What of a card its assets are found in; it may come straight out of a file. */
+/** A card with assets, possibly unvalidated. */
 export interface AssetHolder {
   data: { assets?: unknown; [field: string]: unknown };
 }
 
-/** `ccdefault:` is the picture of the file itself. */
-export const OWN_PICTURE = "ccdefault:";
+/** Refers to the image of the file itself. */
+export const OWN_IMAGE = "ccdefault:";
 
-/** Names a path inside a CHARX; the specification's word has one d. */
-export const EMBEDDED = "embeded://";
+/** Prefix of paths inside a CHARX. V3 spells it with one d. */
+export const EMBEDDED_PREFIX = "embeded://";
 
-/** Gives the icon named `main`, else the first one. */
-export function mainIconOf({ data }: AssetHolder): CardAsset | undefined {
+/** Returns the icon named `main`, else the first icon. */
+export function findMainIcon({ data }: AssetHolder): CardAsset | undefined {
   const assets: unknown[] = Array.isArray(data.assets) ? data.assets : [];
   const icons = assets.filter((asset): asset is CardAsset =>
     isJsonObject(asset) && asset.type === "icon" && typeof asset.uri === "string"
@@ -29,30 +29,33 @@ export function mainIconOf({ data }: AssetHolder): CardAsset | undefined {
   return icons.find(({ name }) => name === "main") ?? icons[0];
 }
 
-/** Gives the path inside a CHARX that an address names, `undefined` for any other address. Files with two d are met. */
-export function embeddedPath(uri: string | undefined): string | undefined {
+/** Returns the path inside a CHARX; `undefined` for other URIs. Some files spell the prefix with two d's. */
+export function parseEmbeddedPath(uri: string | undefined): string | undefined {
   return /^embedd?ed:\/\/(.+)$/i.exec(uri ?? "")?.[1];
 }
 
-/** Gives the card with another address of its main icon, as PNG; one without an icon gets one. */
+/** Returns a card whose main icon is a PNG at this URI. Adds an icon if there is none. */
 export function withMainIcon<T extends AssetHolder>(card: T, uri: string): T {
   const assets: unknown[] = Array.isArray(card.data.assets) ? card.data.assets : [];
-  const main = mainIconOf(card);
+  const main = findMainIcon(card);
   const changed = main === undefined
     ? [...assets, { type: "icon", uri, name: "main", ext: "png" }]
     : assets.map((asset) => asset === main ? { ...main, uri, ext: "png" } : asset);
   return { ...card, data: { ...card.data, assets: changed } };
 }
 
-/** Gives the card of a CHARX for a file that cannot carry its other files: they are left out, but for the picture it has. */
-export function withoutEmbedded<T extends AssetHolder>(card: T, hasPicture: boolean): T {
+/**
+ * Returns a card without CHARX assets, for formats that can't contain them. The main icon becomes the image of the
+ * file.
+ */
+export function withoutEmbeddedAssets<T extends AssetHolder>(card: T, hasPicture: boolean): T {
   const { assets } = card.data;
   if (!Array.isArray(assets)) return card;
-  const main = mainIconOf(card);
-  const isOwn = hasPicture && embeddedPath(main?.uri) !== undefined;
-  const named = isOwn ? withMainIcon(card, OWN_PICTURE) : card;
+  const main = findMainIcon(card);
+  const isOwn = hasPicture && parseEmbeddedPath(main?.uri) !== undefined;
+  const named = isOwn ? withMainIcon(card, OWN_IMAGE) : card;
   const left = (named.data.assets as unknown[]).filter((asset) =>
-    !isJsonObject(asset) || typeof asset.uri !== "string" || embeddedPath(asset.uri) === undefined
+    !isJsonObject(asset) || typeof asset.uri !== "string" || parseEmbeddedPath(asset.uri) === undefined
   );
   return { ...named, data: { ...named.data, assets: left } };
 }

@@ -1,14 +1,14 @@
-/** The other files of a CHARX: pictures of emotions, backgrounds, data of other programs. They lie in one ZIP beside the card. */
+/** CHARX assets: expressions, backgrounds, data of other programs. Stored as one ZIP next to the card. */
 import { join } from "node:path";
 import { fileError, fileExists, writeChunksAtomic } from "../../storage/atomic_file.ts";
 import { packedPieces, readZipDirectory, type ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { type PackedEntry, writeZip } from "../../storage/zip/zip_writer.ts";
 import { removeFile } from "../../storage/plain_files.ts";
 
-/** As many as a zip of this kind can have. */
+/** Maximum of the classic ZIP format. */
 const MAX_ENTRIES = 65_535;
 
-/** Files in an opened ZIP; they are copied as they lie there, packed or not. */
+/** Entries of an open ZIP. They are copied as stored, without recompression. */
 export class CardFiles implements Disposable {
   readonly #file: Deno.FsFile;
 
@@ -19,9 +19,9 @@ export class CardFiles implements Disposable {
   /**
    * Opens a ZIP.
    *
-   * @param entries Those that are meant; by default all.
-   * @returns `undefined` when there is none.
-   * @throws {AppError} `unprocessable` for one that is damaged, `internal`
+   * @param entries The entries to use; by default all.
+   * @returns `undefined` if there is no file.
+   * @throws {AppError} `unprocessable` if it's damaged, `internal`
    */
   static async open(path: string, entries?: readonly ZipEntry[]): Promise<CardFiles | undefined> {
     let file: Deno.FsFile;
@@ -39,8 +39,8 @@ export class CardFiles implements Disposable {
     }
   }
 
-  /** Gives them for another ZIP. @param wanted By default all. */
-  *packed(wanted: (path: string) => boolean = () => true): Generator<PackedEntry> {
+  /** Yields entries for another ZIP. @param wanted By default all. */
+  *toPackedEntries(wanted: (path: string) => boolean = () => true): Generator<PackedEntry> {
     for (const entry of this.entries) {
       const { path, method, crc, packedBytes, sizeBytes } = entry;
       if (!wanted(path)) continue;
@@ -56,43 +56,45 @@ export class CardFiles implements Disposable {
   }
 }
 
-/** The files of all characters of ours. What is in a folder of another program has none. */
+/** The assets of our characters. Cards in folders of other programs have none. */
 export class CardAssets {
   readonly #folder: string;
 
-  /** @param folder Of our own card files. */
+  /** @param folder Our card folder. */
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Gives where those of a character lie; no card has such a name. */
-  pathOf(id: string): string {
+  /** Returns the path of a character's assets. No card has such a name. */
+  getPath(id: string): string {
     return join(this.#folder, `${id}.assets.zip`);
   }
 
   /** @throws {AppError} `internal` */
   async has(id: string): Promise<boolean> {
-    return await fileExists(this.pathOf(id));
+    return await fileExists(this.getPath(id));
   }
 
-  /** Opens those of a character, which stay as they are then. @throws {AppError} `unprocessable`, `internal` */
+  /** Opens the assets of a character. They don't change while open. @throws {AppError} `unprocessable`, `internal` */
   async open(id: string): Promise<CardFiles | undefined> {
-    return await CardFiles.open(this.pathOf(id));
+    return await CardFiles.open(this.getPath(id));
   }
 
-  /** Keeps these in place of those that were there; `undefined` or none at all for none. @throws {AppError} `storage_full`, `internal` */
+  /**
+   * Replaces the assets of a character; removes them if there are none. @throws {AppError} `storage_full`, `internal`
+   */
   async write(id: string, files: CardFiles | undefined): Promise<void> {
-    await this.#write(id, [...files?.packed() ?? []]);
+    await this.#write(id, [...files?.toPackedEntries() ?? []]);
   }
 
-  /** Removes one of them. @throws {AppError} as `open` and `write` */
-  async leaveOut(id: string, path: string): Promise<void> {
+  /** Removes one asset. @throws {AppError} like `open` and `write` */
+  async removeEntry(id: string, path: string): Promise<void> {
     using files = await this.open(id);
-    if (files !== undefined) await this.#write(id, [...files.packed((one) => one !== path)]);
+    if (files !== undefined) await this.#write(id, [...files.toPackedEntries((one) => one !== path)]);
   }
 
   async #write(id: string, entries: PackedEntry[]): Promise<void> {
-    if (entries.length === 0) await removeFile(this.pathOf(id));
-    else await writeChunksAtomic(this.pathOf(id), writeZip(entries, { isLarge: false }));
+    if (entries.length === 0) await removeFile(this.getPath(id));
+    else await writeChunksAtomic(this.getPath(id), writeZip(entries, { isLarge: false }));
   }
 }

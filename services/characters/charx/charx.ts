@@ -1,83 +1,81 @@
-/**
- * CHARX files: a ZIP with card.json and the pictures it names. One is judged by a Worker, which ends with its task; its
- * other files are then copied as they lie in it, piece by piece.
- */
+/** CHARX files: a ZIP with card.json and its assets. A Worker validates each file; assets are then copied as stored. */
 import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { heldEntry, type PackedEntry, writeZip, zipBytes } from "../../storage/zip/zip_writer.ts";
 import type { Card } from "../card/card.ts";
 import type { CardFiles } from "./card_assets.ts";
-import { cardBytes, parseCardText } from "../card/card_text.ts";
-import { CARD_PATH, isPlainPath, MAX_CHARX_BYTES, MAX_PICTURE_BYTES, PICTURE_PATH } from "./charx_format.ts";
-import type { CharxAnswer, CharxOrder } from "./charx_worker.ts";
-import { filesInPng, withoutAssetChunks } from "../png/png_assets.ts";
-import { withoutCard } from "../png/png_card.ts";
-import { EMBEDDED, embeddedPath, mainIconOf, OWN_PICTURE, withMainIcon } from "../card/main_icon.ts";
+import { parseCardText, serializeCard } from "../card/card_text.ts";
+import { CARD_PATH, IMAGE_PATH, isSafeCharxPath, MAX_CHARX_BYTES, MAX_CHARX_IMAGE_BYTES } from "./charx_format.ts";
+import type { CharxRequest, CharxResponse } from "./charx_worker.ts";
+import { extractPngFiles, removeAssetChunks } from "../png/png_assets.ts";
+import { removeCard } from "../png/png_card.ts";
+import { EMBEDDED_PREFIX, findMainIcon, OWN_IMAGE, parseEmbeddedPath, withMainIcon } from "../card/main_icon.ts";
 
-/** What is used of a CHARX file. */
+/** Content of a CHARX file. */
 export interface CharxContent {
   card: Card;
-  /** The main picture in whatever format it has. */
-  picture?: Uint8Array<ArrayBuffer>;
-  /** All its other files under their paths; the main picture too where it is no PNG. */
+  /** The main image in any format. */
+  image?: Uint8Array<ArrayBuffer>;
+  /** All other files; also the main image, if it isn't a PNG. */
   others: ZipEntry[];
 }
 
-/** Longest time a file may take: it is read once, and one of 200 MB takes two seconds on a disk at home. */
+/** Time limit. A file is read once; 200 MB take two seconds on a home disk. */
 const TIMEOUT_MS = 30_000;
 const TIMEOUT_PER_MIB_MS = 500;
 const MIB = 1024 * 1024;
 
-/** A step of packing, of a millisecond or so. */
+/** Bytes per step when compressing, about a millisecond. */
 const STEP_BYTES = 64 * 1024;
 
 /**
- * Reads a CHARX file that lies on disk.
+ * Reads a CHARX file.
  *
- * @returns `undefined` for a file without the directory that every ZIP ends with.
- * @throws {AppError} `unprocessable` for what is none, `too_large` for one of more than 512 MiB or one that inflates by
- *   more than 64 MiB.
+ * @returns `undefined` for a file without a ZIP directory.
+ * @throws {AppError} `unprocessable` for an invalid file; `too_large` above 512 MiB, or if it inflates by more than 64
+ *   MiB
  */
 export async function readCharx(path: string): Promise<CharxContent | undefined> {
   const { size } = await Deno.stat(path);
   if (size > MAX_CHARX_BYTES) {
     throw new AppError("too_large", `The CHARX file is larger than ${MAX_CHARX_BYTES} bytes`);
   }
-  const answer = await inWorker(path, TIMEOUT_MS + size / MIB * TIMEOUT_PER_MIB_MS);
-  if (answer.isNoZip) return undefined;
-  const { card: text, picture, others = [] } = answer;
+  const answer = await runInWorker(path, TIMEOUT_MS + size / MIB * TIMEOUT_PER_MIB_MS);
+  if (answer.isNotZip) return undefined;
+  const { card: text, image, others = [] } = answer;
   if (text === undefined) throw new AppError("internal", "Cannot read the CHARX file: no card came back");
   const card = parseCardText(text);
-  const isAlone = others.length === 0 && picture !== undefined && embeddedPath(mainIconOf(card)?.uri) !== undefined;
-  return { card: isAlone ? withMainIcon(card, OWN_PICTURE) : card, picture, others };
+  const isAlone = others.length === 0 && image !== undefined &&
+    parseEmbeddedPath(findMainIcon(card)?.uri) !== undefined;
+  return { card: isAlone ? withMainIcon(card, OWN_IMAGE) : card, image: image, others };
 }
 
-/** A CHARX that is ready to be written. */
-export interface MadeCharx {
+/** A CHARX ready to be written. */
+export interface CharxFile {
   sizeBytes: number;
-  /** The import refuses such a file. */
+  /** True if the import would reject it. */
   isTooLarge: boolean;
-  /** Gives it from its begin, each time the same bytes. */
+  /** Yields the file from the start, always with the same bytes. */
   pieces(): AsyncGenerator<Uint8Array>;
 }
 
 /**
- * Makes a CHARX file.
+ * Creates a CHARX file.
  *
- * @param png The file of the character; absent for one without a picture.
- * @param others Its other files, which have to stay open while it is written.
+ * @param png The character's image, if any.
+ * @param others Its assets, which must stay open while the file is written.
  */
-export async function makeCharx(card: Card, png?: Uint8Array, others?: CardFiles): Promise<MadeCharx> {
-  const paths = new Set([CARD_PATH, PICTURE_PATH, ...others?.entries.map(({ path }) => path) ?? []]);
-  const inside = png === undefined ? { card, entries: [] } : await filesInPng(png, card, paths);
+export async function createCharx(card: Card, png?: Uint8Array, others?: CardFiles): Promise<CharxFile> {
+  const paths = new Set([CARD_PATH, IMAGE_PATH, ...others?.entries.map(({ path }) => path) ?? []]);
+  const inside = png === undefined ? { card, entries: [] } : await extractPngFiles(png, card, paths);
   const taken = new Set([...others?.entries ?? [], ...inside.entries].map(({ path }) => path));
-  const placed = png === undefined ? { card } : withPlace(inside.card, taken);
-  const text = cardBytes(placed.card);
-  const own = [await deflated(CARD_PATH, text)];
+  const placed = png === undefined ? { card } : chooseImagePath(inside.card, taken);
+  const text = serializeCard(placed.card);
+  const own = [await deflateEntry(CARD_PATH, text)];
   let pictureBytes = 0;
   if (png !== undefined && placed.path !== undefined) {
-    const picture = withoutAssetChunks(withoutCard(png));
+    const picture = removeAssetChunks(removeCard(png));
     pictureBytes = picture.length;
     own.push(heldEntry(placed.path, picture));
   }
@@ -85,24 +83,24 @@ export async function makeCharx(card: Card, png?: Uint8Array, others?: CardFiles
   const sizeBytes = zipBytes([...own, ...others?.entries ?? []]);
   return {
     sizeBytes,
-    isTooLarge: sizeBytes > MAX_CHARX_BYTES || pictureBytes > MAX_PICTURE_BYTES,
-    pieces: () => writeZip([...own, ...others?.packed() ?? []], { isLarge: false }),
+    isTooLarge: sizeBytes > MAX_CHARX_BYTES || pictureBytes > MAX_CHARX_IMAGE_BYTES,
+    pieces: () => writeZip([...own, ...others?.toPackedEntries() ?? []], { isLarge: false }),
   };
 }
 
-/** Gives where the character's picture lies beside the other files, and the card that says so. */
-function withPlace(card: Card, others: ReadonlySet<string>): { card: Card; path?: string } {
-  const icon = mainIconOf(card);
-  const named = embeddedPath(icon?.uri);
-  if (named !== undefined && others.has(named)) return { card }; // the file that the picture was made of
-  if (named !== undefined && isPlainPath(named) && /\.png$/i.test(named)) return { card, path: named };
-  let path = PICTURE_PATH;
-  for (let n = 2; others.has(path); n++) path = PICTURE_PATH.replace(".png", `-${n}.png`);
-  const isOurs = icon === undefined || named !== undefined || icon.uri === OWN_PICTURE;
-  return { card: isOurs ? withMainIcon(card, EMBEDDED + path) : card, path };
+/** Chooses the path of the image, and returns the card that refers to it. */
+function chooseImagePath(card: Card, others: ReadonlySet<string>): { card: Card; path?: string } {
+  const icon = findMainIcon(card);
+  const named = parseEmbeddedPath(icon?.uri);
+  if (named !== undefined && others.has(named)) return { card }; // the source of the image is still there
+  if (named !== undefined && isSafeCharxPath(named) && /\.png$/i.test(named)) return { card, path: named };
+  let path = IMAGE_PATH;
+  for (let n = 2; others.has(path); n++) path = IMAGE_PATH.replace(".png", `-${n}.png`);
+  const isOurs = icon === undefined || named !== undefined || icon.uri === OWN_IMAGE;
+  return { card: isOurs ? withMainIcon(card, EMBEDDED_PREFIX + path) : card, path };
 }
 
-async function deflated(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<PackedEntry> {
+async function deflateEntry(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<PackedEntry> {
   const steps = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     for (let at = 0; at < bytes.length; at += STEP_BYTES) {
       await yieldIfTickUsedUp();
@@ -113,20 +111,20 @@ async function deflated(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<P
   return heldEntry(path, bytes, await new Response(stream).bytes());
 }
 
-function inWorker(order: CharxOrder, timeoutMs: number): Promise<CharxAnswer> {
+function runInWorker(order: CharxRequest, timeoutMs: number): Promise<CharxResponse> {
   const worker = new Worker(new URL("./charx_worker.ts", import.meta.url), { type: "module" });
   let timer: ReturnType<typeof setTimeout> | undefined;
-  return new Promise<CharxAnswer>((resolve, reject) => {
+  return new Promise<CharxResponse>((resolve, reject) => {
     timer = setTimeout(
       () => reject(new AppError("unprocessable", "Cannot read the CHARX file: it takes too long")),
       timeoutMs,
     );
-    worker.onmessage = ({ data }: MessageEvent<CharxAnswer>) => {
+    worker.onmessage = ({ data }: MessageEvent<CharxResponse>) => {
       if (data.failure === undefined) resolve(data);
       else reject(new AppError(data.failure.code, data.failure.message));
     };
     worker.onerror = (event) => {
-      event.preventDefault(); // else it would end the process
+      event.preventDefault(); // otherwise it would end the process
       reject(new AppError("internal", `Cannot work on a CHARX file: ${event.message}`));
     };
     worker.postMessage(order);

@@ -1,14 +1,14 @@
-/** How a model is asked for a character. */
+/** The prompt that asks a model for a character. */
 import type { ChatCall, ChatMessage } from "../../llm/chat_event.ts";
 import type { UpstreamTarget } from "../../llm/upstream_client.ts";
 import { TEXT_FIELDS } from "./character_fields.ts";
 
-/** What the character is made of; at least one of `idea` and `pictureUrl` says something. */
+/** Source of a character; `idea` or `imageUrl` must be set. */
 export interface CharacterIdea {
   idea: string;
-  /** The picture as a data URL. */
-  pictureUrl?: string;
-  /** Called as its speakers call it; where left out, the language of the idea. */
+  /** The image as a data URL. */
+  imageUrl?: string;
+  /** Name of the language in that language; by default the language of the idea. */
   language?: string;
 }
 
@@ -28,10 +28,10 @@ something for {{user}} to answer. It never speaks or acts for {{user}}.
 - "tags": three to six short tags.
 Write {{char}} for the character's name and {{user}} for the other person, but the name itself under "name".`;
 
-/** Enough for a long card, and for what a model that thinks first needs before it. */
+/** Enough for a long card and for reasoning before it. */
 const MAX_TOKENS = 6_000;
 
-/** The answer's form, for servers that hold a model to one. */
+/** JSON schema of the reply, for servers that enforce one. */
 const RESPONSE_FORMAT = {
   type: "json_schema",
   json_schema: {
@@ -49,19 +49,24 @@ const RESPONSE_FORMAT = {
   },
 };
 
-/** Makes the call. @param isHeld Whether the server is asked to hold the model to the form. */
-export function characterCall(target: UpstreamTarget, model: string, idea: CharacterIdea, isHeld: boolean): ChatCall {
+/** Creates the model call. @param usesSchema Whether to ask the server to enforce the schema. */
+export function createCharacterCall(
+  target: UpstreamTarget,
+  model: string,
+  idea: CharacterIdea,
+  usesSchema: boolean,
+): ChatCall {
   const half = target.contextSize === undefined ? MAX_TOKENS : Math.max(1, Math.floor(target.contextSize / 2));
   return {
     model,
-    messages: [{ role: "system", content: INSTRUCTION }, { role: "user", content: contentOf(idea) }],
-    params: { max_tokens: Math.min(MAX_TOKENS, half), ...(isHeld && { response_format: RESPONSE_FORMAT }) },
+    messages: [{ role: "system", content: INSTRUCTION }, { role: "user", content: toContent(idea) }],
+    params: { max_tokens: Math.min(MAX_TOKENS, half), ...(usesSchema && { response_format: RESPONSE_FORMAT }) },
   };
 }
 
-function contentOf({ idea, pictureUrl, language }: CharacterIdea): ChatMessage["content"] {
+function toContent({ idea, imageUrl, language }: CharacterIdea): ChatMessage["content"] {
   const told = [
-    pictureUrl === undefined
+    imageUrl === undefined
       ? undefined
       : "The picture shows the character. Describe what can be seen of the character in it, and invent what fits.",
     idea.trim() === "" ? undefined : `The idea:\n${idea.trim()}`,
@@ -69,6 +74,6 @@ function contentOf({ idea, pictureUrl, language }: CharacterIdea): ChatMessage["
       ? "Write in the language of the idea, the keys in English."
       : `Write in this language: ${language}. The keys stay in English.`,
   ].filter((text) => text !== undefined).join("\n\n");
-  if (pictureUrl === undefined) return told;
-  return [{ type: "text", text: told }, { type: "image_url", image_url: { url: pictureUrl } }];
+  if (imageUrl === undefined) return told;
+  return [{ type: "text", text: told }, { type: "image_url", image_url: { url: imageUrl } }];
 }

@@ -1,82 +1,82 @@
-/** One character being written by a model, step by step. */
+/** Streams a character as a model writes it. */
 import type { ModelRouter } from "../../llm/model_router.ts";
 import { stripReasoning } from "../../llm/reasoning.ts";
 import { AppError } from "../../errors.ts";
 import type { ChatEvent } from "../../llm/chat_event.ts";
 import type { ChatStream } from "../../llm/upstream_client.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
-import { type CharacterFields, readCharacterFields } from "./character_fields.ts";
-import { characterCall, type CharacterIdea } from "./character_prompt.ts";
+import { type CharacterFields, parseCharacterFields } from "./character_fields.ts";
+import { type CharacterIdea, createCharacterCall } from "./character_prompt.ts";
 
-/** How a field changes: text is added to what is there, or something takes its place. */
-export type WritingStep = { field: string; append: string } | { field: string; value: string | string[] };
+/** How a field changes: appended text, or a new value. */
+export type FieldUpdate = { field: string; append: string } | { field: string; value: string | string[] };
 
-/** A model's answer while it comes. */
-export interface Writing {
+/** A model's reply in progress. */
+export interface CharacterStream {
   model: string;
   /**
-   * Gives what is new with each piece of the answer, nothing while the model thinks.
+   * Yields updates with each chunk of the reply; none while the model reasons.
    *
-   * @returns Whether the model ran out of room before it was done.
-   * @throws {AppError} `unprocessable` when the answer holds no character; what a chat throws in the middle of a reply
+   * @returns Whether the output was cut off.
+   * @throws {AppError} `unprocessable` if the reply contains no character; errors of an interrupted chat reply
    */
-  steps(): AsyncGenerator<WritingStep[], { isCut: boolean }>;
-  /** Ends the call upstream. */
+  updates(): AsyncGenerator<FieldUpdate[], { isCut: boolean }>;
+  /** Cancels the upstream request. */
   cancel(): void;
 }
 
-/** Longer than any card; a model that runs in circles is ended here. In characters. */
+/** Maximum reply length in characters. Longer replies are endless loops. */
 const MAX_ANSWER = 120_000;
-/** How much of an answer that is no character is shown. */
+/** Maximum length of the quote in an error message. */
 const MAX_QUOTE = 400;
 
 /**
  * Asks the active connection.
  *
- * @throws {AppError} `not_available` without a connection or with the demo alone; what a chat throws before its first byte
+ * @throws {AppError} `not_available` without a connection or with only the demo; errors of a chat before its first byte
  */
-export async function openWriting(
+export async function openCharacterStream(
   models: ModelRouter,
   idea: CharacterIdea,
   signal: AbortSignal,
-): Promise<Writing> {
+): Promise<CharacterStream> {
   const { target, model } = await models.route({}, signal);
   if (target.kind === "demo") {
     throw new AppError("not_available", "The demo cannot write characters; choose a model under Settings, Connections");
   }
   const open = (isHeld: boolean) =>
-    models.client.openChatStream(target, characterCall(target, model, idea, isHeld), signal);
+    models.client.openChatStream(target, createCharacterCall(target, model, idea, isHeld), signal);
   let stream: ChatStream;
   try {
     stream = await open(target.kind === "openai");
   } catch (error) {
-    if (target.kind !== "openai" || !mayBeTheForm(error)) throw error;
+    if (target.kind !== "openai" || !mayRejectSchema(error)) throw error;
     stream = await open(false);
   }
-  return { model, steps: () => stepsOf(stream, model), cancel: () => stream.cancel() };
+  return { model, updates: () => readUpdates(stream, model), cancel: () => stream.cancel() };
 }
 
-/** Servers that know no `response_format`, or not this one, refuse the whole call, each in its own words. */
-function mayBeTheForm(error: unknown): boolean {
+/** Servers without support for `response_format`, or for this schema, reject the whole call with various messages. */
+function mayRejectSchema(error: unknown): boolean {
   if (!(error instanceof UpstreamError) || error.kind !== "failed") return false;
   return error.status !== undefined && error.status >= 400;
 }
 
-async function* stepsOf(stream: ChatStream, model: string): AsyncGenerator<WritingStep[], { isCut: boolean }> {
+async function* readUpdates(stream: ChatStream, model: string): AsyncGenerator<FieldUpdate[], { isCut: boolean }> {
   let answer = "";
   let isCut = false;
   let known: CharacterFields = {};
   try {
     for await (const batch of stream.batches()) {
-      const text = textIn(batch);
+      const text = joinText(batch);
       isCut ||= batch.some((event) => event.type === "finish" && event.reason === "length");
       if (text === "") {
         yield [];
         continue;
       }
       answer += text;
-      const now = readCharacterFields(answer);
-      yield changesBetween(known, now);
+      const now = parseCharacterFields(answer);
+      yield diffFields(known, now);
       known = now;
       if (answer.length > MAX_ANSWER) {
         isCut = true;
@@ -90,12 +90,12 @@ async function* stepsOf(stream: ChatStream, model: string): AsyncGenerator<Writi
   return { isCut };
 }
 
-function textIn(batch: readonly ChatEvent[]): string {
+function joinText(batch: readonly ChatEvent[]): string {
   return batch.map((event) => event.type === "text" ? event.text : "").join("");
 }
 
-function changesBetween(before: CharacterFields, now: CharacterFields): WritingStep[] {
-  const steps: WritingStep[] = [];
+function diffFields(before: CharacterFields, now: CharacterFields): FieldUpdate[] {
+  const steps: FieldUpdate[] = [];
   for (const [field, value] of Object.entries(now)) {
     const old = before[field as keyof CharacterFields];
     if (Array.isArray(value)) {
@@ -104,7 +104,7 @@ function changesBetween(before: CharacterFields, now: CharacterFields): WritingS
       if (value.length > old.length) steps.push({ field, append: value.slice(old.length) });
     } else steps.push({ field, value });
   }
-  // What turned out to be no field after all.
+  // Fields that turned out not to be fields.
   for (const field of Object.keys(before)) {
     if (!Object.hasOwn(now, field)) steps.push({ field, value: field === "tags" ? [] : "" });
   }

@@ -1,43 +1,43 @@
-/** Keeps table `card_file` true to the folders: watched where the system can, looked through where it cannot. */
+/** Keeps table `card_file` in sync with the card folders: watches them if possible, otherwise scans them. */
 import { basename } from "node:path";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database } from "../../storage/database/database.ts";
 import type { CardRow } from "../card/card_head.ts";
-import { findPath, replaceRow, replaceRows } from "./card_rows.ts";
+import { findCardRowByPath, replaceRow, replaceRows } from "./card_rows.ts";
 import { CARD_NAME, type CardFolder } from "./card_scan.ts";
-import type { ScanAnswer, ScanOrder } from "./card_scan_worker.ts";
+import type { CardScanRequest, CardScanResponse } from "./card_scan_worker.ts";
 
-/** How to open the index. */
-export interface CardIndexOptions {
+/** Dependencies of the index. */
+export interface CardIndexDeps {
   db: Database;
-  /** The file behind `db`, which the Worker reads by itself. */
+  /** Path of the database, which the Worker opens itself. */
   databasePath: string;
   folders: CardFolder[];
-  /** Done before anything is looked at: what it writes is found. */
+  /** Awaited before the first scan, so that its files are found. */
   prepared?: Promise<void>;
   events: EventHub;
   log: Log;
-  /** Watches folders; `Deno.watchFs` unless a test brings a system that cannot. */
+  /** Watches a folder; by default `Deno.watchFs`. */
   watch?: (path: string) => Deno.FsWatcher;
 }
 
-/** Something that writes many files is waited for this long. */
+/** Delay for programs that write many files. */
 const SETTLE_MS = 100;
-/** Changes on a network folder are not told: after this long a list has the folders looked through beside its answer. */
-const DISTRUST_MS = 60_000;
-/** A Worker that nobody needs costs memory, and a new one 50 ms. */
+/** Network folders don't report changes. After this time, a list triggers a scan in the background. */
+const MAX_AGE_MS = 60_000;
+/** An idle Worker costs memory; a new one takes 50 ms. */
 const IDLE_MS = 20_000;
-/** More changes at once are one event. */
+/** More changes at once are reported as one event. */
 const MAX_EVENTS = 100;
 
-/** The index of card files. Nothing is looked at before somebody asks for a card. */
+/** The index of card files. Nothing is read before the first use. */
 export class CardIndex {
-  readonly #options: CardIndexOptions;
+  readonly #options: CardIndexDeps;
   #watchers: Deno.FsWatcher[] | undefined;
   #isWatched = true;
-  #isDirty = true;
+  #isStale = true;
   #scannedAtMs = 0;
   #running: Promise<void> | undefined;
   #queued: Promise<void> | undefined;
@@ -45,37 +45,40 @@ export class CardIndex {
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   #worker: Worker | undefined;
   #isClosed = false;
-  /** Paths under way by `write`, and those that were since the present scan began: what it saw of them may be old. */
+  /**
+   * Paths being written by `write`, and those written since the current scan started: its results for them may be
+   * outdated.
+   */
   #writing = new Map<string, number>();
   #written = new Set<string>();
 
-  constructor(options: CardIndexOptions) {
+  constructor(options: CardIndexDeps) {
     this.#options = options;
   }
 
   /**
-   * Resolves once the table says what the folders hold.
+   * Resolves once the table matches the folders.
    *
-   * @throws {AppError} `internal` when they cannot be looked through.
+   * @throws {AppError} `internal` if they can't be scanned
    */
-  async fresh(): Promise<void> {
-    // Beside each other: what both threads need to begin takes longer than what is prepared.
-    if (this.#isDirty && !this.#isClosed) {
+  async refresh(): Promise<void> {
+    // Starts both concurrently: their startup takes longer than the preparation.
+    if (this.#isStale && !this.#isClosed) {
       this.#startWorker();
       this.#options.db.prepare();
     }
     await this.#options.prepared;
     this.#watch();
-    if (this.#isDirty || !this.#isWatched) await this.#scan();
-    else if (performance.now() - this.#scannedAtMs > DISTRUST_MS) this.#scanBeside();
+    if (this.#isStale || !this.#isWatched) await this.#scan();
+    else if (performance.now() - this.#scannedAtMs > MAX_AGE_MS) this.#scanInBackground();
   }
 
   /**
-   * Writes files of ours and what the table says of them; nobody takes the change for somebody else's.
+   * Writes our files and the table together, so that the watcher doesn't report the change as external.
    *
    * @param paths All files that change.
-   * @param change Changes them and gives the new row, or the path that is gone, or both; and what is left to be done to the
-   *   files once the table says so.
+   * @param change Changes the files. Returns the new row, the removed path or both, and what to do after the table is
+   *   updated.
    */
   async write(
     paths: string[],
@@ -90,7 +93,7 @@ export class CardIndex {
       await this.#options.db.write(replaceRow(row, removedPath));
       await afterwards?.();
     } catch (error) {
-      this.#isDirty = true; // the file may have changed and the table not
+      this.#isStale = true; // the files may have changed without the table
       throw error;
     } finally {
       for (const path of paths) {
@@ -101,33 +104,33 @@ export class CardIndex {
     }
   }
 
-  /** Has the folders looked through at the next use: the table was seen to be wrong. */
-  distrust(): void {
-    this.#isDirty = true;
+  /** Requests a scan at the next use, because the table is known to be wrong. */
+  markStale(): void {
+    this.#isStale = true;
   }
 
-  /** Ends what runs. */
+  /** Stops all work. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#settleTimer);
     for (const watcher of this.#watchers ?? []) watcher.close();
     await this.#queued?.catch(() => {});
     await this.#running?.catch(() => {});
-    this.#endWorker();
+    this.#terminateWorker();
   }
 
   #scan(): Promise<void> {
-    // One that runs may have passed the change by, so at most one more waits behind it.
+    // The running scan may have missed the change, so at most one more is queued.
     return this.#queued ??= (this.#running ?? Promise.resolve()).catch(() => {}).then(() => {
       this.#queued = undefined;
       if (this.#isClosed) return;
-      this.#isDirty = false;
+      this.#isStale = false;
       this.#running = this.#scanOnce().finally(() => this.#running = undefined);
       return this.#running;
     });
   }
 
-  #scanBeside(): void {
+  #scanInBackground(): void {
     this.#scan().catch((error) =>
       this.#options.log("error", "Cannot look through the card folders", { error: messageOf(error) })
     );
@@ -145,27 +148,27 @@ export class CardIndex {
       }
       this.#scannedAtMs = performance.now();
     } catch (error) {
-      this.#isDirty = true;
+      this.#isStale = true;
       throw error;
     }
   }
 
-  #askWorker(order: ScanOrder): Promise<ScanAnswer> {
+  #askWorker(order: CardScanRequest): Promise<CardScanResponse> {
     clearTimeout(this.#idleTimer);
     const worker = this.#startWorker();
-    return new Promise<ScanAnswer>((resolve, reject) => {
+    return new Promise<CardScanResponse>((resolve, reject) => {
       const fail = (found: string) =>
         reject(new AppError("internal", `Cannot look through the card folders: ${found}`));
-      worker.onmessage = ({ data }: MessageEvent<ScanAnswer>) =>
+      worker.onmessage = ({ data }: MessageEvent<CardScanResponse>) =>
         data.failure === undefined ? resolve(data) : fail(data.failure);
       worker.onerror = (event) => {
-        event.preventDefault(); // else it would end the process
-        this.#endWorker();
+        event.preventDefault(); // otherwise it would end the process
+        this.#terminateWorker();
         fail(event.message);
       };
       worker.postMessage(order);
     }).finally(() => {
-      if (!this.#isClosed) this.#idleTimer = setTimeout(() => this.#endWorker(), IDLE_MS);
+      if (!this.#isClosed) this.#idleTimer = setTimeout(() => this.#terminateWorker(), IDLE_MS);
     });
   }
 
@@ -173,7 +176,7 @@ export class CardIndex {
     return this.#worker ??= new Worker(new URL("./card_scan_worker.ts", import.meta.url), { type: "module" });
   }
 
-  #endWorker(): void {
+  #terminateWorker(): void {
     clearTimeout(this.#idleTimer);
     this.#worker?.terminate();
     this.#worker = undefined;
@@ -199,9 +202,9 @@ export class CardIndex {
     try {
       for await (const { kind, paths } of watcher) {
         if (kind === "access") continue;
-        // The folder itself may be all that is named, as when the system lost count.
-        const isNews = kind === "other" || paths.includes(folder) || await this.#anyDiffers(paths);
-        if (isNews && !this.#isClosed) this.#settle();
+        // The event may only name the folder, for example after a queue overflow.
+        const isNews = kind === "other" || paths.includes(folder) || await this.#hasChanges(paths);
+        if (isNews && !this.#isClosed) this.#scanSoon();
       }
     } catch (error) {
       this.#options.log("warn", "Cannot watch a folder with cards any longer", { error: messageOf(error) });
@@ -209,12 +212,12 @@ export class CardIndex {
     this.#isWatched = false;
   }
 
-  async #anyDiffers(paths: string[]): Promise<boolean> {
+  async #hasChanges(paths: string[]): Promise<boolean> {
     for (const path of paths) {
       if (!CARD_NAME.test(basename(path)) || this.#writing.has(path)) continue;
       const info = await Deno.lstat(path).catch(() => undefined);
       if (this.#isClosed) return false;
-      const row = findPath(this.#options.db, path);
+      const row = findCardRowByPath(this.#options.db, path);
       const isFile = info?.isFile ?? false;
       if (isFile !== (row !== undefined)) return true;
       if (isFile && (row!.size !== info!.size || row!.mtimeMs !== info!.mtime?.getTime())) return true;
@@ -222,9 +225,9 @@ export class CardIndex {
     return false;
   }
 
-  #settle(): void {
-    this.#isDirty = true;
+  #scanSoon(): void {
+    this.#isStale = true;
     clearTimeout(this.#settleTimer);
-    this.#settleTimer = setTimeout(() => this.#isDirty && this.#scanBeside(), SETTLE_MS);
+    this.#settleTimer = setTimeout(() => this.#isStale && this.#scanInBackground(), SETTLE_MS);
   }
 }

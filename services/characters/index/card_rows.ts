@@ -1,10 +1,10 @@
-/** Table `card_file`: what lists show of every card file, so that none is opened to be listed. */
+/** Table `card_file`: what lists show of each card file, so that listing doesn't open files. */
 import { AppError } from "../../errors.ts";
 import type { Database, SqlValue, Statement } from "../../storage/database/database.ts";
 import { folded } from "../../storage/collation.ts";
 import type { CardRow } from "../card/card_head.ts";
 
-/** A file as the table knows it. */
+/** A row of the table. */
 export interface StoredCard {
   id: string;
   path: string;
@@ -15,21 +15,21 @@ export interface StoredCard {
   isReadable: boolean;
 }
 
-/** What a list is to hold. */
+/** Which characters to list. */
 export interface CardQuery {
   limit?: number;
-  /** `next_cursor` of the page before. */
+  /** `next_cursor` of the previous page. */
   cursor?: string;
-  /** Words that all have to occur in name, creator or tags. */
+  /** Words that must all occur in name, creator or tags. */
   q?: string;
-  /** A tag, whatever its case. */
+  /** A tag, in any case. */
   tag?: string;
   sort?: "name" | "updated";
 }
 
 /** One page of a list. */
 export interface CardPage {
-  /** JSON texts of CharacterItems. */
+  /** JSON of `CharacterItem`s. */
   items: string[];
   next_cursor: string | null;
 }
@@ -37,18 +37,18 @@ export interface CardPage {
 const COLUMNS = `id, path, mtime_ms AS mtimeMs, size, external AS isExternal, has_avatar AS hasAvatar,
   name IS NOT NULL AS isReadable`;
 
-/** What the table is to hold instead: arrays in JSON, each read as often as it has to be. */
+/** Changes of the table, as JSON arrays. */
 export interface CardChanges {
-  /** Of CardRow. */
+  /** `CardRow`s. */
   rows: string;
-  /** `[tag, id, path]` of every tag of the rows. */
+  /** `[tag, id, path]` for each tag of the rows. */
   tags: string;
-  /** Paths of the rows, and of files that are gone. */
+  /** Paths of the rows and of deleted files. */
   paths: string;
 }
 
-/** Gives what is to be written of rows and of paths that are gone. */
-export function changesOf(rows: readonly CardRow[], removed: readonly string[]): CardChanges {
+/** Returns the changes for new rows and deleted paths. */
+export function toCardChanges(rows: readonly CardRow[], removed: readonly string[]): CardChanges {
   return {
     rows: JSON.stringify(rows),
     tags: JSON.stringify(rows.flatMap(({ tags, id, path }) => tags.map((tag) => [tag, id, path]))),
@@ -57,9 +57,9 @@ export function changesOf(rows: readonly CardRow[], removed: readonly string[]):
 }
 
 /**
- * Statements that put rows in the place of whatever stood for their paths.
+ * Returns the statements that replace the rows of all changed paths.
  *
- * @param unless Paths that stay as they are.
+ * @param unless Paths to leave unchanged.
  */
 export function replaceRows(changes: CardChanges, unless: readonly string[] = []): Statement[] {
   const paths = `SELECT value FROM json_each(?1) EXCEPT SELECT value FROM json_each(?2)`;
@@ -83,30 +83,30 @@ export function replaceRows(changes: CardChanges, unless: readonly string[] = []
   ];
 }
 
-/** Statements that put one row in the place of another file's, or of none. */
+/** Returns the statements that replace one row, remove one, or both. */
 export function replaceRow(row: CardRow | undefined, removedPath?: string): Statement[] {
-  return replaceRows(changesOf(row ? [row] : [], removedPath === undefined ? [] : [removedPath]));
+  return replaceRows(toCardChanges(row ? [row] : [], removedPath === undefined ? [] : [removedPath]));
 }
 
-/** Gives the file of a character. */
-export function findCard(db: Database, id: string): StoredCard | undefined {
+/** Finds the row of a character. */
+export function findCardRow(db: Database, id: string): StoredCard | undefined {
   return withBooleans(db.get(`SELECT ${COLUMNS} FROM card_file WHERE id = ?`, id));
 }
 
-/** Gives what the table knows of a path. */
-export function findPath(db: Database, path: string): StoredCard | undefined {
+/** Finds the row of a path. */
+export function findCardRowByPath(db: Database, path: string): StoredCard | undefined {
   return withBooleans(db.get(`SELECT ${COLUMNS} FROM card_file WHERE path = ?`, path));
 }
 
-/** Gives the id that differs from this one by letter case alone. */
+/** Finds an id that differs from this one only in case. */
 export function findCaseClash(db: Database, id: string): string | undefined {
   return db.get<{ id: string }>("SELECT id FROM card_file WHERE lower(id) = lower(?1) AND id <> ?1", id)?.id;
 }
 
 /**
- * Lists cards by name, or the last changed first.
+ * Lists cards by name, or most recently changed first.
  *
- * @throws {AppError} `invalid_request` for a cursor of another list.
+ * @throws {AppError} `invalid_request` for an invalid cursor
  */
 export function listCards(db: Database, query: CardQuery): CardPage {
   const { limit, cursor, q = "", tag, sort = "name" } = query;
@@ -141,13 +141,13 @@ export function listCards(db: Database, query: CardQuery): CardPage {
   const hasMore = rows.length > shown.length && last !== undefined;
   return {
     items: shown.map(({ item }) => item),
-    next_cursor: hasMore ? cursorText([sort === "name" ? last.name : last.mtimeMs, last.id]) : null,
+    next_cursor: hasMore ? formatCursor([sort === "name" ? last.name : last.mtimeMs, last.id]) : null,
   };
 }
 
 type Cursor = [key: string | number, id: string];
 
-function cursorText(cursor: Cursor): string {
+function formatCursor(cursor: Cursor): string {
   return encodeURIComponent(JSON.stringify(cursor));
 }
 
@@ -156,7 +156,7 @@ function parseCursor(text: string, sort: "name" | "updated"): Cursor {
     const [key, id] = JSON.parse(decodeURIComponent(text));
     if (typeof key === (sort === "name" ? "string" : "number") && typeof id === "string") return [key, id];
   } catch {
-    // the same sentence for all that is no cursor
+    // all invalid cursors get the same message
   }
   throw new AppError("invalid_request", "This cursor did not come from such a list of characters");
 }

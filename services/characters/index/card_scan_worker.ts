@@ -1,28 +1,28 @@
-/** The Worker that looks through card folders: a connection that can only read, and files opened for reading. card_index.ts is its other end. */
+/** The Worker of card_index.ts: scans card folders with a read-only database connection. */
 import { messageOf } from "../../errors.ts";
 import { openReader } from "../../storage/database/reader.ts";
-import { type CardChanges, changesOf } from "./card_rows.ts";
+import { type CardChanges, toCardChanges } from "./card_rows.ts";
 import { type CardFolder, type KnownFile, scanFolders } from "./card_scan.ts";
 
-/** What the serving thread sends. */
-export interface ScanOrder {
+/** Sent by the main thread. */
+export interface CardScanRequest {
   databasePath: string;
   folders: CardFolder[];
 }
 
-/** What it gets back; JSON texts, since that is what the database takes and costs this thread and not the serving one. */
-export interface ScanAnswer {
+/** Sent to the main thread. JSON text is created here, so that the main thread only passes it to the database. */
+export interface CardScanResponse {
   changes: CardChanges;
-  /** Ids of all that changed or went. */
+  /** Ids of changed and deleted cards. */
   ids: string[];
   failure?: string;
 }
 
-function scan({ databasePath, folders }: ScanOrder): ScanAnswer {
+function scan({ databasePath, folders }: CardScanRequest): CardScanResponse {
   const reader = openReader(databasePath);
   let known: KnownFile[];
   try {
-    // Read before the folders are: a file written meanwhile is then seen as new at most, never as gone.
+    // Read before the folders, so that a file written in between looks new at most, never deleted.
     known = reader.all<KnownFile>("SELECT id, path, mtime_ms AS mtimeMs, size FROM card_file");
   } finally {
     reader.close();
@@ -30,16 +30,18 @@ function scan({ databasePath, folders }: ScanOrder): ScanAnswer {
   const { rows, removed } = scanFolders(folders, known);
   const gone = new Set(removed);
   const ids = [...rows.map(({ id }) => id), ...known.filter(({ path }) => gone.has(path)).map(({ id }) => id)];
-  return { changes: changesOf(rows, removed), ids: [...new Set(ids)] };
+  return { changes: toCardChanges(rows, removed), ids: [...new Set(ids)] };
 }
 
-// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+// Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
-  self.onmessage = ({ data }: MessageEvent<ScanOrder>) => {
+  self.onmessage = ({ data }: MessageEvent<CardScanRequest>) => {
     try {
       self.postMessage(scan(data));
     } catch (error) {
-      self.postMessage({ changes: changesOf([], []), ids: [], failure: messageOf(error) } satisfies ScanAnswer);
+      self.postMessage(
+        { changes: toCardChanges([], []), ids: [], failure: messageOf(error) } satisfies CardScanResponse,
+      );
     }
   };
 }

@@ -1,26 +1,36 @@
-/** The card site and card files elsewhere, all through the guard: searched, looked at, fetched. What a card means is card_file.ts's. */
+/**
+ * Searches the card site and downloads cards from it and other sites, through the SSRF guard. card_file.ts parses the
+ * cards.
+ */
 import { sniffImage } from "../../attachments/images/image_type.ts";
 import type { ImageType } from "../../attachments/images/image_type.ts";
 import { AppError } from "../../errors.ts";
 import type { Guard } from "../../http/guard/guarded_fetch.ts";
-import { hostsOf, pathOf, type SiteCard, siteCardAt, siteCardOf, type SiteHosts } from "./card_site_address.ts";
-import { type FetchedCard, OTHER_SITES, otherSiteCard } from "./other_card_sites.ts";
-import { cardOfDefinition, type FoundCard, foundCardOf, isForAdults, nodesOf } from "./card_site_responses.ts";
+import {
+  findSiteCard,
+  formatSitePath,
+  getSiteHosts,
+  parseSiteCard,
+  type SiteCard,
+  type SiteHosts,
+} from "./card_site_address.ts";
+import { type FetchedCard, findOtherSite, OTHER_SITES } from "./other_card_sites.ts";
+import { type FoundCard, isForAdults, parseNodes, toFoundCard, toV2Card } from "./card_site_responses.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 
-/** What is looked for. */
+/** A search. */
 export interface CardSearch {
   query: string;
-  /** All of them have to be there. */
+  /** All of them must match. */
   tags: string[];
   sort: CardSort;
   /** From 1. */
   page: number;
-  /** Show what the site marks as not for everybody. */
+  /** Include results that the site marks as adult content. */
   isForAdults: boolean;
 }
 
-/** The site's orders, by our names. */
+/** The site's names of our sort orders. */
 const SORTS = {
   relevance: "default",
   trending: "trending",
@@ -32,63 +42,63 @@ const SORTS = {
   name: "name",
 } as const;
 
-/** An order of the results. */
+/** A sort order. */
 export type CardSort = keyof typeof SORTS;
 
-/** All orders. */
+/** All sort orders. */
 export const CARD_SORTS = Object.keys(SORTS) as [CardSort, ...CardSort[]];
 
 /** One page of results. */
 export interface CardSearchPage {
   items: FoundCard[];
-  /** Number of the next page, as text. */
+  /** Number of the next page. */
   next_cursor: string | null;
 }
 
-/** How to ask. */
-export interface CardSiteOptions {
+/** Dependencies of `CardSite`. */
+export interface CardSiteDeps {
   guard: Pick<Guard, "fetch">;
   /** `card_site_url` */
   siteUrl: string;
-  /** Largest card file. */
+  /** Maximum size of a card file. */
   maxCardBytes: number;
   now(): number;
 }
 
-/** Results of a page; the site's own pages have 24 to 48. */
+/** Results per page; the site itself shows 24 to 48. */
 const PAGE_SIZE = 30;
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-const MAX_PICTURE_BYTES = 8 * 1024 * 1024;
-/** The site is asked once for what somebody leafs through. */
+const MAX_IMAGE_BYTES = 8 * 1024 * 1024;
+/** Results are cached while someone pages through them. */
 const CACHED_MS = 5 * 60 * 1000;
 const MAX_CACHED = 50;
-/** A bare tool's name is refused by some of its paths. */
+/** Some paths reject requests with a generic user agent. */
 const HEADERS = { "User-Agent": "Parlor (self-hosted chat; imports of single cards)", Accept: "*/*" };
 
 const encoder = new TextEncoder();
 
-/** Asks the card site. */
+/** Client of the card site. */
 export class CardSite {
-  readonly #options: CardSiteOptions;
+  readonly #options: CardSiteDeps;
   readonly #hosts: SiteHosts;
   readonly #cached = new Map<string, { page: CardSearchPage; untilMs: number }>();
 
-  constructor(options: CardSiteOptions) {
+  constructor(options: CardSiteDeps) {
     this.#options = options;
-    this.#hosts = hostsOf(options.siteUrl);
+    this.#hosts = getSiteHosts(options.siteUrl);
   }
 
   /** @throws {AppError} `upstream_error`, `upstream_timeout`, `too_large`; the reason of `signal` */
   async search(search: CardSearch, signal: AbortSignal): Promise<CardSearchPage> {
-    const url = this.#searchUrl(search);
+    const url = this.#toSearchUrl(search);
     const cached = this.#cached.get(url);
     if (cached !== undefined && cached.untilMs > this.#options.now()) return cached.page;
-    const nodes = nodesOf(await this.#json(url, signal));
-    if (nodes === undefined) throw misunderstood(this.#hosts.api);
+    const nodes = parseNodes(await this.#fetchJson(url, signal));
+    if (nodes === undefined) throw unexpectedResponse(this.#hosts.api);
     const wanted = search.tags.map((tag) => tag.toLowerCase());
-    // What the site makes of these parameters is not written down anywhere.
+    // The site doesn't document how it treats these parameters.
     const items = nodes.filter((node) => search.isForAdults || !isForAdults(node))
-      .map((node) => foundCardOf(node, this.#hosts.pages)).filter((found) => found !== undefined)
+      .map((node) => toFoundCard(node, this.#hosts.pages)).filter((found) => found !== undefined)
       .filter(({ tags }) => wanted.every((tag) => tags.some((own) => own.toLowerCase() === tag)));
     const page = { items, next_cursor: nodes.length < PAGE_SIZE ? null : String(search.page + 1) };
     this.#cached.delete(url);
@@ -98,86 +108,86 @@ export class CardSite {
   }
 
   /**
-   * Gives the picture of a found character. Where it lies follows from creator and slug alone: no address in any page
-   * or answer can lead anywhere else.
+   * Fetches the image of a search result. Its URL is built from creator and slug only, so no response can redirect the
+   * request elsewhere.
    *
-   * @throws {AppError} `not_found`, and as `search`
+   * @throws {AppError} `not_found`, and like `search`
    */
-  async picture(
+  async fetchAvatar(
     creator: string,
     slug: string,
     signal: AbortSignal,
   ): Promise<{ bytes: Uint8Array<ArrayBuffer>; type: ImageType }> {
-    const card = siteCardOf(`${creator}/${slug}`);
+    const card = parseSiteCard(`${creator}/${slug}`);
     if (card === undefined) throw new AppError("not_found", "There is no such character at the card site");
-    const url = `${this.#hosts.pictures}/avatars/${pathOf(card)}/avatar.webp`;
-    const response = await this.#ask(url, signal, MAX_PICTURE_BYTES);
+    const url = `${this.#hosts.images}/avatars/${formatSitePath(card)}/avatar.webp`;
+    const response = await this.#fetch(url, signal, MAX_IMAGE_BYTES);
     if (response.status === 404) {
       await response.body?.cancel();
       throw new AppError("not_found", "The card site has no picture of this character");
     }
-    const bytes = await wholeOf(response, url);
+    const bytes = await readBody(response, url);
     const facts = sniffImage(bytes);
     if (facts === undefined) {
-      throw new AppError("upstream_error", `Cannot show what "${hostIn(url)}" sent: it is no picture`);
+      throw new AppError("upstream_error", `Cannot show what "${getHost(url)}" sent: it is no picture`);
     }
     return { bytes, type: facts.type };
   }
 
   /**
-   * Fetches the card file that an address leads to: a character's page at the card site, at a few others, or the file itself.
+   * Fetches the card behind a URL: a character page of the card site or a few others, or a card file.
    *
-   * @throws {AppError} `invalid_request` for what is no address of a card; `unprocessable` for a page that is not known;
-   *   `address_not_allowed`, and as `search`
+   * @throws {AppError} `invalid_request` for an invalid URL; `unprocessable` for an unknown page;
+   *   `address_not_allowed`, and like `search`
    */
   async fetchCard(address: string, signal: AbortSignal): Promise<FetchedCard> {
     if (!URL.canParse(address)) throw new AppError("invalid_request", "Cannot import the address: it is not a URL");
     const url = new URL(address);
-    const card = siteCardAt(url, this.#hosts);
-    if (card !== undefined) return await this.#siteCard(card, signal);
-    const fetchOther = otherSiteCard(url);
+    const card = findSiteCard(url, this.#hosts);
+    if (card !== undefined) return await this.#fetchSiteCard(card, signal);
+    const fetchOther = findOtherSite(url);
     if (fetchOther !== undefined) {
       return await fetchOther({
-        json: (from, init) => this.#json(from, signal, init),
-        file: (from) => this.#file(from, signal),
-        picture: (from) => this.#pictureAt(from, signal),
+        json: (from, init) => this.#fetchJson(from, signal, init),
+        file: (from) => this.#fetchFile(from, signal),
+        image: (from) => this.#tryFetchImage(from, signal),
       });
     }
-    const file = await this.#file(url.href, signal);
-    if (!isPage(file.bytes)) return file;
+    const file = await this.#fetchFile(url.href, signal);
+    if (!isHtml(file.bytes)) return file;
     throw new AppError(
       "unprocessable",
       `Cannot import from "${url.host}": it sent a page and no card. Pages of characters are known at ` +
-        `"${hostIn(this.#hosts.pages)}" and at ${OTHER_SITES}; elsewhere it takes a link to the card file itself`,
+        `"${getHost(this.#hosts.pages)}" and at ${OTHER_SITES}; elsewhere it takes a link to the card file itself`,
     );
   }
 
-  /** Prefers the file, which has the picture; after an edit it may not be there yet. */
-  async #siteCard(card: SiteCard, signal: AbortSignal): Promise<FetchedCard> {
-    const answer = await this.#json(`${this.#hosts.api}/api/characters/${pathOf(card)}?full=true`, signal);
+  /** Prefers the file, which includes the image. After an edit it may not exist yet. */
+  async #fetchSiteCard(card: SiteCard, signal: AbortSignal): Promise<FetchedCard> {
+    const answer = await this.#fetchJson(`${this.#hosts.api}/api/characters/${formatSitePath(card)}?full=true`, signal);
     const node = isJsonObject(answer) && isJsonObject(answer.node) ? answer.node : undefined;
-    if (node === undefined) throw misunderstood(this.#hosts.api);
+    if (node === undefined) throw unexpectedResponse(this.#hosts.api);
     const given = typeof node.max_res_url === "string" && URL.canParse(node.max_res_url) ? node.max_res_url : undefined;
-    const files = [given, `${this.#hosts.pictures}/avatars/${pathOf(card)}/chara_card_v2.png`];
+    const files = [given, `${this.#hosts.images}/avatars/${formatSitePath(card)}/chara_card_v2.png`];
     for (const file of files) {
       if (file === undefined) continue;
       try {
-        const fetched = await this.#file(file, signal);
+        const fetched = await this.#fetchFile(file, signal);
         if (sniffImage(fetched.bytes)?.type === "image/png") return fetched;
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof AppError)) throw error;
       }
     }
-    const made = cardOfDefinition(node);
-    if (made === undefined) throw misunderstood(this.#hosts.api);
+    const made = toV2Card(node);
+    if (made === undefined) throw unexpectedResponse(this.#hosts.api);
     return { bytes: encoder.encode(JSON.stringify(made)), contentType: "application/json" };
   }
 
-  /** A card without its picture is better than none. */
-  async #pictureAt(url: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  /** A card without image is better than none. */
+  async #tryFetchImage(url: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
     try {
-      const bytes = await wholeOf(await this.#ask(url, signal, MAX_PICTURE_BYTES), url);
+      const bytes = await readBody(await this.#fetch(url, signal, MAX_IMAGE_BYTES), url);
       return sniffImage(bytes) === undefined ? undefined : bytes;
     } catch (error) {
       signal.throwIfAborted();
@@ -185,22 +195,22 @@ export class CardSite {
     }
   }
 
-  async #file(url: string, signal: AbortSignal): Promise<FetchedCard> {
-    const response = await this.#ask(url, signal, this.#options.maxCardBytes);
+  async #fetchFile(url: string, signal: AbortSignal): Promise<FetchedCard> {
+    const response = await this.#fetch(url, signal, this.#options.maxCardBytes);
     const contentType = response.headers.get("content-type") ?? "";
-    return { bytes: await wholeOf(response, url), contentType };
+    return { bytes: await readBody(response, url), contentType };
   }
 
-  async #json(url: string, signal: AbortSignal, init?: { method: "POST"; body: string }): Promise<unknown> {
-    const bytes = await wholeOf(await this.#ask(url, signal, MAX_ANSWER_BYTES, init), url);
+  async #fetchJson(url: string, signal: AbortSignal, init?: { method: "POST"; body: string }): Promise<unknown> {
+    const bytes = await readBody(await this.#fetch(url, signal, MAX_ANSWER_BYTES, init), url);
     try {
       return JSON.parse(new TextDecoder().decode(bytes));
     } catch (cause) {
-      throw misunderstood(url, cause);
+      throw unexpectedResponse(url, cause);
     }
   }
 
-  #ask(
+  #fetch(
     url: string,
     signal: AbortSignal,
     maxBytes: number,
@@ -210,10 +220,10 @@ export class CardSite {
     return this.#options.guard.fetch(url, { ...init, headers, signal, maxBytes });
   }
 
-  #searchUrl({ query, tags, sort, page, isForAdults }: CardSearch): string {
+  #toSearchUrl({ query, tags, sort, page, isForAdults }: CardSearch): string {
     const url = new URL(`${this.#hosts.api}/search`);
     const list = tags.join(",");
-    // The site's document says `tags`, its own page sends `topics`.
+    // The site's documentation says `tags`, its own page sends `topics`.
     const parameters: Record<string, string> = {
       search: query,
       first: String(PAGE_SIZE),
@@ -230,28 +240,28 @@ export class CardSite {
   }
 }
 
-function misunderstood(url: string, cause?: unknown): AppError {
+function unexpectedResponse(url: string, cause?: unknown): AppError {
   return new AppError(
     "upstream_error",
-    `Cannot understand the card site at "${hostIn(url)}": its answer is not of the known form`,
+    `Cannot understand the card site at "${getHost(url)}": its answer is not of the known form`,
     { cause },
   );
 }
 
-/** Says whether bytes are those of a page: the first thing in it is a tag. */
-function isPage(bytes: Uint8Array): boolean {
+/** Reports whether bytes are HTML: they start with a tag. */
+function isHtml(bytes: Uint8Array): boolean {
   return /^\uFEFF?\s*</.test(new TextDecoder().decode(bytes.subarray(0, 1000)));
 }
 
-async function wholeOf(response: Response, url: string): Promise<Uint8Array<ArrayBuffer>> {
+async function readBody(response: Response, url: string): Promise<Uint8Array<ArrayBuffer>> {
   if (response.ok) return await response.bytes();
   await response.body?.cancel();
   const retryAfter = Number(response.headers.get("retry-after"));
-  throw new AppError("upstream_error", `Cannot fetch from "${hostIn(url)}": it answered with ${response.status}`, {
+  throw new AppError("upstream_error", `Cannot fetch from "${getHost(url)}": it answered with ${response.status}`, {
     retryAfterSeconds: retryAfter > 0 && retryAfter < 86_400 ? Math.ceil(retryAfter) : undefined,
   });
 }
 
-function hostIn(url: string): string {
+function getHost(url: string): string {
   return new URL(url).host;
 }

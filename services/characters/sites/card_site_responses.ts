@@ -1,8 +1,8 @@
-/** What the card site answers, made into what we know. Nothing in it is promised; everything may be missing or of another type. */
-import { pathOf, type SiteCard, siteCardOf } from "./card_site_address.ts";
+/** Parses responses of the card site. They're undocumented, so every field may be missing or of another type. */
+import { formatSitePath, parseSiteCard, type SiteCard } from "./card_site_address.ts";
 import { isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 
-/** One result of a search, as the API shows it. */
+/** A search result, as returned by our API. */
 export interface FoundCard {
   /** `creator/slug` */
   id: string;
@@ -10,7 +10,7 @@ export interface FoundCard {
   tagline: string;
   creator: string;
   tags: string[];
-  /** Address of ours. */
+  /** URL path on our server. */
   avatar_url: string;
   /** The site's page. */
   page_url: string;
@@ -22,52 +22,52 @@ export interface FoundCard {
 const MAX_TEXT = 500;
 const MAX_TAGS = 50;
 
-/** Gives the results of a search, in its present or its older form. */
-export function nodesOf(answer: unknown): JsonObject[] | undefined {
+/** Returns the results of a search, in the current or the older format. */
+export function parseNodes(answer: unknown): JsonObject[] | undefined {
   if (!isJsonObject(answer)) return undefined;
   const { nodes } = isJsonObject(answer.data) ? answer.data : answer;
   return Array.isArray(nodes) ? nodes.filter(isJsonObject) : undefined;
 }
 
-/** Tells whether the site marks a character as not for everybody. */
+/** Reports whether the site marks a character as adult content. */
 export function isForAdults({ nsfw_image, labels, topics }: JsonObject): boolean {
   const words = [labels, topics].flatMap((list) => Array.isArray(list) ? list : [])
     .map((label) => isJsonObject(label) ? label.title ?? label.name : label);
   return nsfw_image === true || words.some((word) => typeof word === "string" && /^(nsfw|nsfl)$/i.test(word.trim()));
 }
 
-/** Gives a result, or `undefined` for one without the names that lead to its card. */
-export function foundCardOf(node: JsonObject, pages: string): FoundCard | undefined {
-  const card = typeof node.fullPath === "string" ? siteCardOf(node.fullPath) : undefined;
+/** Converts a result. @returns `undefined` without a valid path or name */
+export function toFoundCard(node: JsonObject, pages: string): FoundCard | undefined {
+  const card = typeof node.fullPath === "string" ? parseSiteCard(node.fullPath) : undefined;
   if (card === undefined || typeof node.name !== "string") return undefined;
   return {
     id: `${card.creator}/${card.slug}`,
-    name: textOf(node.name),
-    tagline: textOf(node.tagline),
+    name: toText(node.name),
+    tagline: toText(node.tagline),
     creator: card.creator,
-    tags: stringsOf(node.topics),
-    avatar_url: pictureUrl(card),
-    page_url: `${pages}/characters/${pathOf(card)}`,
-    downloads: numberOf(node.nChats),
-    stars: numberOf(node.starCount),
-    updated_at: timeOf(node.lastActivityAt),
+    tags: toTexts(node.topics),
+    avatar_url: toAvatarUrl(card),
+    page_url: `${pages}/characters/${formatSitePath(card)}`,
+    downloads: toNumber(node.nChats),
+    stars: toNumber(node.starCount),
+    updated_at: toTime(node.lastActivityAt),
   };
 }
 
-/** Gives the address of ours under which a found character's picture is. */
-export function pictureUrl(card: SiteCard): string {
-  return `/api/characters/search/${pathOf(card)}/avatar`;
+/** Returns the URL path of the image on our server. */
+export function toAvatarUrl(card: SiteCard): string {
+  return `/api/characters/search/${formatSitePath(card)}/avatar`;
 }
 
 /**
- * Makes a V2 card of a character's definition, whose fields are named otherwise.
+ * Converts a character definition, whose fields have other names, to a V2 card.
  *
- * @returns `undefined` when it was sent without one.
+ * @returns `undefined` without a definition.
  */
-export function cardOfDefinition(node: JsonObject): JsonObject | undefined {
+export function toV2Card(node: JsonObject): JsonObject | undefined {
   const { definition } = node;
   if (!isJsonObject(definition)) return undefined;
-  const card = typeof node.fullPath === "string" ? siteCardOf(node.fullPath) : undefined;
+  const card = typeof node.fullPath === "string" ? parseSiteCard(node.fullPath) : undefined;
   const text = (value: unknown) => typeof value === "string" ? value : "";
   return {
     spec: "chara_card_v2",
@@ -84,7 +84,7 @@ export function cardOfDefinition(node: JsonObject): JsonObject | undefined {
       post_history_instructions: text(definition.post_history_instructions),
       alternate_greetings: Array.isArray(definition.alternate_greetings) ? definition.alternate_greetings : [],
       ...(isJsonObject(definition.embedded_lorebook) ? { character_book: definition.embedded_lorebook } : {}),
-      tags: stringsOf(node.topics),
+      tags: toTexts(node.topics),
       creator: card?.creator ?? "",
       character_version: "",
       extensions: isJsonObject(definition.extensions) ? definition.extensions : {},
@@ -92,19 +92,19 @@ export function cardOfDefinition(node: JsonObject): JsonObject | undefined {
   };
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === "string" ? value.slice(0, MAX_TEXT).toWellFormed() : "";
 }
 
-function stringsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "string").slice(0, MAX_TAGS).map(textOf) : [];
+function toTexts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string").slice(0, MAX_TAGS).map(toText) : [];
 }
 
-function numberOf(value: unknown): number | null {
+function toNumber(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }
 
-function timeOf(value: unknown): string | null {
+function toTime(value: unknown): string | null {
   const ms = typeof value === "string" ? Date.parse(value) : NaN;
   return Number.isNaN(ms) ? null : new Date(ms).toISOString();
 }

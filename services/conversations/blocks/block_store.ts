@@ -2,7 +2,7 @@
  * Messages lie in sealed blocks of about 16 KiB of JSON text, as the API returns them, so that one edit rewrites one
  * block and a list is blocks joined by commas. This file changes blocks; what a change means is its neighbours' affair.
  */
-import { refer } from "../../attachments/attachment_rows.ts";
+import { addReferences } from "../../attachments/attachment_rows.ts";
 import { AppError } from "../../errors.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { collectGarbage } from "../../async/garbage_collection.ts";
@@ -623,7 +623,7 @@ export class BlockStore extends BlockReader {
     this.cache.keep({ ...place, sealed }, text);
     return [
       insertBlock(conversationId, { ...place, message_count: messageCount, sealed }),
-      ...refer("conversation", conversationId, text),
+      ...addReferences("conversation", conversationId, text),
     ];
   }
 
@@ -651,7 +651,7 @@ export class BlockStore extends BlockReader {
         else piece.free();
         return [
           insertBlock(conversationId, { id, version, segment, position, message_count: piece.mids.length, sealed }),
-          ...refer("conversation", conversationId, text),
+          ...addReferences("conversation", conversationId, text),
         ];
       });
       statements.push(...(await Promise.all(written)).flat());

@@ -1,32 +1,32 @@
-/** Bounds what the macros of one prompt may cost: they come from cards, lorebooks, presets and messages of strangers. */
+/** Limits the cost of macros in one prompt. They come from untrusted cards, lorebooks, presets and messages. */
 import { Buffer } from "node:buffer";
 
-/** Why a text was not expanded. `variables` covers their number and their size. */
+/** Which limit was exceeded. `variables` covers their number and their size. */
 export type BudgetReason = "steps" | "bytes" | "depth" | "variables";
 
-/** A field that stays as written, since its macros cost more than the budget allows. */
+/** A field sent as written, because its macros exceed the budget. */
 export interface NotExpanded {
-  /** `description`, `lorebook`, `history`, …; the names of `BlockPart` and `history`. */
+  /** A `BlockPart` or `history`. */
   field: string;
-  /** Which one, where a prompt has several: an entry, a prompt of a preset, the id of a message. */
+  /** Which one, if a prompt has several: an entry, a preset prompt or a message id. */
   source?: string;
   reason: BudgetReason;
 }
 
 /** Limits for the macros of one prompt. */
 export interface MacroLimits {
-  /** Macros evaluated; costly ones count as `COSTLY_STEPS`. */
+  /** Macros evaluated; expensive ones count as `COSTLY_STEPS`. */
   steps: number;
   /** UTF-8 bytes that macros insert. */
   bytes: number;
-  /** Macros inside macros, and inside the fields they name. */
+  /** Nesting of macros, including the fields they insert. */
   depth: number;
   variables: number;
-  /** UTF-8 bytes of all names and values of variables together. */
+  /** UTF-8 bytes of the names and values of all variables. */
   variableBytes: number;
 }
 
-/** The limits of a prompt. The largest cards and presets in use need a few hundred steps. */
+/** Default limits. The largest cards and presets in use need a few hundred steps. */
 export const MACRO_LIMITS: Readonly<MacroLimits> = Object.freeze({
   steps: 100_000,
   bytes: 4 * 1024 * 1024,
@@ -35,15 +35,15 @@ export const MACRO_LIMITS: Readonly<MacroLimits> = Object.freeze({
   variableBytes: 1024 * 1024,
 });
 
-/** A choice by chance hashes its place, and a date is formatted: each takes as long as 20 other macros. */
+/** Random choices hash their location, and dates are formatted: each takes as long as 20 other macros. */
 export const COSTLY_STEPS = 20;
-/** Work of fields over budget that is forgiven, in budgets. Beyond it they use up the budget of the other fields. */
-const FORGIVEN = 3;
-/** Fields that are reported. */
+/** How many budgets of wasted work are refunded. After that, fields over budget use up the budget of the others. */
+const MAX_REFUNDS = 3;
+/** Maximum number of reported fields. */
 const MAX_REPORTED = 1_000;
 
-/** Ends the expansion of a field. Never leaves `Macros`. */
-export class OverBudget extends Error {
+/** Aborts the expansion of a field. Never leaves `Macros`. */
+export class OverBudgetError extends Error {
   readonly reason: BudgetReason;
 
   constructor(reason: BudgetReason) {
@@ -52,76 +52,76 @@ export class OverBudget extends Error {
   }
 }
 
-/** Work done so far. */
+/** Work done. */
 export interface MacroWork {
   steps: number;
   bytes: number;
 }
 
-/** The budget of one prompt, shared by everything that is expanded for it. */
+/** The budget of one prompt, shared by all of its fields. */
 export class MacroBudget {
   readonly limits: Readonly<MacroLimits>;
   readonly #used: MacroWork = { steps: 0, bytes: 0 };
-  readonly #forgiven: MacroWork = { steps: 0, bytes: 0 };
+  readonly #refunded: MacroWork = { steps: 0, bytes: 0 };
   readonly #reported = new Map<string, NotExpanded>();
 
   constructor(limits: Readonly<MacroLimits> = MACRO_LIMITS) {
     this.limits = limits;
   }
 
-  /** The work that counts: of all fields that were expanded, and of what is being expanded now. */
+  /** Work that counts: of all expanded fields and the current one. */
   get used(): MacroWork {
     return { ...this.#used };
   }
 
-  /** All work that was done, including that of fields which were over budget. */
+  /** All work, including that of fields over budget. */
   get done(): MacroWork {
-    const { steps, bytes } = this.#forgiven;
+    const { steps, bytes } = this.#refunded;
     return { steps: this.#used.steps + steps, bytes: this.#used.bytes + bytes };
   }
 
-  /** The fields that stay as written, each once. */
+  /** Fields over budget, each once. */
   get notExpanded(): NotExpanded[] {
     return [...this.#reported.values()];
   }
 
-  /** Counts steps. @throws {OverBudget} */
+  /** Counts steps. @throws {OverBudgetError} */
   takeSteps(steps: number): void {
-    if (this.#used.steps + steps > this.limits.steps) throw new OverBudget("steps");
+    if (this.#used.steps + steps > this.limits.steps) throw new OverBudgetError("steps");
     this.#used.steps += steps;
   }
 
-  /** Counts bytes before they are produced. @throws {OverBudget} */
+  /** Counts bytes before they are produced. @throws {OverBudgetError} */
   takeBytes(bytes: number): void {
-    if (this.#used.bytes + bytes > this.limits.bytes) throw new OverBudget("bytes");
+    if (this.#used.bytes + bytes > this.limits.bytes) throw new OverBudgetError("bytes");
     this.#used.bytes += bytes;
   }
 
   /**
-   * Runs work for one field, all or nothing.
+   * Runs the work for one field, all or nothing.
    *
-   * The work of a field over budget doesn't count, so that one hostile field leaves the others their macros. Only so much
-   * is forgiven; after that, hostile fields use up the budget, and the work for a prompt stays bounded.
+   * The work of a field over budget is refunded, so that one hostile field doesn't affect the others. Refunds are
+   * limited, so the total work per prompt is bounded.
    *
-   * @returns `undefined` when it was over budget, which is then reported.
+   * @returns `undefined` if the field is over budget, which is then reported.
    */
   attempt<T>(field: Omit<NotExpanded, "reason">, work: () => T): T | undefined {
     const before = { ...this.#used };
     try {
       return work();
     } catch (error) {
-      if (!(error instanceof OverBudget)) throw error;
-      this.#forgive(before);
+      if (!(error instanceof OverBudgetError)) throw error;
+      this.#refund(before);
       this.#report({ ...field, reason: error.reason });
       return undefined;
     }
   }
 
-  #forgive(before: MacroWork): void {
+  #refund(before: MacroWork): void {
     for (const unit of ["steps", "bytes"] as const) {
       const wasted = this.#used[unit] - before[unit];
-      if (this.#forgiven[unit] + wasted > this.limits[unit] * FORGIVEN) continue;
-      this.#forgiven[unit] += wasted;
+      if (this.#refunded[unit] + wasted > this.limits[unit] * MAX_REFUNDS) continue;
+      this.#refunded[unit] += wasted;
       this.#used[unit] = before[unit];
     }
   }
@@ -133,11 +133,11 @@ export class MacroBudget {
   }
 }
 
-/** Variables that macros set. What one field changed can be undone. */
+/** Variables set by macros. The changes of one field can be rolled back. */
 export class MacroVariables {
   readonly #limits: Readonly<MacroLimits>;
   readonly #values = new Map<string, string>();
-  /** Values from before the field, `undefined` for a variable that was not set. */
+  /** Values before the current field; `undefined` if unset. */
   readonly #before = new Map<string, string | undefined>();
   #bytes = 0;
 
@@ -145,28 +145,28 @@ export class MacroVariables {
     this.#limits = limits;
   }
 
-  /** Returns a value, `""` for a variable that is not set. */
+  /** Returns a value; `""` if unset. */
   get(name: string): string {
     return this.#values.get(name) ?? "";
   }
 
-  /** Sets a variable. @throws {OverBudget} */
+  /** Sets a variable. @throws {OverBudgetError} */
   set(name: string, value: string): void {
     const known = this.#values.get(name);
     const bytes = this.#bytes + byteLength(value) - (known === undefined ? -byteLength(name) : byteLength(known));
     const count = this.#values.size + (known === undefined ? 1 : 0);
-    if (bytes > this.#limits.variableBytes || count > this.#limits.variables) throw new OverBudget("variables");
+    if (bytes > this.#limits.variableBytes || count > this.#limits.variables) throw new OverBudgetError("variables");
     if (!this.#before.has(name)) this.#before.set(name, known);
     this.#values.set(name, value);
     this.#bytes = bytes;
   }
 
-  /** Begins a field. */
-  begin(): void {
+  /** Starts a field. */
+  beginField(): void {
     this.#before.clear();
   }
 
-  /** Undoes what has changed since `begin`. */
+  /** Undoes all changes since `beginField`. */
   rollBack(): void {
     for (const [name, before] of this.#before) {
       const known = this.#values.get(name) ?? "";
@@ -183,7 +183,7 @@ export class MacroVariables {
   }
 }
 
-/** Returns the length of a text in UTF-8. */
+/** Returns the UTF-8 length of a text. */
 export function byteLength(text: string): number {
   return Buffer.byteLength(text);
 }

@@ -1,20 +1,20 @@
-/** What the macros of time say, in the time zone of whoever asked. */
+/** Date and time macros, in the client's time zone. */
 
-/** The time a text is made for. */
+/** The time used by macros. */
 export interface MacroClock {
   nowMs: number;
-  /** IANA name, as `Europe/Berlin`; the server's own where absent. */
+  /** IANA name such as `Europe/Berlin`; by default the server's zone. */
   timeZone?: string;
-  /** Since the owner last said something. */
+  /** Time since the user's last message. */
   idleMs?: number;
 }
 
 const HOUR_MS = 60 * 60 * 1000;
-/** Formats in use: making one takes a hundred times as long as using it. */
+/** Maximum number of cached formats. Creating one takes 100 times as long as using it. */
 const MAX_FORMATS = 100;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** Says whether a name is a time zone. */
+/** Reports whether a name is a valid time zone. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat("en-US", { timeZone: name });
@@ -24,13 +24,13 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** Gives what a macro of time stands for, or `undefined` for another name. @param name In lower case. */
-export function timeText(name: string, { nowMs, timeZone, idleMs }: MacroClock): string | undefined {
+/** Expands a date or time macro. @param name Lower case. @returns `undefined` for other names. */
+export function formatTimeMacro(name: string, { nowMs, timeZone, idleMs }: MacroClock): string | undefined {
   const show = (options: Intl.DateTimeFormatOptions, locale = "en-US") =>
-    formatFor(locale, { timeZone, ...options }).format(nowMs);
+    getFormat(locale, { timeZone, ...options }).format(nowMs);
   switch (name) {
     case "time":
-      return plainSpaces(show({ hour: "numeric", minute: "2-digit" }));
+      return replaceNarrowSpaces(show({ hour: "numeric", minute: "2-digit" }));
     case "date":
       return show({ dateStyle: "long" });
     case "weekday":
@@ -40,15 +40,15 @@ export function timeText(name: string, { nowMs, timeZone, idleMs }: MacroClock):
     case "isodate":
       return show({ year: "numeric", month: "2-digit", day: "2-digit" }, "en-CA");
     case "idle_duration":
-      return idleMs === undefined ? "just now" : durationText(idleMs);
+      return idleMs === undefined ? "just now" : formatDuration(idleMs);
   }
   const offset = /^time_utc([+-]\d{1,2})$/.exec(name)?.[1];
   if (offset === undefined) return undefined;
-  const shifted = formatFor("en-US", { timeZone: "UTC", hour: "numeric", minute: "2-digit" });
-  return plainSpaces(shifted.format(nowMs + Number(offset) * HOUR_MS));
+  const shifted = getFormat("en-US", { timeZone: "UTC", hour: "numeric", minute: "2-digit" });
+  return replaceNarrowSpaces(shifted.format(nowMs + Number(offset) * HOUR_MS));
 }
 
-function formatFor(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+function getFormat(locale: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = JSON.stringify([locale, options]);
   let format = formats.get(key);
   if (format === undefined) {
@@ -58,19 +58,19 @@ function formatFor(locale: string, options: Intl.DateTimeFormatOptions): Intl.Da
   return format;
 }
 
-/** Some versions put a narrow space before AM and PM, which tokenisers do not expect. */
-function plainSpaces(text: string): string {
+/** Some ICU versions put a narrow space before AM and PM, which tokenizers handle badly. */
+function replaceNarrowSpaces(text: string): string {
   return text.replace(/\u202f/g, " ");
 }
 
-function durationText(ms: number): string {
+function formatDuration(ms: number): string {
   const minutes = Math.round(ms / 60_000);
   if (minutes < 1) return "a few seconds";
-  if (minutes < 60) return counted(minutes, "minute");
+  if (minutes < 60) return pluralize(minutes, "minute");
   const hours = Math.round(minutes / 60);
-  return hours < 36 ? counted(hours, "hour") : counted(Math.round(hours / 24), "day");
+  return hours < 36 ? pluralize(hours, "hour") : pluralize(Math.round(hours / 24), "day");
 }
 
-function counted(count: number, unit: string): string {
+function pluralize(count: number, unit: string): string {
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }

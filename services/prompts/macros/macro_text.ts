@@ -1,59 +1,58 @@
-/** Parses the macros of a text, `{{…}}` inside each other too, in one pass. What they mean is in macros.ts. */
+/** Parses macros, `{{…}}`, which may be nested, in one pass. macros.ts expands them. */
 
-/** One macro. All offsets count UTF-16 units of the whole text. */
+/** One macro. Offsets are UTF-16 units of the whole text. */
 export interface MacroCall {
-  /** Lower case: `char`, `random`; `//` for a comment; `""` for braces around something else. */
+  /** Lower case: `char`, `random`; `//` for a comment; `""` for braces around anything else. */
   name: string;
-  /** Where the body begins, behind the opening braces. */
+  /** Start of the body, after the opening braces. */
   start: number;
-  /** Where the body ends, before the closing braces. */
+  /** End of the body, before the closing braces. */
   end: number;
-  /** Where the values begin, behind the name and its separator. */
+  /** Start of the arguments, after the name and its separator. */
   rest: number;
-  /** True where `::` follows the name, which then separates the values too. */
+  /** True if `::` follows the name. It then also separates the arguments. */
   isDoubled: boolean;
-  /** Macros inside this one, in order; theirs are inside them. */
+  /** Nested macros, in order. */
   inner: readonly MacroCall[];
-  /** Where the separators of its values are, once somebody asked. */
+  /** Offsets of the argument separators; found on first use. */
   separators?: readonly number[];
 }
 
-/** A part of a text with the macros in it. */
+/** A range of a text with the macros in it. */
 export interface TextRange {
   from: number;
   to: number;
   macros: readonly MacroCall[];
 }
 
-/** A text, parsed. */
+/** A parsed text. */
 export interface MacroText {
   text: string;
-  /** The outermost macros, in order. */
+  /** Top-level macros, in order. */
   macros: readonly MacroCall[];
 }
 
 const OPEN = "{".charCodeAt(0);
 const CLOSE = "}".charCodeAt(0);
-// Both are matched where a body begins, in the whole text: neither reaches beyond the closing braces.
+// Both match at the start of a body, in the whole text. Neither crosses the closing braces.
 const NAME = /\s*([a-z_][\w]*(?:(?<=time_utc)[+-]\d{1,2})?)\s*(::|:|\s|(?=\}\}))/iy;
 const COMMENT = /\s*\/\//y;
 
 /**
- * Finds the macros of a text in linear time. Braces without a partner are plain text.
+ * Finds the macros of a text in linear time. Unmatched braces are plain text.
  *
- * @param maxMacros A text with more is not parsed to its end.
- * @returns `undefined` for a text with more macros than that.
+ * @returns `undefined` for a text with more than `maxMacros` macros.
  */
 export function parseMacros(text: string, maxMacros: number): MacroText | undefined {
   const open: number[] = [];
-  // Complete macros that are in no complete one yet. Each is taken out at most once, so the pass is linear.
+  // Complete macros whose parent isn't complete yet. Each is removed at most once, so the pass is linear.
   const complete: MacroCall[] = [];
   let count = 0;
   const first = text.indexOf("{{");
   for (let at = first < 0 ? text.length : first; at < text.length - 1; at++) {
     const code = text.charCodeAt(at);
     if (code !== text.charCodeAt(at + 1)) continue;
-    if (code === OPEN && text.charCodeAt(at + 2) !== OPEN) { // of three braces in a row the inner two open
+    if (code === OPEN && text.charCodeAt(at + 2) !== OPEN) { // of three braces in a row, the inner two open
       open.push(at++);
     } else if (code === CLOSE) {
       const start = open.pop();
@@ -61,7 +60,7 @@ export function parseMacros(text: string, maxMacros: number): MacroText | undefi
         if (++count > maxMacros) return undefined;
         let inner = complete.length;
         while (inner > 0 && complete[inner - 1]!.start > start) inner--;
-        complete.push(callOf(text, start + 2, at, complete.splice(inner)));
+        complete.push(parseCall(text, start + 2, at, complete.splice(inner)));
       }
       at++;
     }
@@ -69,19 +68,19 @@ export function parseMacros(text: string, maxMacros: number): MacroText | undefi
   return { text, macros: complete };
 }
 
-/** Returns everything behind the name of a macro. */
-export function restOf({ rest, end, inner }: MacroCall): TextRange {
+/** Returns everything after the name of a macro. */
+export function getRest({ rest, end, inner }: MacroCall): TextRange {
   return { from: rest, to: end, macros: inner };
 }
 
-/** Returns how many values a macro has: `A::B`, or `A,B` where a comma behind a backslash is part of a value. */
+/** Counts the arguments of a macro: `A::B`, or `A,B`, where `\,` is a literal comma. */
 export function countValues({ text }: MacroText, call: MacroCall, maxValues: number): number | undefined {
-  call.separators ??= separatorsOf(text, call, maxValues);
+  call.separators ??= findSeparators(text, call, maxValues);
   return call.separators.length > maxValues ? undefined : call.separators.length + 1;
 }
 
-/** Returns a value of a macro whose values were counted. Values between commas come without the white space around them. */
-export function valueOf({ text }: MacroText, { rest, end, isDoubled, inner, separators = [] }: MacroCall, n: number) {
+/** Returns an argument of a macro whose arguments were counted. Arguments between commas are trimmed. */
+export function getValue({ text }: MacroText, { rest, end, isDoubled, inner, separators = [] }: MacroCall, n: number) {
   const width = isDoubled ? 2 : 1;
   let from = n === 0 ? rest : separators[n - 1]! + width;
   let to = separators[n] ?? end;
@@ -91,10 +90,10 @@ export function valueOf({ text }: MacroText, { rest, end, isDoubled, inner, sepa
     from = to - trimmed.length;
     to = from + trimmed.trimEnd().length;
   }
-  return { from, to, macros: inner.slice(firstBehind(inner, from), firstBehind(inner, to)) } satisfies TextRange;
+  return { from, to, macros: inner.slice(findFirstAfter(inner, from), findFirstAfter(inner, to)) } satisfies TextRange;
 }
 
-function callOf(text: string, start: number, end: number, inner: MacroCall[]): MacroCall {
+function parseCall(text: string, start: number, end: number, inner: MacroCall[]): MacroCall {
   COMMENT.lastIndex = start;
   if (COMMENT.test(text)) return { name: "//", start, end, rest: end, isDoubled: false, inner };
   NAME.lastIndex = start;
@@ -104,13 +103,13 @@ function callOf(text: string, start: number, end: number, inner: MacroCall[]): M
   return { name: match[1]!.toLowerCase(), start, end, rest: start + match[0].length, isDoubled, inner };
 }
 
-/** Stops behind `maxValues`. */
-function separatorsOf(text: string, { rest, end, isDoubled, inner }: MacroCall, maxValues: number): number[] {
+/** Stops after `maxValues`. */
+function findSeparators(text: string, { rest, end, isDoubled, inner }: MacroCall, maxValues: number): number[] {
   const separator = isDoubled ? "::" : ",";
   const found: number[] = [];
   let from = rest;
   for (const next of [...inner, undefined]) {
-    // Between two macros only: a search in the whole text would run on to its end from each of them.
+    // Only searches between two macros. Searching the whole text from each macro would take quadratic time.
     const plain = text.slice(from, next === undefined ? end : next.start - 2);
     for (let at = plain.indexOf(separator); at >= 0; at = plain.indexOf(separator, at + separator.length)) {
       if (!isDoubled && plain[at - 1] === "\\") continue;
@@ -122,7 +121,7 @@ function separatorsOf(text: string, { rest, end, isDoubled, inner }: MacroCall, 
   return found;
 }
 
-function firstBehind(macros: readonly MacroCall[], offset: number): number {
+function findFirstAfter(macros: readonly MacroCall[], offset: number): number {
   let [low, high] = [0, macros.length];
   while (low < high) {
     const middle = (low + high) >> 1;

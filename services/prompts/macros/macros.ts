@@ -1,23 +1,23 @@
 /**
- * Expands the macros in cards, presets, lorebooks, notes and messages. Unknown macros stay as they are written; what a macro
- * stands for is not searched for macros again, except the fields of the card, each once.
+ * Expands macros in cards, presets, lorebooks, notes and messages. Unknown macros are left as written. Expanded text
+ * isn't scanned for macros again, except for card fields, once each.
  *
- * The texts come from strangers: everything that macros do counts against a `MacroBudget`.
+ * The texts are untrusted: all work counts against a `MacroBudget`.
  */
-import { byteLength, COSTLY_STEPS, MacroBudget, MacroVariables, OverBudget } from "./macro_budget.ts";
-import { type MacroClock, timeText } from "./macro_clock.ts";
+import { byteLength, COSTLY_STEPS, MacroBudget, MacroVariables, OverBudgetError } from "./macro_budget.ts";
+import { formatTimeMacro, type MacroClock } from "./macro_clock.ts";
 import {
   countValues,
+  getRest,
+  getValue,
   type MacroCall,
   type MacroText,
   parseMacros,
-  restOf,
   type TextRange,
-  valueOf,
 } from "./macro_text.ts";
 import type { SeededRandom } from "../seeded_random.ts";
 
-/** Texts that macros can name; they may hold macros themselves. */
+/** Fields that macros can insert. They may contain macros themselves. */
 export type MacroField =
   | "persona"
   | "description"
@@ -29,64 +29,64 @@ export type MacroField =
   | "charversion"
   | "summary";
 
-/** What the macros of a prompt speak of. */
+/** The values that macros expand to. */
 export interface MacroScope {
   char: string;
   user: string;
-  /** The names of all characters, where there are several. */
+  /** Names of all characters of a group. */
   group?: string;
   fields: Partial<Record<MacroField, string>>;
   clock: MacroClock;
   random: SeededRandom;
-  /** The conversation as it stands. */
+  /** The current conversation. */
   chat: { lastMessage?: string; lastUserMessage?: string; lastCharMessage?: string; model?: string };
 }
 
-/** Where a text stands, and what is special about it. */
-export interface MacroPlace {
-  /** Names the place: a choice by chance stays the same for a place. */
-  place: string;
-  /** What the text is called in reports; the place unless set. See `NotExpanded`. */
+/** Options for expanding one text. */
+export interface MacroContext {
+  /** Key of random choices: they stay the same for one location. */
+  location: string;
+  /** Name of the text in reports; by default the location. See `NotExpanded`. */
   field?: string;
-  /** Which one, where a prompt has several. */
+  /** Which one, if a prompt has several. */
   source?: string;
-  /** The text that this one replaces. */
+  /** The text that this one overrides. */
   original?: string;
-  /** Set where the text is one of the fields: inside itself the field is empty. */
+  /** Set if the text is a field itself. The field expands to nothing inside itself. */
   self?: MacroField;
-  /** Fields that are expanded already. */
+  /** Fields that are already expanded. */
   expanded?: Partial<Record<MacroField, string>>;
-  /** Another source of chance than the scope's. */
+  /** Overrides the random source of the scope. */
   random?: SeededRandom;
-  /** Another time than the scope's. */
+  /** Overrides the clock of the scope. */
   clock?: MacroClock;
-  /** False where `<USER>` and `<BOT>` are not meant as names. */
+  /** False if `<USER>` and `<BOT>` are plain text. */
   hasTags?: boolean;
-  /** True where variables that the text sets are not read by the texts after it. */
+  /** True if variables set by this text aren't visible to later texts. */
   hasOwnVariables?: boolean;
 }
 
-interface Run extends MacroPlace {
-  /** Choices made so far. */
+interface ExpansionRun extends MacroContext {
+  /** Number of choices made so far. */
   choices: number;
-  /** Fields that are being inserted: one inside itself would never end. */
+  /** Fields being expanded, to prevent recursion. */
   fields: readonly string[];
   depth: number;
 }
 
-/** What is done to the text between macros. */
+/** How to treat the text between macros. */
 interface PlainText {
-  /** True inside of a macro, whose output counts. The text that a macro stands in doesn't. */
+  /** True inside a macro, whose output counts. The text around macros doesn't. */
   isCounted: boolean;
-  /** True where a backslash before a comma makes it part of a value. */
+  /** True if `\,` is a literal comma. */
   hasEscapes?: boolean;
 }
 
-/** Stands where `{{trim}}` was until the line breaks around it are gone. */
+/** Placeholder for `{{trim}}` until the line breaks around it are removed. */
 const TRIM = "\0trim\0";
 const TAGS = /<(user|bot|char)>/gi;
 const MAY_HAVE_MACROS = /\{\{|<(?:user|bot|char)>/i;
-/** The longest text that is read as dice, or as a number. */
+/** Longest text that is parsed as dice or as a number. */
 const MAX_NUMBER_CHARS = 40;
 const FIELD_NAMES: Record<string, MacroField> = {
   mesexamplesraw: "mesexamples",
@@ -94,7 +94,7 @@ const FIELD_NAMES: Record<string, MacroField> = {
   char_version: "charversion",
 };
 
-/** Expands the macros of one prompt. Variables that one text sets can be read by those after it. */
+/** Expands the macros of one prompt. Variables set by one text are visible to later ones. */
 export class Macros {
   readonly #scope: MacroScope;
   readonly #budget: MacroBudget;
@@ -102,36 +102,37 @@ export class Macros {
   /** `undefined` for a field with too many macros. */
   readonly #parsed = new Map<MacroField, MacroText | undefined>();
 
-  /** @param budget One for everything that goes into the same prompt. */
+  /** @param budget Shared by all texts of one prompt. */
   constructor(scope: MacroScope, budget = new MacroBudget()) {
     this.#scope = scope;
     this.#budget = budget;
     this.#variables = new MacroVariables(budget.limits);
   }
 
-  /** Returns a text with its macros expanded, or as written where that exceeds the budget, which then reports it. */
-  expand(text: string, place: MacroPlace): string {
+  /** Expands a text. A text over budget is reported and returned as written. */
+  expand(text: string, place: MacroContext): string {
     return this.tryExpand(text, place) ?? text;
   }
 
-  /** Returns a text with its macros expanded, `undefined` where that exceeds the budget, which then reports it. */
-  tryExpand(text: string, place: MacroPlace): string | undefined {
+  /** Expands a text. @returns `undefined` for a text over budget, which is then reported. */
+  tryExpand(text: string, place: MacroContext): string | undefined {
     if (!MAY_HAVE_MACROS.test(text)) return text;
-    const { field = place.place, source, self, hasOwnVariables = false } = place;
-    this.#variables.begin();
+    const { field = place.location, source, self, hasOwnVariables = false } = place;
+    this.#variables.beginField();
     const expanded = this.#budget.attempt({ field, source }, () => {
-      const run: Run = { ...place, choices: 0, fields: self === undefined ? [] : [self], depth: 0 };
+      const run: ExpansionRun = { ...place, choices: 0, fields: self === undefined ? [] : [self], depth: 0 };
       const parsed = this.#parse(text);
       const whole = { from: 0, to: text.length, macros: parsed.macros };
       return this.#expand(parsed, whole, run, { isCounted: false });
     });
     if (expanded === undefined || hasOwnVariables) this.#variables.rollBack();
-    return expanded === undefined ? undefined : trimmed(expanded);
+    return expanded === undefined ? undefined : applyTrims(expanded);
   }
 
   /**
-   * Counts text that goes into the prompt again and again without a macro: a format around each entry, words before each
-   * example. Returns whether the budget allows it; where not, that is reported.
+   * Counts text that is inserted repeatedly without a macro, such as the format around each entry.
+   *
+   * @returns False if that exceeds the budget, which is then reported.
    */
   allows(bytes: number, { field, source }: { field: string; source?: string }): boolean {
     return this.#budget.attempt({ field, source }, () => {
@@ -142,11 +143,11 @@ export class Macros {
 
   #parse(text: string): MacroText {
     const parsed = parseMacros(text, this.#budget.limits.steps);
-    if (parsed === undefined) throw new OverBudget("steps");
+    if (parsed === undefined) throw new OverBudgetError("steps");
     return parsed;
   }
 
-  #expand(parsed: MacroText, { from, to, macros }: TextRange, run: Run, plain: PlainText): string {
+  #expand(parsed: MacroText, { from, to, macros }: TextRange, run: ExpansionRun, plain: PlainText): string {
     let expanded = "";
     let at = from;
     for (const macro of macros) {
@@ -157,16 +158,16 @@ export class Macros {
     return expanded + this.#plain(parsed.text.slice(at, to), run, plain);
   }
 
-  /** Expands what is inside of a macro. */
-  #inner(parsed: MacroText, range: TextRange, run: Run, hasEscapes = false): string {
-    if (run.depth >= this.#budget.limits.depth) throw new OverBudget("depth");
+  /** Expands the inside of a macro. */
+  #inner(parsed: MacroText, range: TextRange, run: ExpansionRun, hasEscapes = false): string {
+    if (run.depth >= this.#budget.limits.depth) throw new OverBudgetError("depth");
     run.depth++;
     const expanded = this.#expand(parsed, range, run, { isCounted: true, hasEscapes });
     run.depth--;
     return expanded;
   }
 
-  #plain(text: string, { hasTags = true }: Run, { isCounted, hasEscapes }: PlainText): string {
+  #plain(text: string, { hasTags = true }: ExpansionRun, { isCounted, hasEscapes }: PlainText): string {
     if (text === "") return "";
     if (isCounted) this.#budget.takeBytes(byteLength(text));
     const unescaped = hasEscapes ? text.replaceAll("\\,", ",") : text;
@@ -178,13 +179,13 @@ export class Macros {
     });
   }
 
-  /** Every text that a macro inserts passes here. */
+  /** Counts all text that macros insert. */
   #counted(text: string): string {
     this.#budget.takeBytes(byteLength(text));
     return text;
   }
 
-  #evaluate(parsed: MacroText, call: MacroCall, run: Run): string {
+  #evaluate(parsed: MacroText, call: MacroCall, run: ExpansionRun): string {
     this.#budget.takeSteps(1);
     const value = this.#value(call, run);
     if (value !== undefined) return this.#counted(value);
@@ -192,8 +193,8 @@ export class Macros {
       `{{${this.#inner(parsed, { from: call.start, to: call.end, macros: call.inner }, run)}}}`;
   }
 
-  /** A macro that stands for one text, whatever follows its name. */
-  #value({ name }: MacroCall, run: Run): string | undefined {
+  /** Expands macros that stand for one value and ignore their arguments. */
+  #value({ name }: MacroCall, run: ExpansionRun): string | undefined {
     const { char, user, group, chat } = this.#scope;
     switch (name) {
       case "//":
@@ -210,7 +211,7 @@ export class Macros {
         return group ?? char;
       case "original": {
         const { original } = run;
-        if (original !== undefined) run.original = ""; // once: a second one would double the prompt
+        if (original !== undefined) run.original = ""; // only once: a second one would double the prompt
         return original;
       }
       case "newline":
@@ -218,7 +219,7 @@ export class Macros {
       case "trim":
         return TRIM;
       case "lastmessage":
-      case "lastchatmessage": // what presets call it in the sentence that asks for a continuation
+      case "lastchatmessage": // used by presets in the continuation instruction
         return chat.lastMessage ?? "";
       case "lastusermessage":
       case "input":
@@ -231,10 +232,10 @@ export class Macros {
     return undefined;
   }
 
-  #computed(parsed: MacroText, call: MacroCall, run: Run): string | undefined {
+  #computed(parsed: MacroText, call: MacroCall, run: ExpansionRun): string | undefined {
     switch (call.name) {
       case "reverse":
-        return [...this.#counted(this.#inner(parsed, restOf(call), run))].reverse().join("");
+        return [...this.#counted(this.#inner(parsed, getRest(call), run))].reverse().join("");
       case "random":
       case "pick":
         return this.#choice(parsed, call, run);
@@ -244,14 +245,14 @@ export class Macros {
     return this.#field(call, run) ?? this.#variable(parsed, call, run) ?? this.#time(call, run);
   }
 
-  #time({ name }: MacroCall, run: Run): string | undefined {
-    const text = timeText(name, run.clock ?? this.#scope.clock);
+  #time({ name }: MacroCall, run: ExpansionRun): string | undefined {
+    const text = formatTimeMacro(name, run.clock ?? this.#scope.clock);
     if (text === undefined) return undefined;
     this.#budget.takeSteps(COSTLY_STEPS - 1);
     return this.#counted(text);
   }
 
-  #field(call: MacroCall, run: Run): string | undefined {
+  #field(call: MacroCall, run: ExpansionRun): string | undefined {
     const field = FIELD_NAMES[call.name] ?? call.name as MacroField;
     const { fields } = this.#scope;
     if (call.rest < call.end || !Object.hasOwn(fields, field)) return undefined;
@@ -260,21 +261,27 @@ export class Macros {
     if (run.fields.includes(field)) return "";
     if (!this.#parsed.has(field)) this.#parsed.set(field, parseMacros(fields[field] ?? "", this.#budget.limits.steps));
     const parsed = this.#parsed.get(field);
-    if (parsed === undefined) throw new OverBudget("steps");
-    // A choice in a field is the same wherever the field is inserted.
-    const inner: Run = { ...run, place: field, original: undefined, choices: 0, fields: [...run.fields, field] };
+    if (parsed === undefined) throw new OverBudgetError("steps");
+    // Choices in a field are the same wherever it's inserted.
+    const inner: ExpansionRun = {
+      ...run,
+      location: field,
+      original: undefined,
+      choices: 0,
+      fields: [...run.fields, field],
+    };
     return this.#inner(parsed, { from: 0, to: parsed.text.length, macros: parsed.macros }, inner);
   }
 
-  #choice(parsed: MacroText, call: MacroCall, run: Run): string {
+  #choice(parsed: MacroText, call: MacroCall, run: ExpansionRun): string {
     const count = this.#countValues(parsed, call);
     const chosen = Math.floor(this.#chance(parsed, call, run) * count);
-    return this.#inner(parsed, valueOf(parsed, call, chosen), run, !call.isDoubled);
+    return this.#inner(parsed, getValue(parsed, call, chosen), run, !call.isDoubled);
   }
 
-  /** `6`, `d6`, `2d6+1`. */
-  #roll(parsed: MacroText, call: MacroCall, run: Run): string | undefined {
-    const asked = this.#inner(parsed, restOf(call), run).trim();
+  /** Rolls dice: `6`, `d6`, `2d6+1`. */
+  #roll(parsed: MacroText, call: MacroCall, run: ExpansionRun): string | undefined {
+    const asked = this.#inner(parsed, getRest(call), run).trim();
     if (asked.length > MAX_NUMBER_CHARS) return undefined;
     const match = /^(?:(\d{0,3})d)?(\d{1,9})\s*([+-]\s*\d{1,9})?$/i.exec(asked);
     if (match === null) return undefined;
@@ -286,23 +293,23 @@ export class Macros {
     return this.#counted(String(sum));
   }
 
-  #chance({ text }: MacroText, { start, end }: MacroCall, run: Run): number {
+  #chance({ text }: MacroText, { start, end }: MacroCall, run: ExpansionRun): number {
     this.#budget.takeSteps(COSTLY_STEPS - 1);
-    const body = this.#counted(text.slice(start, end)); // it is hashed
-    return (run.random ?? this.#scope.random)(run.place, `${run.choices++}\n${body}`);
+    const body = this.#counted(text.slice(start, end)); // it's hashed
+    return (run.random ?? this.#scope.random)(run.location, `${run.choices++}\n${body}`);
   }
 
   #countValues(parsed: MacroText, call: MacroCall): number {
     const count = countValues(parsed, call, this.#budget.limits.steps);
-    if (count === undefined) throw new OverBudget("steps");
+    if (count === undefined) throw new OverBudgetError("steps");
     return count;
   }
 
-  #variable(parsed: MacroText, call: MacroCall, run: Run): string | undefined {
+  #variable(parsed: MacroText, call: MacroCall, run: ExpansionRun): string | undefined {
     const match = /^(get|set|add|inc|dec)(global)?var$/.exec(call.name);
     if (match === null || !call.isDoubled) return undefined;
     const count = this.#countValues(parsed, call);
-    const part = (n: number) => n < count ? this.#inner(parsed, valueOf(parsed, call, n), run) : "";
+    const part = (n: number) => n < count ? this.#inner(parsed, getValue(parsed, call, n), run) : "";
     const name = `${match[2] ?? ""} ${part(0).trim()}`;
     const value = part(1);
     const known = this.#variables.get(name);
@@ -313,10 +320,10 @@ export class Macros {
         this.#variables.set(name, value);
         return "";
       case "add":
-        this.#variables.set(name, this.#counted(added(known, value)));
+        this.#variables.set(name, this.#counted(addValues(known, value)));
         return "";
       default: {
-        const next = this.#counted(added(known || "0", match[1] === "inc" ? "1" : "-1"));
+        const next = this.#counted(addValues(known || "0", match[1] === "inc" ? "1" : "-1"));
         this.#variables.set(name, next);
         return next;
       }
@@ -324,33 +331,38 @@ export class Macros {
   }
 }
 
-/** Numbers are added, texts put behind each other. */
-function added(left: string, right: string): string {
-  const [a, b] = [numberIn(left), numberIn(right)];
+/** Adds numbers, concatenates texts. */
+function addValues(left: string, right: string): string {
+  const [a, b] = [parseNumber(left), parseNumber(right)];
   return right.trim() === "" || Number.isNaN(a) || Number.isNaN(b) ? left + right : String(a + b);
 }
 
-function numberIn(text: string): number {
+function parseNumber(text: string): number {
   return text.length > MAX_NUMBER_CHARS ? NaN : Number(text || "0");
 }
 
-/** Takes the line breaks around each `{{trim}}` away. A pattern would look through a run of them from each of its places. */
-function trimmed(text: string): string {
+/**
+ * Removes the line breaks around each `{{trim}}`. A regular expression would take quadratic time on long runs of them.
+ */
+function applyTrims(text: string): string {
   if (!text.includes(TRIM)) return text;
   const parts = text.split(TRIM);
   return parts.map((part, n) => {
-    const [from, to] = [n > 0 ? firstAfterBreaks(part) : 0, n < parts.length - 1 ? endBeforeBreaks(part) : part.length];
+    const [from, to] = [
+      n > 0 ? skipLineBreaks(part) : 0,
+      n < parts.length - 1 ? findEndBeforeLineBreaks(part) : part.length,
+    ];
     return part.slice(from, Math.max(from, to));
   }).join("");
 }
 
-function firstAfterBreaks(text: string): number {
+function skipLineBreaks(text: string): number {
   let at = 0;
   while (text[at] === "\n" || text[at] === "\r") at++;
   return at;
 }
 
-function endBeforeBreaks(text: string): number {
+function findEndBeforeLineBreaks(text: string): number {
   let at = text.length;
   while (text[at - 1] === "\n" || text[at - 1] === "\r") at--;
   return at;

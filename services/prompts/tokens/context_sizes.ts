@@ -1,24 +1,24 @@
-/** How many tokens each model can hold: what the owner says, else what its server says, else an assumption. */
+/** Finds the context size of models: as configured, as reported by the server, or a default. */
 import type { Provider, UpstreamTarget } from "../../llm/provider.ts";
 
 /** Assumed if unknown. */
-const ASSUMED_CONTEXT_SIZE = 8192;
+const DEFAULT_CONTEXT_SIZE = 8192;
 
-/** A context size in tokens. */
+/** A context size. */
 export interface ContextSize {
   tokens: number;
-  /** True when neither owner nor server said it. */
+  /** True if neither the settings nor the server provide it. */
   isAssumed: boolean;
 }
 
-/** For how long an answer, and that there was none, is kept: another model may be loaded any time. */
-const KEPT_MS = 5 * 60 * 1000;
-const NONE_KEPT_MS = 60 * 1000;
-/** A reply waits no longer for it. */
-const WITHIN_MS = 3_000;
+/** How long a result, or a failure, is cached. Another model may be loaded at any time. */
+const CACHE_MS = 5 * 60 * 1000;
+const FAILURE_CACHE_MS = 60 * 1000;
+/** Maximum delay of a reply. */
+const TIMEOUT_MS = 3_000;
 const MODELS = 200;
 
-/** Looks context sizes up. */
+/** Looks up context sizes. */
 export class ContextSizes {
   readonly #provider: Pick<Provider, "readContextSize">;
   readonly #known = new Map<string, { size: Promise<number | undefined>; untilMs: number }>();
@@ -27,22 +27,22 @@ export class ContextSizes {
     this.#provider = provider;
   }
 
-  /** Gives the context size of a model. Never fails, and takes about three seconds at most. */
-  async of(target: UpstreamTarget, model: string): Promise<ContextSize> {
+  /** Returns the context size of a model. Never fails and takes at most about three seconds. */
+  async lookUp(target: UpstreamTarget, model: string): Promise<ContextSize> {
     const said = target.contextSize ?? await this.#read(target, model);
-    return said === undefined ? { tokens: ASSUMED_CONTEXT_SIZE, isAssumed: true } : { tokens: said, isAssumed: false };
+    return said === undefined ? { tokens: DEFAULT_CONTEXT_SIZE, isAssumed: true } : { tokens: said, isAssumed: false };
   }
 
-  /** Those who ask together share one answer, which therefore ends with none of them. */
+  /** Concurrent callers share one request, so none of them can abort it. */
   #read(target: UpstreamTarget, model: string): Promise<number | undefined> {
     const key = `${target.kind} ${target.baseUrl} ${model}`;
     const known = this.#known.get(key);
     if (known !== undefined && known.untilMs > performance.now()) return known.size;
-    const size = this.#provider.readContextSize(target, model, AbortSignal.timeout(WITHIN_MS)).catch(() => undefined);
+    const size = this.#provider.readContextSize(target, model, AbortSignal.timeout(TIMEOUT_MS)).catch(() => undefined);
     const entry = { size, untilMs: Infinity };
     if (this.#known.size >= MODELS) this.#known.clear();
     this.#known.set(key, entry);
-    size.then((found) => entry.untilMs = performance.now() + (found === undefined ? NONE_KEPT_MS : KEPT_MS));
+    size.then((found) => entry.untilMs = performance.now() + (found === undefined ? FAILURE_CACHE_MS : CACHE_MS));
     return size;
   }
 }

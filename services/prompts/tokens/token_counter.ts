@@ -1,33 +1,33 @@
-/** Counts the tokens of messages: by the server's tokeniser where it has one, else by an estimate that has been learned. */
+/** Counts the tokens of messages with the server's tokenizer, or with an estimate calibrated from earlier replies. */
 import { createHash } from "node:crypto";
 import type { ChatMessage } from "../../llm/chat_event.ts";
 import type { Provider, UpstreamTarget } from "../../llm/provider.ts";
 import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
-import { countedParts, estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "./token_estimate.ts";
+import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS, splitContent } from "./token_estimate.ts";
 import type { TokenRatios } from "./token_ratios.ts";
 
-/** Who is asked. */
+/** The model to count for. */
 export interface CountedModel {
   target: UpstreamTarget;
   model: string;
 }
 
-/** Tokens of some messages, each in its place. */
+/** Token counts of messages, in their order. */
 export interface TokenCount {
   tokens: number[];
-  /** True when the server counted every text itself. */
+  /** True if the server counted every text. */
   isExact: boolean;
 }
 
-/** Texts whose count is remembered. */
-const REMEMBERED = 20_000;
-/** What a server is given to count in one go; what is beyond is estimated, and counted the next time. */
+/** Maximum number of cached counts. */
+const MAX_CACHED = 20_000;
+/** Limits of one request. Further texts are estimated, and counted next time. */
 const TEXTS_AT_ONCE = 600;
 const CHARS_AT_ONCE = 1024 * 1024;
-/** A longer text is estimated: tokenisers take a second a megabyte. */
+/** Longer texts are estimated: tokenizers take about a second per megabyte. */
 const MAX_TEXT_CHARS = 256 * 1024;
-/** A reply must not wait long for its prompt to be counted. */
-const WITHIN_MS = 2_000;
+/** Maximum delay of a reply. */
+const TIMEOUT_MS = 2_000;
 
 /** Counts tokens. */
 export class TokenCounter {
@@ -41,18 +41,18 @@ export class TokenCounter {
     this.#ratios = ratios;
   }
 
-  /** Gives what a message takes for this model, without asking anybody. */
+  /** Estimates the tokens of a message without a request. */
   estimate(message: ChatMessage, model: string): number {
-    const { text, images } = countedParts(message);
-    return Math.ceil(estimateTokens(text) * this.#ratios.of(model)) + MESSAGE_TOKENS + images * IMAGE_TOKENS;
+    const { text, images } = splitContent(message);
+    return Math.ceil(estimateTokens(text) * this.#ratios.get(model)) + MESSAGE_TOKENS + images * IMAGE_TOKENS;
   }
 
-  /** Counts messages. Never takes more than about two seconds. @throws The reason of `signal`, when that fired. */
+  /** Counts messages. Takes at most about two seconds. @throws The reason of `signal` if aborted. */
   async count(messages: readonly ChatMessage[], asked: CountedModel, signal: AbortSignal): Promise<TokenCount> {
-    const parts = messages.map(countedParts);
+    const parts = messages.map(splitContent);
     const keys: string[] = [];
     for (const { text } of parts) {
-      keys.push(keyOf(asked, text));
+      keys.push(toCacheKey(asked, text));
       await yieldIfTickUsedUp();
     }
     signal.throwIfAborted();
@@ -67,7 +67,7 @@ export class TokenCounter {
     return { tokens, isExact };
   }
 
-  /** Has the server count what is not known yet, as far as that may go at once. */
+  /** Requests counts of unknown texts, up to the limits of one request. */
   async #learn(texts: string[], keys: string[], { target, model }: CountedModel, signal: AbortSignal): Promise<void> {
     const wanted = new Map<string, string>();
     let chars = 0;
@@ -79,7 +79,7 @@ export class TokenCounter {
       chars += text.length;
     }
     if (wanted.size === 0) return;
-    const limit = AbortSignal.timeout(WITHIN_MS);
+    const limit = AbortSignal.timeout(TIMEOUT_MS);
     const within = AbortSignal.any([signal, limit]);
     try {
       const counts = await this.#provider.countTokens(target, model, [...wanted.values()], within);
@@ -91,12 +91,12 @@ export class TokenCounter {
   }
 
   #remember(key: string, count: number): void {
-    if (this.#known.size >= REMEMBERED) this.#known.delete(this.#known.keys().next().value!);
+    if (this.#known.size >= MAX_CACHED) this.#known.delete(this.#known.keys().next().value!);
     this.#known.set(key, count);
   }
 }
 
-/** The text itself may be long; its hash stands for it. */
-function keyOf({ target, model }: CountedModel, text: string): string {
+/** Hashes the text, which may be long. */
+function toCacheKey({ target, model }: CountedModel, text: string): string {
   return createHash("sha256").update(`${target.baseUrl}\n${model}\n`).update(text).digest("base64");
 }

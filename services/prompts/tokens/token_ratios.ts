@@ -1,78 +1,78 @@
-/** What each model makes of an estimate: learned from the `usage` it reports, so that the next estimate is nearer. */
+/** Learns how far token estimates are off for each model, from the `usage` it reports. */
 import { Mutex } from "../../async/keyed_mutex.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { messageOf } from "../../errors.ts";
 import type { ChatMessage, Usage } from "../../llm/chat_event.ts";
 import type { Log } from "../../log.ts";
 import type { Database } from "../../storage/database/database.ts";
-import { countedParts, estimateTokens, MESSAGE_TOKENS } from "./token_estimate.ts";
+import { estimateTokens, MESSAGE_TOKENS, splitContent } from "./token_estimate.ts";
 
-/** What the ratios stand on. */
-export interface TokenRatiosOptions {
+/** Dependencies of `TokenRatios`. */
+export interface TokenRatiosDeps {
   db: Database;
   /** For the purpose "settings". */
   sealer: PurposeSealer;
   log: Log;
 }
 
-/** Row of `setting`. */
+/** Key in table `setting`. */
 const KEY = "token_ratios";
 const PLACE = { table: "setting", id: KEY, field: "value", version: 1 };
-/** Models whose ratio is kept, the ones used last. */
+/** Maximum number of models; the most recently used are kept. */
 const MODELS = 200;
-/** Of fewer estimated tokens a count says more of the template than of the text. */
-const LEAST_TOKENS = 40;
-/** No tokeniser is further off than this; a server that reports something else miscounts. */
+/** Below this estimate, the count says more about the template than about the text. */
+const MIN_TOKENS = 40;
+/** No tokenizer differs more than this. Servers that report otherwise miscount. */
 const [LEAST, MOST] = [0.3, 4];
-/** How much one reply moves what was known. */
+/** Weight of one reply. */
 const WEIGHT = 0.3;
-/** A smaller move is not worth a write. */
-const WORTH_SAVING = 0.02;
+/** Smaller changes aren't saved. */
+const MIN_CHANGE = 0.02;
 
 /** The learned ratios. */
 export class TokenRatios {
-  readonly #options: TokenRatiosOptions;
+  readonly #options: TokenRatiosDeps;
   #ratios: Map<string, number> | undefined;
   #saved = new Map<string, number>();
   readonly #lock = new Mutex();
 
-  constructor(options: TokenRatiosOptions) {
+  constructor(options: TokenRatiosDeps) {
     this.#options = options;
   }
 
-  /** Gives what an estimate for this model is to be multiplied with; 1 while nothing is known. */
-  of(model: string): number {
-    return this.#all().get(model) ?? 1;
+  /** Returns the factor for estimates of a model; 1 if unknown. */
+  get(model: string): number {
+    return this.#load().get(model) ?? 1;
   }
 
-  /** Learns from what a model says it was sent. Of images and tools no characters can be counted: those teach nothing. */
+  /** Learns from reported usage. Prompts with images are ignored, since their tokens can't be estimated. */
   learn(model: string, messages: readonly ChatMessage[], usage: Usage | undefined): void {
     const reported = usage?.prompt_tokens;
     if (typeof reported !== "number" || !Number.isFinite(reported)) return;
     let estimated = 0;
     for (const message of messages) {
-      const { text, images } = countedParts(message);
+      const { text, images } = splitContent(message);
       if (images > 0) return;
       estimated += estimateTokens(text);
     }
     const ratio = (reported - messages.length * MESSAGE_TOKENS) / estimated;
-    if (estimated < LEAST_TOKENS || !(ratio >= LEAST && ratio <= MOST)) return;
-    const ratios = this.#all();
+    if (estimated < MIN_TOKENS || !(ratio >= LEAST && ratio <= MOST)) return;
+    const ratios = this.#load();
     const known = ratios.get(model);
     const learned = known === undefined ? ratio : known + (ratio - known) * WEIGHT;
-    ratios.delete(model); // to the end: the first ones go first
+    ratios.delete(model); // moves it to the end: the oldest is dropped first
     ratios.set(model, learned);
     if (ratios.size > MODELS) ratios.delete(ratios.keys().next().value!);
     const saved = this.#saved.get(model);
-    if (saved === undefined || Math.abs(learned / saved - 1) >= WORTH_SAVING) this.#save();
+    if (saved === undefined || Math.abs(learned / saved - 1) >= MIN_CHANGE) this.#save();
   }
 
-  /** Waits for what is being written. */
+  /** Waits for pending writes. */
   async close(): Promise<void> {
     await this.#lock.settled();
   }
 
-  #all(): Map<string, number> {
+  #load(): Map<string, number> {
     return this.#ratios ??= this.#read();
   }
 
@@ -84,7 +84,7 @@ export class TokenRatios {
       this.#saved = new Map(JSON.parse(new TextDecoder().decode(sealer.openNow(PLACE, row.sealed))));
       return new Map(this.#saved);
     } catch (error) {
-      // They are learned again in a few replies.
+      // The ratios are learned again within a few replies.
       log("warn", "What was learned of token counts cannot be read", { error: messageOf(error) });
       return new Map();
     }
@@ -92,7 +92,7 @@ export class TokenRatios {
 
   #save(): void {
     const { db, sealer, log } = this.#options;
-    this.#saved = new Map(this.#all());
+    this.#saved = new Map(this.#load());
     const sealed = sealer.sealNow(PLACE, JSON.stringify([...this.#saved]));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)";
     this.#lock.run(() => db.write([{ sql, params: [KEY, sealed] }])).catch((error) =>

@@ -1,10 +1,10 @@
 /** Card files that are read in memory: PNG with its text chunks, JSON of every version, Exif of JPEG and WebP. */
 import { Buffer } from "node:buffer";
-import { type Card, cardOf, v2Of } from "../../../services/characters/card/card.ts";
-import { readCardBytes } from "../../../services/characters/card/card_file.ts";
-import { rowOf } from "../../../services/characters/card/card_head.ts";
-import { cardBytes, parseCardText } from "../../../services/characters/card/card_text.ts";
-import { cardOfPng, embedCard } from "../../../services/characters/png/png_card.ts";
+import { type Card, parseCard, toV2 } from "../../../services/characters/card/card.ts";
+import { parseCardBytes } from "../../../services/characters/card/card_file.ts";
+import { toCardRow } from "../../../services/characters/card/card_head.ts";
+import { parseCardText, serializeCard } from "../../../services/characters/card/card_text.ts";
+import { embedCard, parsePngCard } from "../../../services/characters/png/png_card.ts";
 import {
   cardChunk,
   deflatedChunk,
@@ -86,16 +86,16 @@ function someExif(random: Random): Uint8Array {
 }
 
 async function read(bytes: Uint8Array): Promise<void> {
-  const file = unlessRefused(() => readCardBytes(bytes));
+  const file = unlessRefused(() => parseCardBytes(bytes));
   if (file === undefined) return;
   const { card } = file;
   await nextStretch();
-  claimSame(parseCardText(cardBytes(card)), card, "A card changes when it is read again");
+  claimSame(parseCardText(serializeCard(card)), card, "A card changes when it is read again");
   await nextStretch();
-  const carried: Card = cardOfPng(embedCard(PLAIN, card));
+  const carried: Card = parsePngCard(embedCard(PLAIN, card));
   claimSame(carried, card, "A card changes in a PNG");
-  cardOf(v2Of(card));
-  rowOf({ id: "a", path: "/a.png", mtimeMs: 0, size: 0, isExternal: false }, card);
+  parseCard(toV2(card));
+  toCardRow({ id: "a", path: "/a.png", mtimeMs: 0, size: 0, isExternal: false }, card);
 }
 
 /** A JSON text of objects inside each other, as deep as it is long. */

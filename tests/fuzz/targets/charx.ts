@@ -6,7 +6,7 @@ import { fixtureImage } from "../../helpers/files/image_files.ts";
 import { picture } from "../../helpers/files/pictures.ts";
 import { joined, jsonText, mutateBytes, mutateJson } from "../mutations.ts";
 import { claim, claimSame, target, unlessRefusedLater } from "../target.ts";
-import { cardBytes, parseCardText } from "../../../services/characters/card/card_text.ts";
+import { parseCardText, serializeCard } from "../../../services/characters/card/card_text.ts";
 
 const CARD = {
   ...sillyTavernCard("Fox"),
@@ -57,7 +57,7 @@ export const CHARX = target<Uint8Array>({
     await Deno.writeFile(path, bytes);
     const file = await unlessRefusedLater(() => readCardFile(path));
     if (file === undefined) return;
-    claimSame(parseCardText(cardBytes(file.card)), file.card, "A card changes when it is read again");
+    claimSame(parseCardText(serializeCard(file.card)), file.card, "A card changes when it is read again");
     for (const { path } of file.others ?? []) {
       claim(!/^\/|(^|\/)\.\.(\/|$)|\\/.test(path), () => `A file leads outside: ${path}`);
     }

@@ -2,7 +2,7 @@
 import { activate } from "../../../services/lorebooks/activation.ts";
 import { WorkerKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
 import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebook_parse.ts";
-import { toSillyTavern } from "../../../services/lorebooks/sillytavern.ts";
+import { toSillyTavernLorebook } from "../../../services/lorebooks/sillytavern.ts";
 import { sillyTavernCard } from "../../helpers/files/cards.ts";
 import { jsonText, mutateBytes, mutateJson, tokenText } from "../mutations.ts";
 import { claim, target, unlessRefused } from "../target.ts";
@@ -70,7 +70,7 @@ export const LOREBOOKS = target<Trial>({
     const parsed = unlessRefused(() => parseLorebookFile(bytes));
     if (parsed === undefined) return;
     const { book, name = "" } = parsed;
-    const file = toSillyTavern(book);
+    const file = toSillyTavernLorebook(book);
     // That form has more levels, so a book at the limit isn't read again.
     const again = unlessRefused(() => parseLorebook(JSON.parse(JSON.stringify(file)))) ?? parsed;
     claim(again.book.entries.length === book.entries.length, () => "Entries are lost in SillyTavern's form");

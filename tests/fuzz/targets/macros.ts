@@ -1,7 +1,7 @@
 /** Macros of cards, presets, lorebooks and notes, which expand each other. */
 import { MACRO_LIMITS, MacroBudget } from "../../../services/prompts/macros/macro_budget.ts";
 import { type MacroField, Macros, type MacroScope } from "../../../services/prompts/macros/macros.ts";
-import { seededRandom } from "../../../services/prompts/seeded_random.ts";
+import { createSeededRandom } from "../../../services/prompts/seeded_random.ts";
 import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../../helpers/files/macro_attacks.ts";
 import { mutateText, tokenText } from "../mutations.ts";
 import type { Random } from "../random.ts";
@@ -64,11 +64,11 @@ function someText(random: Random): string {
 function expandAll({ texts, fields, char }: Texts) {
   const scope: MacroScope = {
     ...{ char, user: "Sam", clock: { nowMs: 1_700_000_000_000, timeZone: "UTC", idleMs: 5_000 }, fields },
-    ...{ random: seededRandom("c1"), chat: { lastMessage: "{{char}} said", lastUserMessage: "Hi", model: "m" } },
+    ...{ random: createSeededRandom("c1"), chat: { lastMessage: "{{char}} said", lastUserMessage: "Hi", model: "m" } },
   };
   const budget = new MacroBudget();
   const macros = new Macros(scope, budget);
-  const expanded = texts.map((text, n) => macros.expand(text, { place: `p${n}`, original: "{{char}}" }));
+  const expanded = texts.map((text, n) => macros.expand(text, { location: `p${n}`, original: "{{char}}" }));
   return { expanded, notExpanded: budget.notExpanded, used: budget.used, done: budget.done };
 }
 

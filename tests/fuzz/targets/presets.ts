@@ -1,6 +1,6 @@
 /** Preset files of SillyTavern, there and back, and what prompts make of them. */
-import { presetFrom } from "../../../services/presets/preset.ts";
-import { fromSillyTavern, parsePresetFile, toSillyTavern } from "../../../services/presets/sillytavern.ts";
+import { readPreset } from "../../../services/presets/preset.ts";
+import { parsePresetFile, parseSillyTavernPreset, toSillyTavernPreset } from "../../../services/presets/sillytavern.ts";
 import { jsonText, mutateBytes, mutateJson } from "../mutations.ts";
 import { claim, claimSame, target, unlessRefused } from "../target.ts";
 
@@ -19,9 +19,9 @@ export const PRESETS = target<Uint8Array>({
   run(bytes) {
     const file = unlessRefused(() => parsePresetFile(bytes));
     if (file === undefined) return;
-    const again = fromSillyTavern(JSON.parse(JSON.stringify(toSillyTavern(file.preset))));
-    claimSame(toSillyTavern(again), toSillyTavern(file.preset), "A preset changes when it is read again");
-    const { blocks, texts, sampler } = presetFrom({ id: "p", name: "p", isBuiltin: false }, file.preset);
+    const again = parseSillyTavernPreset(JSON.parse(JSON.stringify(toSillyTavernPreset(file.preset))));
+    claimSame(toSillyTavernPreset(again), toSillyTavernPreset(file.preset), "A preset changes when it is read again");
+    const { blocks, texts, sampler } = readPreset({ id: "p", name: "p", isBuiltin: false }, file.preset);
     claim(blocks.some(({ marker }) => marker === "chatHistory"), () => "A preset has no place for the chat");
     claim(
       blocks.every(({ content, name }) => typeof content === "string" && typeof name === "string"),

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { chooseSpeaker, nextSpeakers, type SpeakerQuestion } from "../../../services/chat/turn_order.ts";
-import { cardOf } from "../../../services/characters/card/card.ts";
-import type { CastMember } from "../../../services/prompts/participants.ts";
+import { parseCard } from "../../../services/characters/card/card.ts";
+import type { LoadedParticipant } from "../../../services/prompts/participants.ts";
 
-const member = (name: string, more: Partial<CastMember> = {}): CastMember => ({
+const member = (name: string, more: Partial<LoadedParticipant> = {}): LoadedParticipant => ({
   id: name.toLowerCase().replace(/\W/g, ""),
   ...{ name, names: [name], talkativeness: 0, isMuted: false },
-  card: cardOf({ name, description: "d" }),
+  card: parseCard({ name, description: "d" }),
   ...more,
 });
 const CAST = [member("Ada Byron"), member("Bob"), member("日本")];

@@ -266,7 +266,7 @@ test("a sticky entry stays for so many messages, then rests, then may fire anew"
   const one = entry("x", ["dragon"], { more: { sticky: 4, cooldown: 2 } });
   let state = {};
   const at = async (turn: number, says: string) => {
-    const found = await scan([one], { says, turn, state });
+    const found = await scan([one], { says, messageCount: turn, state });
     state = JSON.parse(JSON.stringify(found.state));
     return found;
   };
@@ -282,17 +282,17 @@ test("a sticky entry stays for so many messages, then rests, then may fire anew"
 
 test("an answer made anew, or messages that went, undo what fired there", async () => {
   const one = entry("x", ["dragon"], { more: { cooldown: 10 } });
-  const { state } = await scan([one], { turn: 5 });
+  const { state } = await scan([one], { messageCount: 5 });
   expect(state).toEqual({ "b1/#0": 5 });
-  expect(contents(await scan([one], { turn: 5, state }))).toEqual(["x"]);
-  expect(contents(await scan([one], { turn: 3, state }))).toEqual(["x"]);
-  expect(contents(await scan([one], { turn: 7, state }))).toEqual([]);
+  expect(contents(await scan([one], { messageCount: 5, state }))).toEqual(["x"]);
+  expect(contents(await scan([one], { messageCount: 3, state }))).toEqual(["x"]);
+  expect(contents(await scan([one], { messageCount: 7, state }))).toEqual([]);
 });
 
 test("a delayed entry waits for so many messages", async () => {
   const one = entry("x", ["dragon"], { more: { delay: 4 } });
-  expect((await scan([one], { turn: 3 })).dropped).toMatchObject([{ reason: "delay", key: "dragon" }]);
-  expect(contents(await scan([one], { turn: 4 }))).toEqual(["x"]);
+  expect((await scan([one], { messageCount: 3 })).dropped).toMatchObject([{ reason: "delay", key: "dragon" }]);
+  expect(contents(await scan([one], { messageCount: 4 }))).toEqual(["x"]);
 });
 
 test("of a group one fires: by weight, by override, by score, and one that is in keeps the others out", async () => {
@@ -394,14 +394,14 @@ test("decorators say where an entry goes, and never reach the model", async () =
     entry("@@position after_desc\n@@ignore_on_max_context\nAfter", ["dragon"]),
     entry("@@disable_ui_prompt system_prompt\n@@unknown 1\nAlone", ["dragon"]),
     entry("@@depth 3", ["dragon"]),
-  ], { turn: 10 });
+  ], { messageCount: 10 });
   expect(found.entries.map(({ content, position, depth, role }) => [content, position, depth, role])).toEqual([
     ["Deep", "at_depth", 2, "user"],
     ["High up", "at_depth", 9, "system"],
     ["After", "after_char", undefined, undefined],
     ["Alone", "before_char", undefined, undefined],
   ]);
-  expect(found.entries[2]!.isFirstToGo).toBe(true);
+  expect(found.entries[2]!.isDroppedFirst).toBe(true);
   expect(found.disabledPrompts).toEqual(["system_prompt"]);
 });
 
@@ -411,9 +411,9 @@ test("decorators say when an entry fires", async () => {
     contents(await scan([entry(`${line}\nx`, ["dragon"])], { says, ...changes })).length === 1;
   expect(await fires("@@activate_only_after 1")).toBe(true);
   expect(await fires("@@activate_only_after 2")).toBe(false);
-  expect(await fires("@@activate_only_after 2", { assistantTurns: 2 })).toBe(true);
-  expect(await fires("@@activate_only_every 2", { assistantTurns: 4 })).toBe(true);
-  expect(await fires("@@activate_only_every 2", { assistantTurns: 5 })).toBe(false);
+  expect(await fires("@@activate_only_after 2", { assistantMessageCount: 2 })).toBe(true);
+  expect(await fires("@@activate_only_every 2", { assistantMessageCount: 4 })).toBe(true);
+  expect(await fires("@@activate_only_every 2", { assistantMessageCount: 5 })).toBe(false);
   expect(await fires("@@is_greeting 1", { greetingIndex: 1 })).toBe(true);
   expect(await fires("@@is_greeting 1", { greetingIndex: 0 })).toBe(false);
   expect(await fires("@@is_greeting 1")).toBe(true);
@@ -429,17 +429,17 @@ test("decorators say when an entry fires", async () => {
 
 test("a decorator keeps an entry in for good, or lets it fire once", async () => {
   const keeps = [entry("@@keep_activate_after_match\nx", ["dragon"])];
-  const { state } = await scan(keeps, { turn: 1 });
-  expect(contents(await scan(keeps, { turn: 999, says: "nothing", state }))).toEqual(["x"]);
+  const { state } = await scan(keeps, { messageCount: 1 });
+  expect(contents(await scan(keeps, { messageCount: 999, says: "nothing", state }))).toEqual(["x"]);
   const once = [entry("@@dont_activate_after_match\nx", ["dragon"])];
-  const after = (await scan(once, { turn: 1 })).state;
-  expect(contents(await scan(once, { turn: 999, state: after }))).toEqual([]);
+  const after = (await scan(once, { messageCount: 1 })).state;
+  expect(contents(await scan(once, { messageCount: 999, state: after }))).toEqual([]);
 });
 
 test("names of the language harm nothing: keys, ids and states called __proto__", async () => {
   const one = entry("x", ["__proto__"], { id: "__proto__", more: { sticky: 2 } });
   const state = JSON.parse('{"__proto__": 5, "b1/__proto__": 1}');
-  const found = await scan([one], { says: "__proto__", state, turn: 9 });
+  const found = await scan([one], { says: "__proto__", state, messageCount: 9 });
   expect(contents(found)).toEqual(["x"]);
   expect(Object.getPrototypeOf(found.state)).toBe(Object.prototype);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Decorators, readDecorators } from "../../../services/lorebooks/decorators.ts";
+import { type Decorators, parseDecorators } from "../../../services/lorebooks/decorators.ts";
 
 test.each<[string, Decorators]>([
   ["@@activate_only_after 3", { activateOnlyAfter: 3 }],
@@ -28,17 +28,17 @@ test.each<[string, Decorators]>([
   ["@@constructor 1", {}],
   ["@@__proto__ 1", {}],
 ])("%s", (line, decorators) => {
-  expect(readDecorators(`${line}\nThe text.`)).toEqual({ decorators, text: "The text." });
+  expect(parseDecorators(`${line}\nThe text.`)).toEqual({ decorators, text: "The text." });
 });
 
 test("the first of a name holds, a fallback where the line above says nothing here", () => {
   const content =
     "@@risu_only 1\n@@@instruct_depth 2\n@@@depth 5\n@@@depth 9\n@@role user\n@@@role system\n@@depth 7\n\nText";
-  expect(readDecorators(content)).toEqual({ decorators: { depth: 5, role: "user" }, text: "Text" });
+  expect(parseDecorators(content)).toEqual({ decorators: { depth: 5, role: "user" }, text: "Text" });
 });
 
 test("only lines at the head are decorators; without one the text stays as it is", () => {
-  expect(readDecorators("  Text\n@@depth 4")).toEqual({ decorators: {}, text: "  Text\n@@depth 4" });
-  expect(readDecorators("@@depth 4")).toEqual({ decorators: { depth: 4 }, text: "" });
-  expect(readDecorators("\r\n@@depth 4\r\nText")).toEqual({ decorators: { depth: 4 }, text: "Text" });
+  expect(parseDecorators("  Text\n@@depth 4")).toEqual({ decorators: {}, text: "  Text\n@@depth 4" });
+  expect(parseDecorators("@@depth 4")).toEqual({ decorators: { depth: 4 }, text: "" });
+  expect(parseDecorators("\r\n@@depth 4\r\nText")).toEqual({ decorators: { depth: 4 }, text: "Text" });
 });

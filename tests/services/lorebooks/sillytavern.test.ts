@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 import worldInfo from "../../fixtures/sillytavern/world_info.json" with { type: "json" };
 import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebook_parse.ts";
-import { fromSillyTavern, toSillyTavern } from "../../../services/lorebooks/sillytavern.ts";
+import { parseSillyTavernLorebook, toSillyTavernLorebook } from "../../../services/lorebooks/sillytavern.ts";
 
 const encoder = new TextEncoder();
 
 test("a world info file comes out as it went in, unknown fields and odd numbers included", () => {
-  expect(toSillyTavern(fromSillyTavern(worldInfo))).toEqual(worldInfo);
+  expect(toSillyTavernLorebook(parseSillyTavernLorebook(worldInfo))).toEqual(worldInfo);
 });
 
 test("its entries are read by their meaning", () => {
-  const { entries } = fromSillyTavern(worldInfo);
+  const { entries } = parseSillyTavernLorebook(worldInfo);
   expect(entries.map(({ id, enabled, constant, position, insertion_order }) => ({
     ...{ id, enabled, constant, position, insertion_order },
   }))).toEqual([
@@ -27,10 +27,10 @@ test("its entries are read by their meaning", () => {
 });
 
 test("an edit changes its field and nothing else", () => {
-  const book = fromSillyTavern(worldInfo);
+  const book = parseSillyTavernLorebook(worldInfo);
   book.entries[0]!.content = "Sand.";
   book.entries[5]!.enabled = true;
-  const { entries, ...others } = toSillyTavern(book);
+  const { entries, ...others } = toSillyTavernLorebook(book);
   const { entries: before, ...othersBefore } = worldInfo;
   expect(others).toEqual(othersBefore);
   expect(entries).toEqual({
@@ -63,9 +63,9 @@ const V3 = {
 test("a V3 book stays as it is, and comes back from SillyTavern's form with what only V3 knows", () => {
   const parsed = parseLorebook({ spec: "lorebook_v3", data: V3 });
   expect(parsed).toEqual({ book: V3, name: "Sea" });
-  const there = JSON.parse(JSON.stringify(toSillyTavern(parsed.book)));
+  const there = JSON.parse(JSON.stringify(toSillyTavernLorebook(parsed.book)));
   expect(there.entries["0"]).toMatchObject({ key: ["wave"], keysecondary: ["storm"], order: 3, depth: 7, position: 1 });
-  const { entries: [first, second], ...back } = fromSillyTavern(there);
+  const { entries: [first, second], ...back } = parseSillyTavernLorebook(there);
   const { entries: _, ...others } = V3;
   expect(back).toEqual(others);
   expect(first).toMatchObject(V3.entries[0]!);
@@ -129,10 +129,10 @@ test("files have to be JSON in UTF-8, and no longer than allowed", () => {
 
 test("names of the language are members like others (P07)", () => {
   const text = '{"entries":{"__proto__":{"uid":1,"key":["a"],"content":"x","__proto__":{"y":1}}},"__proto__":{"z":1}}';
-  const book = fromSillyTavern(JSON.parse(text));
+  const book = parseSillyTavernLorebook(JSON.parse(text));
   expect(book.entries).toHaveLength(1);
   expect(Object.getPrototypeOf(book)).toBe(Object.prototype);
-  const out = toSillyTavern(book);
+  const out = toSillyTavernLorebook(book);
   expect(Object.keys(out.entries as object)).toEqual(["__proto__"]);
   expect(({} as Record<string, unknown>).z).toBeUndefined();
 });

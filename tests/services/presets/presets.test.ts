@@ -2,25 +2,25 @@ import { expect, test } from "vitest";
 import chatPreset from "../../fixtures/sillytavern/preset_chat_completion.json" with { type: "json" };
 import textPreset from "../../fixtures/sillytavern/preset_text_completion.json" with { type: "json" };
 import { BUILTIN_PRESET } from "../../../services/presets/builtin_preset.ts";
-import { presetFrom } from "../../../services/presets/preset.ts";
+import { readPreset } from "../../../services/presets/preset.ts";
 import type { PresetDocument } from "../../../services/presets/preset_document.ts";
-import { fits } from "../../../services/presets/presets.ts";
-import { fromSillyTavern, parsePresetFile, toSillyTavern } from "../../../services/presets/sillytavern.ts";
+import { matchesModel } from "../../../services/presets/presets.ts";
+import { parsePresetFile, parseSillyTavernPreset, toSillyTavernPreset } from "../../../services/presets/sillytavern.ts";
 
-const use = (document: PresetDocument) => presetFrom({ id: "p", name: "P", isBuiltin: false }, document);
+const use = (document: PresetDocument) => readPreset({ id: "p", name: "P", isBuiltin: false }, document);
 
 test.each([["chat completion", chatPreset], ["text completion", textPreset]])(
   "a preset for %s comes out as it went in, unknown fields included",
   (_, file) => {
-    expect(toSillyTavern(fromSillyTavern(file))).toEqual(file);
+    expect(toSillyTavernPreset(parseSillyTavernPreset(file))).toEqual(file);
   },
 );
 
 test("samplers go by the names of a request, and what changes nothing is not sent", () => {
-  const chat = use(fromSillyTavern(chatPreset));
+  const chat = use(parseSillyTavernPreset(chatPreset));
   expect(chat.sampler).toEqual({ temperature: 0.85, top_p: 0.92, top_k: 40, min_p: 0.05, frequency_penalty: 0.1 });
   expect(chat).toMatchObject({ maxTokens: 700, contextSize: 16384 });
-  const text = use(fromSillyTavern(textPreset));
+  const text = use(parseSillyTavernPreset(textPreset));
   expect(text.sampler).toEqual({
     ...{ temperature: 1.15, min_p: 0.08, repetition_penalty: 1.07, repeat_last_n: 2048 },
     ...{ dry_multiplier: 0.8, dry_base: 1.75, dry_allowed_length: 2, dry_penalty_last_n: 0 },
@@ -30,15 +30,15 @@ test("samplers go by the names of a request, and what changes nothing is not sen
 });
 
 test("a changed sampler goes back under the file's own name", () => {
-  const document = fromSillyTavern(textPreset);
+  const document = parseSillyTavernPreset(textPreset);
   document.sampler.repetition_penalty = 1.2;
   delete document.sampler.min_p;
   const { min_p: _, ...others } = textPreset;
-  expect(toSillyTavern(document)).toEqual({ ...others, rep_pen: 1.2 });
+  expect(toSillyTavernPreset(document)).toEqual({ ...others, rep_pen: 1.2 });
 });
 
 test("blocks stand in the order for all characters, without those that are switched off", () => {
-  const { blocks } = use(fromSillyTavern(chatPreset));
+  const { blocks } = use(parseSillyTavernPreset(chatPreset));
   expect(blocks.map(({ identifier, marker }) => marker ?? `= ${identifier}`)).toEqual([
     ...["= main", "worldInfoBefore", "personaDescription", "charDescription", "charPersonality", "scenario", "= nsfw"],
     ...["worldInfoAfter", "dialogueExamples", "= 9f1c2a60-51f4-4f0e-9f6f-0b3c6f0f2f11", "chatHistory", "= jailbreak"],
@@ -51,11 +51,11 @@ test("blocks stand in the order for all characters, without those that are switc
 });
 
 test("texts are those of the preset, and our own where it has none", () => {
-  expect(use(fromSillyTavern(chatPreset))).toMatchObject({
+  expect(use(parseSillyTavernPreset(chatPreset))).toMatchObject({
     texts: { newChat: "[The chat starts here]", lorebookFormat: "[Lore: {0}]", continuePostfix: "\n" },
     ...{ squashesSystemMessages: true, continuesByPrefill: true, namesBehavior: 2 },
   });
-  const { texts, blocks } = use(fromSillyTavern(textPreset));
+  const { texts, blocks } = use(parseSillyTavernPreset(textPreset));
   expect(texts).toEqual(use(BUILTIN_PRESET).texts);
   expect(blocks).toEqual(use(BUILTIN_PRESET).blocks);
   expect(Object.values(texts).filter((text) => text === "undefined")).toEqual([]);
@@ -72,7 +72,7 @@ test("the built-in preset has the order of the protocol, and leaves samplers to 
 
 test("the history is always there, whatever an order says", () => {
   const order = (order: { identifier: string; enabled: boolean }[]) => {
-    const document = { ...fromSillyTavern(chatPreset), prompt_order: [{ character_id: 100001, order }] };
+    const document = { ...parseSillyTavernPreset(chatPreset), prompt_order: [{ character_id: 100001, order }] };
     return use(document).blocks.map(({ identifier }) => identifier);
   };
   const main = { identifier: "main", enabled: true };
@@ -87,8 +87,8 @@ test("what is not as it should be stays in the file and does no harm", () => {
     ...{ temperature: "hot", top_p: null, prompts: [1], prompt_order: "none", openai_max_tokens: -5 },
     ...{ seed: 7, new_chat_prompt: 5 },
   };
-  const document = fromSillyTavern(odd);
-  expect(toSillyTavern(document)).toEqual(odd);
+  const document = parseSillyTavernPreset(odd);
+  expect(toSillyTavernPreset(document)).toEqual(odd);
   expect(use(document)).toMatchObject({ sampler: { seed: 7 }, texts: { newChat: use(BUILTIN_PRESET).texts.newChat } });
   expect(use(document).maxTokens).toBeUndefined();
 });
@@ -116,6 +116,6 @@ test.each<[string, string, boolean]>([
   ["ab*ba", "aba", false],
   ["a.c", "abc", false],
   ["*a*a*a*a*a*a*a*a*b", "a".repeat(5000), false],
-])("the pattern %s fits %s: %s", (pattern, name, isFitting) => {
-  expect(fits(pattern, name)).toBe(isFitting);
+])("the pattern %s matchesModel %s: %s", (pattern, name, isFitting) => {
+  expect(matchesModel(pattern, name)).toBe(isFitting);
 });

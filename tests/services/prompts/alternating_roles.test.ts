@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isTemplateRefusal, strictTurns } from "../../../services/prompts/alternating_roles.ts";
+import { isTemplateRefusal, toAlternatingRoles } from "../../../services/prompts/alternating_roles.ts";
 
 const said = (text: string) =>
   text.split(" ").map((word) => {
@@ -15,10 +15,10 @@ test.each([
   ["u1 a1", "u:u1 a:a1"],
   ["s1", "s:s1 u:(The conversation begins.)"],
 ])("%s becomes %s, and without a system message the same with it in the first turn", (given, strict) => {
-  expect(shown(strictTurns(said(given), 0))).toBe(shown(said(given)));
-  expect(shown(strictTurns(said(given), 1))).toBe(strict);
+  expect(shown(toAlternatingRoles(said(given), 0))).toBe(shown(said(given)));
+  expect(shown(toAlternatingRoles(said(given), 1))).toBe(strict);
   const folded = strict.replace(/^s:(\S+) u:/, "u:$1+");
-  expect(shown(strictTurns(said(given), 2))).toBe(folded);
+  expect(shown(toAlternatingRoles(said(given), 2))).toBe(folded);
 });
 
 test("pictures stay parts", () => {
@@ -26,8 +26,11 @@ test("pictures stay parts", () => {
   const parts = [{ type: "text", text: "Look" }, picture];
   const given = [{ role: "system", content: "s" }, { role: "user", content: parts }, { role: "system", content: "n" }];
   const note = { type: "text", text: "n" };
-  expect(strictTurns(given, 1)[1]).toEqual({ role: "user", content: [...parts, note] });
-  expect(strictTurns(given, 2)).toEqual([{ role: "user", content: [{ type: "text", text: "s" }, ...parts, note] }]);
+  expect(toAlternatingRoles(given, 1)[1]).toEqual({ role: "user", content: [...parts, note] });
+  expect(toAlternatingRoles(given, 2)).toEqual([{
+    role: "user",
+    content: [{ type: "text", text: "s" }, ...parts, note],
+  }]);
 });
 
 test.each([

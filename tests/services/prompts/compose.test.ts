@@ -1,30 +1,33 @@
 import { expect, test } from "vitest";
 import { composeBlocks } from "../../../services/prompts/compose.ts";
 import type { LayoutItem, PromptLayout } from "../../../services/prompts/prompt_layout.ts";
-import { scenePreset } from "../../../services/prompts/prompt_layout.ts";
+import { toPromptPreset } from "../../../services/prompts/prompt_layout.ts";
 import { BUILTIN_PRESET } from "../../../services/presets/builtin_preset.ts";
-import { presetFrom } from "../../../services/presets/preset.ts";
+import { readPreset } from "../../../services/presets/preset.ts";
 import { Macros } from "../../../services/prompts/macros/macros.ts";
-import type { Scene, SceneCharacter, SceneLore } from "../../../services/prompts/prompt_context.ts";
-import { seededRandom } from "../../../services/prompts/seeded_random.ts";
-import { messagesOf, withInserted } from "../../../services/prompts/prompt_messages.ts";
+import type { PromptCharacter, PromptContext, PromptLore } from "../../../services/prompts/prompt_context.ts";
+import { createSeededRandom } from "../../../services/prompts/seeded_random.ts";
+import { insertAtDepths, toPromptEntries } from "../../../services/prompts/prompt_messages.ts";
 
-const { layout: BUILTIN } = scenePreset(presetFrom({ id: "b", name: "B", isBuiltin: true }, BUILTIN_PRESET), "normal");
-const ADA: SceneCharacter = {
+const { layout: BUILTIN } = toPromptPreset(
+  readPreset({ id: "b", name: "B", isBuiltin: true }, BUILTIN_PRESET),
+  "normal",
+);
+const ADA: PromptCharacter = {
   ...{ id: "ada", name: "Ada", description: "Ada counts.", personality: "kind", scenario: "A mill." },
   ...{ examples: "Ada: One.", systemPrompt: "", instructions: "", version: "1" },
 };
-const scene = (more: Partial<Scene> = {}): Scene => ({
+const scene = (more: Partial<PromptContext> = {}): PromptContext => ({
   ...{ character: ADA, persona: { name: "Sam", description: "Sam asks." }, layout: BUILTIN, action: "reply" },
   hasNames: false,
   ...more,
 });
-const lore = (entry: string, more: Partial<SceneLore> = {}): SceneLore => ({
+const lore = (entry: string, more: Partial<PromptLore> = {}): PromptLore => ({
   ...{ book: "b", bookName: "B", entry, title: entry, reason: { kind: "constant" }, content: `Lore ${entry}.` },
   ...{ position: "before_char", depth: 0, role: "system", order: 0 },
   ...more,
 });
-function compose(asked: Scene, entries: SceneLore[] = [], disabled?: string[], isTurnMissing = false) {
+function compose(asked: PromptContext, entries: PromptLore[] = [], disabled?: string[], isTurnMissing = false) {
   const { character, persona } = asked;
   const fields = {
     personality: character?.personality ?? "",
@@ -33,9 +36,16 @@ function compose(asked: Scene, entries: SceneLore[] = [], disabled?: string[], i
   };
   const clock = { nowMs: 0 };
   const char = character?.name ?? "";
-  const macros = new Macros({ char, user: persona.name, fields, clock, random: seededRandom("c"), chat: {} });
-  const fresh = { random: seededRandom("turn"), clock };
-  return composeBlocks({ scene: asked, lore: entries, disabled: new Set(disabled), isTurnMissing, macros, fresh });
+  const macros = new Macros({ char, user: persona.name, fields, clock, random: createSeededRandom("c"), chat: {} });
+  const fresh = { random: createSeededRandom("turn"), clock };
+  return composeBlocks({
+    context: asked,
+    lore: entries,
+    disabled: new Set(disabled),
+    needsUserMessage: isTurnMissing,
+    macros,
+    fresh,
+  });
 }
 const layout = (items: LayoutItem[], more: Partial<PromptLayout> = {}): PromptLayout => ({
   ...{ items, formats: BUILTIN.formats, names: "group" as const },
@@ -52,7 +62,7 @@ test("the card's own prompts take the place of the preset's, the conversation's 
   const blocks = compose(asked);
   expect(blocks.leading[0]!.text).toBe("Chat. Card. Preset.");
   expect(texts(blocks.trailing)).toEqual(["Behind. Card behind."]);
-  const fixed = layout([{ ...main, isFixed: true }, history, { ...jailbreak, isFixed: true }]);
+  const fixed = layout([{ ...main, forbidsOverrides: true }, history, { ...jailbreak, forbidsOverrides: true }]);
   const held = compose({ ...asked, systemPrompt: undefined, layout: fixed });
   expect([held.leading[0]!.text, ...texts(held.trailing)]).toEqual(["Preset.", "Behind."]);
   const off = compose({ ...asked, systemPrompt: undefined }, [], ["system_prompt", "post_history_instructions"]);
@@ -83,7 +93,7 @@ test("a preset's order holds, with texts of its own before, in and behind the hi
 });
 
 test("where the owner says nothing, a preset's words stand for the turn; impersonation has first words of its own", () => {
-  const words = { ...BUILTIN.formats, emptyTurn: "(silence)" };
+  const words = { ...BUILTIN.formats, emptyUserMessage: "(silence)" };
   const items: LayoutItem[] = [
     { identifier: "chatHistory", role: "system" },
     { identifier: "jailbreak", role: "system", content: "Behind." },
@@ -100,15 +110,15 @@ test("where the owner says nothing, a preset's words stand for the turn; imperso
 test("a preset's prompts for one kind of generation go out for no other", () => {
   const prompts = [{ identifier: "own", content: "Only then.", injection_trigger: ["continue"] }];
   const prompt_order = [{ order: [{ identifier: "own", enabled: true }, { identifier: "main", enabled: false }] }];
-  const preset = presetFrom({ id: "p", name: "P", isBuiltin: false }, {
+  const preset = readPreset({ id: "p", name: "P", isBuiltin: false }, {
     ...{ prompts, prompt_order, rest: {}, dialect: "chat_completion" },
     sampler: { temperature: 0.5, top_p: 1, max_tokens: 77, context_size: 3000 },
   });
   const items = (generation: string) =>
-    scenePreset(preset, generation).layout.items.map(({ identifier }) => identifier);
+    toPromptPreset(preset, generation).layout.items.map(({ identifier }) => identifier);
   expect(items("continue")).toEqual(["own", "chatHistory"]);
   expect(items("normal")).toEqual(["chatHistory"]);
-  expect(scenePreset(preset, "normal")).toMatchObject({
+  expect(toPromptPreset(preset, "normal")).toMatchObject({
     params: { temperature: 0.5, max_tokens: 77 },
     contextSize: 3000,
   });
@@ -161,7 +171,7 @@ test("at one depth the system's pieces stand first and the character's last, eac
     ...{ part: "history" as const, messageId: `m${n}`, tokens: 5 },
     message: { role: "user", content: `m${n}` },
   });
-  const all = withInserted([said(0), said(1), said(2)], [
+  const all = insertAtDepths([said(0), said(1), said(2)], [
     placed("b", "assistant", 1, 0),
     placed("d", "system", 1, 2),
     placed("c", "system", 1, 1),
@@ -171,5 +181,5 @@ test("at one depth the system's pieces stand first and the character's last, eac
   expect(all.map(({ message, tokens }) => [message.content, tokens])).toEqual([
     ...[["far", 10], ["m0", 5], ["m1", 5], ["c\n\nd", 17], ["b", 10], ["m2", 5], ["end", 10]],
   ]);
-  expect(messagesOf([]).length).toBe(0);
+  expect(toPromptEntries([]).length).toBe(0);
 });

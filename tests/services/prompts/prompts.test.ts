@@ -2,7 +2,12 @@ import { expect, test } from "vitest";
 import type { ChatMessage } from "../../../services/llm/chat_event.ts";
 import type { Provider } from "../../../services/llm/provider.ts";
 import { ContextSizes } from "../../../services/prompts/tokens/context_sizes.ts";
-import { type PromptLimits, Prompts, type PromptSource, type PromptTurn } from "../../../services/prompts/prompts.ts";
+import {
+  type PromptLimits,
+  type PromptMessage,
+  Prompts,
+  type PromptSource,
+} from "../../../services/prompts/prompts.ts";
 import type { PromptBlock, PromptBlocks } from "../../../services/prompts/prompt_blocks.ts";
 import { TokenCounter } from "../../../services/prompts/tokens/token_counter.ts";
 import { MESSAGE_TOKENS } from "../../../services/prompts/tokens/token_estimate.ts";
@@ -18,7 +23,7 @@ function openPrompts() {
       return Promise.resolve(texts.map((text) => text.length));
     },
   };
-  const ratios = { of: () => 4 } as Pick<TokenRatios, "of"> as TokenRatios;
+  const ratios = { get: () => 4 } as Pick<TokenRatios, "get"> as TokenRatios;
   const sizes = new ContextSizes({ readContextSize: () => Promise.resolve(undefined) });
   return { prompts: new Prompts(new TokenCounter(provider, ratios), sizes), given };
 }
@@ -30,7 +35,7 @@ const limits = (room: number): PromptLimits => ({
   answerTokens: 100,
 });
 /** Texts of 96 characters: with the template's share 100 tokens each. */
-const turn = (n: number): PromptTurn => ({
+const turn = (n: number): PromptMessage => ({
   id: `m${n}`,
   message: { role: n % 2 === 0 ? "user" : "assistant", content: `${n} `.padEnd(100 - MESSAGE_TOKENS, "x") },
 });
@@ -50,7 +55,7 @@ function blocksOf({ systemPrompt, examples, summary, note }: Pieces): PromptBloc
     leading: [
       ...system("main", systemPrompt),
       ...system("examples", examples),
-      ...system("summary", summary).map((block) => ({ ...block, isStandIn: true })),
+      ...system("summary", summary).map((block) => ({ ...block, replacesHistory: true })),
     ],
     inserted: note === undefined ? [] : [{ part: "note", role: "system", order: 0, ...note }],
     trailing: [],

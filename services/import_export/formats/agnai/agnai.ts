@@ -6,9 +6,9 @@
  *   web/pages/Memory/Memory.tsx at 2421510 (2024-10-16)
  */
 import { ImportError, type ImportReasonCode } from "../../import_reasons.ts";
-import { cardOfPng } from "../../../characters/png/png_card.ts";
-import { cardIn } from "../../../characters/card/card_file.ts";
-import { cardBytes } from "../../../characters/card/card_text.ts";
+import { parsePngCard } from "../../../characters/png/png_card.ts";
+import { parseCardFile } from "../../../characters/card/card_file.ts";
+import { serializeCard } from "../../../characters/card/card_text.ts";
 import { AppError } from "../../../errors.ts";
 import {
   asObject,
@@ -61,7 +61,7 @@ async function* singleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
       if (/\.json$/i.test(path)) yield* ofJson(path, await source.read(file, MAX_CHAT_BYTES));
       else if (/\.png$/i.test(path)) {
         const bytes = await source.read(file, MAX_PICTURE_BYTES);
-        const { data } = cardOfPng(bytes);
+        const { data } = parsePngCard(bytes);
         const id = stableId("agnai", "card", data.name, data.creator, contentHash(data.description));
         yield { what: "character", id, source: path, name: data.name, file: bytes };
       } else if (/\.jsonl$/i.test(path)) {
@@ -86,7 +86,7 @@ function* ofJson(path: string, bytes: Uint8Array<ArrayBuffer>): Generator<Import
     return yield* readAgnaiExport(json, { source: path, title: stemOf(path) });
   }
   if (json.kind === "scenario") return yield leftOut(path, "agnai_scenarios");
-  const { data } = cardIn(path, bytes);
+  const { data } = parseCardFile(path, bytes);
   const id = stableId("agnai", "card", data.name, data.creator, contentHash(data.description));
   yield { what: "character", id, source: path, name: data.name, file: bytes };
 }
@@ -100,7 +100,7 @@ function* ofCharacter(
   if (isJsonObject(character.sprite)) yield changed(source, "agnai_body");
   if (avatar === undefined && asText(character.avatar) !== "") yield changed(source, "avatar_not_in_file");
   try {
-    const bytes = cardBytes(cardOfAgnai(character));
+    const bytes = serializeCard(cardOfAgnai(character));
     yield { what: "character", id: characterId(character), source, name, file: bytes, avatar };
   } catch (error) {
     yield refused(source, error); // too long, or nested too deeply to be written as JSON

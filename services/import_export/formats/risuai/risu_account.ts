@@ -5,8 +5,8 @@
  * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
 import { importReason } from "../../import_reasons.ts";
-import { cardOf } from "../../../characters/card/card.ts";
-import { cardBytes } from "../../../characters/card/card_text.ts";
+import { parseCard } from "../../../characters/card/card.ts";
+import { serializeCard } from "../../../characters/card/card_text.ts";
 import {
   asArray,
   asNumber,
@@ -189,10 +189,10 @@ class Account {
       if (missing > 0) yield changed(source, importReason("risu_media", { count: missing }));
       const origin = { id: idOf(character), source, name };
       if (files.length === 0) {
-        yield { what: "character", ...origin, file: cardBytes(card), avatar };
+        yield { what: "character", ...origin, file: serializeCard(card), avatar };
         return;
       }
-      const packed = await packCharacter(this.scratch, { card: cardOf(card), files });
+      const packed = await packCharacter(this.scratch, { card: parseCard(card), files });
       yield* packed.notes;
       yield { what: "character", ...origin, file: packed.file, files: packed.files, avatar };
     } catch (error) {

@@ -7,7 +7,7 @@
  */
 import { type ImportReason, importReason } from "../../import_reasons.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { settledGreetings } from "../../../prompts/greetings.ts";
+import { expandGreetings } from "../../../prompts/greetings.ts";
 import { contentHash, stableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { bookOfRisu } from "./risu_card.ts";
@@ -134,7 +134,7 @@ function greetingOf(
   const names = { char: speaker.name, user: userName };
   // Seeded with the chat's id: random choices are the same in every import.
   const settled = { seed: id, nowMs: time === undefined ? 0 : Date.parse(time) };
-  const texts = settledGreetings(speaker.greetings, names, settled);
+  const texts = expandGreetings(speaker.greetings, names, settled);
   const chosen = (asNumber(chat.fmIndex) ?? -1) + 1; // -1 is the first greeting, 0 the first alternate greeting
   const told = texts.flatMap((content, n) => BLANK.includes(content) ? [] : [{ content, n }]);
   const active = told.findIndex(({ n }) => n === chosen);

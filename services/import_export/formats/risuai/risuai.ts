@@ -6,11 +6,11 @@
  *   process/modules.ts at 460ecae (2025-12-31)
  */
 import { ImportError } from "../../import_reasons.ts";
-import { cardIn, readCardFile } from "../../../characters/card/card_file.ts";
+import { parseCardFile, readCardFile } from "../../../characters/card/card_file.ts";
 import type { Card } from "../../../characters/card/card.ts";
 import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
-import { isPng, readPng } from "../../../attachments/images/png_chunks.ts";
-import { keywordOf, textOf } from "../../../characters/png/png_text.ts";
+import { isPng, parsePng } from "../../../attachments/images/png_chunks.ts";
+import { getKeyword, readTextChunk } from "../../../characters/png/png_text.ts";
 import { AppError } from "../../../errors.ts";
 import { asArray, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import type { ImportedCharacter, ImportStep } from "../../import_item.ts";
@@ -98,7 +98,7 @@ class Files {
       const bytes = await this.source.read(file, MAX_PICTURE_BYTES);
       const persona = personaIn(bytes);
       if (persona !== undefined) yield* this.#persona(file, persona, bytes);
-      else yield this.#character(file.path, cardIn(file.path, bytes), bytes);
+      else yield this.#character(file.path, parseCardFile(file.path, bytes), bytes);
     } else if (isCharx(begin)) {
       yield* this.charx(await this.scratch.keep(this.source.pieces(file, MAX_CHARX_BYTES)), file.path);
     } else throw new ImportError("risu_neither");
@@ -137,7 +137,7 @@ class Files {
       return yield leftOut(path, "risu_presets");
     }
     const bytes = new TextEncoder().encode(JSON.stringify(json));
-    yield this.#character(path, cardIn(path, bytes), bytes);
+    yield this.#character(path, parseCardFile(path, bytes), bytes);
   }
 
   #character(source: string, card: Card, file: Uint8Array<ArrayBuffer> | string): ImportedCharacter {
@@ -188,9 +188,9 @@ class Files {
 
 /** The persona in a PNG file: base64-encoded JSON in a text chunk. */
 function personaIn(png: Uint8Array): JsonObject | undefined {
-  const chunk = readPng(png).chunks.find((chunk) => keywordOf(chunk) === "persona");
+  const chunk = parsePng(png).chunks.find((chunk) => getKeyword(chunk) === "persona");
   if (chunk === undefined) return undefined;
-  const text = new TextDecoder("latin1").decode(textOf(chunk, MAX_PERSONA_BYTES));
+  const text = new TextDecoder("latin1").decode(readTextChunk(chunk, MAX_PERSONA_BYTES));
   try {
     return objectIn(Uint8Array.fromBase64(text));
   } catch (cause) {

@@ -8,7 +8,7 @@ import type { ImportNote, ImportStep } from "../../import_item.ts";
 import { objectIn } from "../../json_object.ts";
 import { type ChatPlace, MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
 import { openTavernFolder, type TavernFolder } from "./tavern_folder.ts";
-import { cardOfPng, withoutCard } from "../../../characters/png/png_card.ts";
+import { parsePngCard, removeCard } from "../../../characters/png/png_card.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
 import { changed, leftOut, refused } from "../../import_notes.ts";
 import type { Scratch } from "../../scratch_folder.ts";
@@ -120,7 +120,7 @@ class Reading {
       const pictures = sprites.take(stemOf(name));
       try {
         const bytes = await this.source.read(file, MAX_CARD_BYTES);
-        const card = cardOfPng(bytes);
+        const card = parsePngCard(bytes);
         const { name: said } = card.data;
         const id = stableId("sillytavern", "character", name);
         this.known.characters.set(name, id);
@@ -131,7 +131,7 @@ class Reading {
           continue;
         }
         const files = pictures.map((one) => this.#sprite(one));
-        const packed = await packCharacter(this.scratch, { card, files, picture: withoutCard(bytes) });
+        const packed = await packCharacter(this.scratch, { card, files, picture: removeCard(bytes) });
         yield* packed.notes;
         yield { what: "character", ...origin, file: packed.file, files: packed.files };
       } catch (error) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cardOf, v2Of, withoutDecorators } from "../../../../services/characters/card/card.ts";
+import { parseCard, toV2, withoutDecorators } from "../../../../services/characters/card/card.ts";
 import { parseCardText } from "../../../../services/characters/card/card_text.ts";
 import { sillyTavernCard } from "../../../helpers/files/cards.ts";
 
@@ -7,7 +7,14 @@ const text = (value: string) => new TextEncoder().encode(value);
 const refused = expect.objectContaining({ code: "unprocessable" });
 
 test("a V1 card becomes V3 with every field there is, and what is not of the card stays at the root", () => {
-  const card = cardOf({ name: "A", description: "d", first_mes: "hi", avatar: "none", fav: true, creatorcomment: "c" });
+  const card = parseCard({
+    name: "A",
+    description: "d",
+    first_mes: "hi",
+    avatar: "none",
+    fav: true,
+    creatorcomment: "c",
+  });
   expect(card).toEqual({
     spec: "chara_card_v3",
     spec_version: "3.0",
@@ -23,7 +30,7 @@ test("a V1 card becomes V3 with every field there is, and what is not of the car
 
 test("a Pygmalion card is read by its own names", () => {
   const json = { char_name: "P", char_persona: "p", char_greeting: "g", example_dialogue: "e", world_scenario: "w" };
-  expect(cardOf(json).data).toMatchObject({
+  expect(parseCard(json).data).toMatchObject({
     name: "P",
     description: "p",
     first_mes: "g",
@@ -33,7 +40,7 @@ test("a Pygmalion card is read by its own names", () => {
 });
 
 test("a card that says V2 or V3 and lacks data is read from its root", () => {
-  expect(cardOf({ spec: "chara_card_v2", name: "Broken", description: "d" })).toMatchObject({
+  expect(parseCard({ spec: "chara_card_v2", name: "Broken", description: "d" })).toMatchObject({
     spec: "chara_card_v3",
     data: { name: "Broken", description: "d" },
   });
@@ -43,19 +50,19 @@ test("data wins over the copies at the root, and the copies then say the same", 
   const received = sillyTavernCard("Fox");
   received.name = "Stale";
   received.description = "stale";
-  const card = cardOf(received);
+  const card = parseCard(received);
   expect(card).toMatchObject({ name: "Fox", description: received.data.description, data: { name: "Fox" } });
   expect(card.chat).toBe(received.chat);
 });
 
 test("what needs no mending comes out as it went in, in the same order", () => {
   const received = { ...sillyTavernCard("Fox"), spec: "chara_card_v3", spec_version: "3.0" };
-  expect(JSON.stringify(cardOf(received))).toBe(JSON.stringify(received));
-  expect(JSON.stringify(cardOf(cardOf(received)))).toBe(JSON.stringify(received));
+  expect(JSON.stringify(parseCard(received))).toBe(JSON.stringify(received));
+  expect(JSON.stringify(parseCard(parseCard(received)))).toBe(JSON.stringify(received));
 });
 
 test("wrong types are put right where one sense remains", { tags: ["P07"] }, () => {
-  const { data } = cardOf({
+  const { data } = parseCard({
     spec: "chara_card_v2",
     spec_version: 2,
     data: {
@@ -83,7 +90,7 @@ test("wrong types are put right where one sense remains", { tags: ["P07"] }, () 
       extensions: {},
     },
   ]);
-  expect(cardOf({ name: "A", description: "", character_book: null }).data).not.toHaveProperty("character_book");
+  expect(parseCard({ name: "A", description: "", character_book: null }).data).not.toHaveProperty("character_book");
 });
 
 describe("what is no card is refused", () => {
@@ -97,7 +104,7 @@ describe("what is no card is refused", () => {
     ["a world of SillyTavern", { name: "World", entries: {} }],
     ["a preset", { name: "Preset", temperature: 1, prompts: [] }],
   ])("%s", (_, json) => {
-    expect(() => cardOf(json)).toThrow(refused);
+    expect(() => parseCard(json)).toThrow(refused);
   });
 
   test("nesting of 100,000 levels, in text and parsed, without a stack to overflow", { tags: ["P07"] }, () => {
@@ -126,7 +133,7 @@ test(
     expect((card as Record<string, unknown>).polluted).toBeUndefined();
     expect(card.data.name).toBe("B");
     expect(card.data.description).toBe("\ud800");
-    expect(JSON.stringify(v2Of(card))).toContain('"__proto__":{"polluted":1}');
+    expect(JSON.stringify(toV2(card))).toContain('"__proto__":{"polluted":1}');
     expect(JSON.stringify(card)).toContain("\\ud800");
   },
 );

@@ -2,10 +2,10 @@ import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import { strFromU8, strToU8, type Unzipped, unzipSync, type Zippable, zipSync } from "fflate";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { cardOf } from "../../../../services/characters/card/card.ts";
+import { parseCard } from "../../../../services/characters/card/card.ts";
 import { type CardFile, readCardFile as readFileAt } from "../../../../services/characters/card/card_file.ts";
 import { CardFiles } from "../../../../services/characters/charx/card_assets.ts";
-import { makeCharx } from "../../../../services/characters/charx/charx.ts";
+import { createCharx } from "../../../../services/characters/charx/charx.ts";
 import { writeZip } from "../../../../services/storage/zip/zip_writer.ts";
 import {
   exifComment,
@@ -51,7 +51,7 @@ async function readCardFile(content: Uint8Array): Promise<CardFile & { unpacked:
     ...read,
     async unpacked() {
       using files = await CardFiles.open(path, read.others);
-      return unzipSync(await joined(writeZip(files!.packed(), { isLarge: false })));
+      return unzipSync(await joined(writeZip(files!.toPackedEntries(), { isLarge: false })));
     },
   };
 }
@@ -112,8 +112,8 @@ test("a CHARX that lies or is broken is refused", async () => {
 });
 
 test("a CHARX of ours holds card and picture, and reads back as it was", async () => {
-  const before = cardOf({ ...card, data: { ...card.data, assets: undefined } });
-  const made = await joined((await makeCharx(before, plainPng(3, 3))).pieces());
+  const before = parseCard({ ...card, data: { ...card.data, assets: undefined } });
+  const made = await joined((await createCharx(before, plainPng(3, 3))).pieces());
   const files = unzipSync(made);
   expect(Object.keys(files)).toEqual(["card.json", "assets/icon/images/main.png"]);
   expect(JSON.parse(strFromU8(files["card.json"]!)).data.assets).toEqual([

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { readCardOf } from "../../../../services/characters/card/card_head.ts";
-import { cardOfPng } from "../../../../services/characters/png/png_card.ts";
+import { readCardSync } from "../../../../services/characters/card/card_head.ts";
+import { parsePngCard } from "../../../../services/characters/png/png_card.ts";
 import { cardChunk, END, header, pngOf, type RawChunk, sillyTavernCard } from "../../../helpers/files/cards.ts";
 
 const CARD = cardChunk("chara", sillyTavernCard("Behind"));
@@ -14,8 +14,8 @@ async function nameRead(chunks: RawChunk[]): Promise<string> {
   try {
     const png = pngOf(header(64, 64), ...chunks, END);
     await Deno.writeFile(path, png);
-    const { name } = readCardOf(path, png.length).data;
-    expect(name).toBe(cardOfPng(png).data.name);
+    const { name } = readCardSync(path, png.length).data;
+    expect(name).toBe(parsePngCard(png).data.name);
     return name;
   } finally {
     await Deno.remove(path);

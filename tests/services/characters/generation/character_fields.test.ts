@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readCharacterFields } from "../../../../services/characters/generation/character_fields.ts";
+import { parseCharacterFields } from "../../../../services/characters/generation/character_fields.ts";
 
 const CARD = {
   name: "Fern",
@@ -16,12 +16,12 @@ test.each([
   ["raw line breaks inside texts", JSON.stringify(CARD).replaceAll("\\n", "\n")],
   ["a comma too many", JSON.stringify(CARD).replace(/\}$/, ",}").replace("]", ",]")],
 ])("an answer is read: %s", (_, answer) => {
-  expect(readCharacterFields(answer)).toEqual(CARD);
+  expect(parseCharacterFields(answer)).toEqual(CARD);
 });
 
 test("quotation marks without their backslash stay in the text", () => {
   const answer = '{"name": "Fern", "description": "She says "hm", then "no".", "tags": ["a"]}';
-  expect(readCharacterFields(answer)).toEqual({
+  expect(parseCharacterFields(answer)).toEqual({
     name: "Fern",
     description: 'She says "hm", then "no".',
     tags: ["a"],
@@ -38,7 +38,7 @@ test("other names of fields, lists and objects in the place of texts are underst
       tags: "forest, kind",
     },
   });
-  expect(readCharacterFields(answer)).toEqual({
+  expect(parseCharacterFields(answer)).toEqual({
     name: "Fern",
     first_mes: "Hi.",
     mes_example: "<START>\n{{char}}: Hm.",
@@ -61,7 +61,7 @@ test("paragraphs under labels are read where there is no JSON", () => {
     "---",
     "Tags: forest, kind",
   ].join("\n");
-  expect(readCharacterFields(answer)).toEqual({
+  expect(parseCharacterFields(answer)).toEqual({
     name: "Fern",
     description: "A fox.\nNote: she limps.",
     first_mes: "*waves*\n{{char}}: Hello.",
@@ -71,14 +71,14 @@ test("paragraphs under labels are read where there is no JSON", () => {
 
 test.each(["", "I'm sorry, but I can't help with that.", '{"error": "no"}', "[1, 2]", "{{char}} is a fox", "{", '{"'])(
   "what is no character has no fields: %s",
-  (answer) => expect(readCharacterFields(answer)).toEqual({}),
+  (answer) => expect(parseCharacterFields(answer)).toEqual({}),
 );
 
 test("at every length an answer is read as far as it came, and texts only grow", () => {
   const answer = JSON.stringify(CARD).replace("🦊", "\\ud83e\\udd8a");
   let before: Record<string, unknown> = {};
   for (let length = 1; length <= answer.length; length++) {
-    const now = readCharacterFields(answer.slice(0, length));
+    const now = parseCharacterFields(answer.slice(0, length));
     for (const [field, text] of Object.entries(before)) {
       if (typeof text === "string") {
         expect(String(now[field as "name"]).startsWith(text), `${field} at ${length}`).toBe(true);
@@ -90,6 +90,6 @@ test("at every length an answer is read as far as it came, and texts only grow",
 });
 
 test("nesting without end breaks nothing", () => {
-  expect(readCharacterFields(`{"name": "Fern", "description": ${"[".repeat(50_000)}`).name).toBe("Fern");
-  expect(readCharacterFields('{"__proto__": {"name": "x"}, "constructor": "y"}')).toEqual({ name: "x" });
+  expect(parseCharacterFields(`{"name": "Fern", "description": ${"[".repeat(50_000)}`).name).toBe("Fern");
+  expect(parseCharacterFields('{"__proto__": {"name": "x"}, "constructor": "y"}')).toEqual({ name: "x" });
 });

@@ -227,11 +227,11 @@ test(
     };
     await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox"), 2 * WIDTHS, 2));
     expect(await names()).toEqual(["Fox"]);
-    const index = { fresh: () => Promise.resolve(), distrust: () => {} };
+    const index = { refresh: () => Promise.resolve(), markStale: () => {} };
     const db = await openDatabase({ path: `${app.dataDir}/app.db` });
     const kept = async () => (await Array.fromAsync(Deno.readDir(folder))).length;
     try {
-      const avatars = new Avatars({ db, index, pictures, log: () => {}, folder, maxEntries: 10 });
+      const avatars = new Avatars({ db, index, images: pictures, log: () => {}, folder, maxEntries: 10 });
       for (let widthPx = 100; widthPx < 150; widthPx++) await avatars.read("fox", widthPx);
       await avatars.close();
       expect(await kept()).toBe(10);
@@ -246,7 +246,7 @@ test(
       const smaller = new Avatars({
         db,
         index,
-        pictures,
+        images: pictures,
         log: () => {},
         folder,
         maxBytes: 3 * plainPng(200, 1).length,

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { cardOf } from "../../../../services/characters/card/card.ts";
-import { cardOfPng, embedCard, withoutCard } from "../../../../services/characters/png/png_card.ts";
+import { parseCard } from "../../../../services/characters/card/card.ts";
+import { embedCard, parsePngCard, removeCard } from "../../../../services/characters/png/png_card.ts";
 import {
   cardChunk,
   cardUnder,
@@ -28,7 +28,7 @@ const v2 = { spec: "chara_card_v2", spec_version: "2.0", data: { ...v1, name: "T
 const v3 = { spec: "chara_card_v3", spec_version: "3.0", data: { ...v1, name: "Three" } };
 const base64 = (card: unknown) => Buffer.from(JSON.stringify(card)).toString("base64");
 const latin1 = (text: string) => new Uint8Array(Buffer.from(text, "latin1"));
-const nameIn = (...chunks: RawChunk[]) => cardOfPng(pngOf(...chunks)).data.name;
+const nameIn = (...chunks: RawChunk[]) => parsePngCard(pngOf(...chunks)).data.name;
 
 describe("a card is found", () => {
   test.each<[string, RawChunk[], string]>([
@@ -90,14 +90,14 @@ describe("a card is found", () => {
       latin1("<html>behind</html>"),
     ]);
     const png = new Uint8Array(bytes);
-    expect(cardOfPng(png).data.name).toBe("Two");
-    expect(Buffer.from(embedCard(png, cardOf(v2))).toString("latin1")).not.toContain("behind");
+    expect(parsePngCard(png).data.name).toBe("Two");
+    expect(Buffer.from(embedCard(png, parseCard(v2))).toString("latin1")).not.toContain("behind");
   });
 });
 
 test("a card whose check sum is wrong is no card, and the reason says so", () => {
   const wrong = Buffer.concat([pngOf(...picture), rawChunk(cardChunk("chara", v2), 1), rawChunk(END)]);
-  expect(() => cardOfPng(new Uint8Array(wrong))).toThrow(/check sum of its chunk is wrong/);
+  expect(() => parsePngCard(new Uint8Array(wrong))).toThrow(/check sum of its chunk is wrong/);
 });
 
 describe("a PNG is refused before anything is allocated for it", { tags: ["P05"] }, () => {
@@ -135,7 +135,7 @@ describe("a PNG is refused before anything is allocated for it", { tags: ["P05"]
     ["a palette behind the pixels", bytes(head!, idat!, rawChunk(["PLTE", new Uint8Array(3)]), card!, end!)],
     ["a chunk whose name is no name", bytes(head!, rawChunk(["a\0b!", new Uint8Array(1)]), card!, idat!, end!)],
   ])("%s", (_, png) => {
-    expect(() => cardOfPng(png)).toThrow(expect.objectContaining({ code: "unprocessable" }));
+    expect(() => parsePngCard(png)).toThrow(expect.objectContaining({ code: "unprocessable" }));
   });
 });
 
@@ -147,7 +147,7 @@ describe("text chunks", { tags: ["P06"] }, () => {
     for (const chunk of ["zTXt", "iTXt"]) {
       const head = chunk === "zTXt" ? "chara\0\0" : "chara\0\x01\0\0\0";
       const png = pngOf(...picture, [chunk, new Uint8Array(Buffer.concat([latin1(head), bomb]))], END);
-      expect(() => cardOfPng(png)).toThrow(expect.objectContaining({ code: "too_large" }));
+      expect(() => parsePngCard(png)).toThrow(expect.objectContaining({ code: "too_large" }));
     }
     expect(Deno.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
   });
@@ -163,7 +163,7 @@ describe("text chunks", { tags: ["P06"] }, () => {
   test("a file of 100,000 chunks is refused", () => {
     const chunks = Array.from({ length: 100_000 }, (): RawChunk => ["tEXt", latin1("a\0b")]);
     const png = pngOf(...picture, ...chunks, cardChunk("chara", v2), END);
-    expect(() => cardOfPng(png)).toThrow(
+    expect(() => parsePngCard(png)).toThrow(
       expect.objectContaining({ code: "unprocessable", message: expect.stringContaining("10000 chunks") }),
     );
   });
@@ -184,9 +184,9 @@ describe("text chunks", { tags: ["P06"] }, () => {
 test("an edit of a SillyTavern card changes the name and nothing else: every other chunk is byte for byte the same", () => {
   const original = sillyTavernCard("Fox");
   const png = sillyTavernPng(original);
-  const card = cardOfPng(png);
+  const card = parsePngCard(png);
   card.data.name = "Vixen 狐";
-  const edited = embedCard(png, cardOf(card));
+  const edited = embedCard(png, parseCard(card));
 
   const others = (file: Uint8Array) =>
     chunksOf(file).filter(({ text }) => !/^(chara|ccv3)\0/.test(text)).map(({ bytes }) =>
@@ -203,7 +203,7 @@ test("an edit of a SillyTavern card changes the name and nothing else: every oth
 
 test("both versions are written from the same card, and V2 readers get true V2", () => {
   const received = sillyTavernCard("Fox");
-  const card = cardOf({ ...received, spec: "chara_card_v3", spec_version: "3.0" });
+  const card = parseCard({ ...received, spec: "chara_card_v3", spec_version: "3.0" });
   card.data.nickname = "Foxy";
   card.data.assets = [{ type: "icon", uri: "ccdefault:", name: "main", ext: "png" }];
   card.data.character_book!.entries[0]!.content = "@@depth 4\n@@@scan_depth 2\nFoxes are red.\n@@end";
@@ -231,16 +231,16 @@ test("old copies under any spelling and packing go when a card is written", () =
     internationalChunk("CCV3", base64(v3), true),
     END,
   );
-  const written = embedCard(png, cardOf({ ...v2, data: { ...v2.data, name: "New" } }));
+  const written = embedCard(png, parseCard({ ...v2, data: { ...v2.data, name: "New" } }));
   expect(chunksOf(written).map(({ type }) => type)).toEqual(["IHDR", "tEXt", "tEXt", "IDAT", "IEND"]);
   expect(sillyTavernReads(written).data.name).toBe("New");
-  expect(chunksOf(withoutCard(written)).map(({ type }) => type)).toEqual(["IHDR", "IDAT", "IEND"]);
+  expect(chunksOf(removeCard(written)).map(({ type }) => type)).toEqual(["IHDR", "IDAT", "IEND"]);
 });
 
 test("chunks are laid out as the reference values say", () => {
   const hex = (chunk: Uint8Array) => Buffer.from(chunk).toString("hex");
   expect(hex(rawChunk(["tEXt", latin1("chara\0e30=")])).slice(-8)).toBe("22d86daf");
-  const written = embedCard(plainPng(), cardOf({ name: "A" }));
+  const written = embedCard(plainPng(), parseCard({ name: "A" }));
   for (const { type, bytes } of chunksOf(written)) {
     expect(hex(bytes)).toBe(hex(rawChunk([type, bytes.slice(8, -4)])));
   }

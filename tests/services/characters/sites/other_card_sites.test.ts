@@ -36,9 +36,9 @@ test.each([
     [EXPORT]: () => Response.json({ character: { ...card, data: { ...card.data, avatar: AVATAR } } }),
     [AVATAR]: () => new Response(plainPng()),
   });
-  const { bytes, picture } = await fetchCard(url);
+  const { bytes, image } = await fetchCard(url);
   expect(JSON.parse(new TextDecoder().decode(bytes)).data.name).toBe("Heron");
-  expect(picture).toEqual(plainPng());
+  expect(image).toEqual(plainPng());
   expect(asked).toEqual([`GET ${EXPORT}`, `GET ${AVATAR}`]);
 });
 
@@ -49,7 +49,7 @@ test.each([["gone", 404, "x"], ["none", 200, "<html>"]])(
       [EXPORT]: () => Response.json({ character: { ...card, data: { ...card.data, avatar: AVATAR } } }),
       [AVATAR]: () => new Response(body, { status }),
     });
-    expect((await fetchCard(`https://pygmalion.chat/character/${ID}`)).picture).toBeUndefined();
+    expect((await fetchCard(`https://pygmalion.chat/character/${ID}`)).image).toBeUndefined();
   },
 );
 

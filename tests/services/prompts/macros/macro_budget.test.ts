@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { COSTLY_STEPS, MACRO_LIMITS, MacroBudget } from "../../../../services/prompts/macros/macro_budget.ts";
-import { type MacroPlace, Macros, type MacroScope } from "../../../../services/prompts/macros/macros.ts";
+import { type MacroContext, Macros, type MacroScope } from "../../../../services/prompts/macros/macros.ts";
 import { parseMacros } from "../../../../services/prompts/macros/macro_text.ts";
-import { settledGreetings } from "../../../../services/prompts/greetings.ts";
-import { seededRandom } from "../../../../services/prompts/seeded_random.ts";
+import { expandGreetings } from "../../../../services/prompts/greetings.ts";
+import { createSeededRandom } from "../../../../services/prompts/seeded_random.ts";
 import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../../../helpers/files/macro_attacks.ts";
 
 const SCOPE: MacroScope = {
-  ...{ char: "Ada", user: "Sam", clock: { nowMs: 0 }, random: seededRandom("c1"), chat: {} },
+  ...{ char: "Ada", user: "Sam", clock: { nowMs: 0 }, random: createSeededRandom("c1"), chat: {} },
   fields: { description: "{{char}} counts.", summary: "" },
 };
 
@@ -15,7 +15,7 @@ const SCOPE: MacroScope = {
 function open(more: Partial<MacroScope> = {}, limits: Partial<typeof MACRO_LIMITS> = {}) {
   const budget = new MacroBudget({ ...MACRO_LIMITS, ...limits });
   const macros = new Macros({ ...SCOPE, ...more }, budget);
-  return { budget, macros, expand: (text: string, field = "p") => macros.expand(text, { place: field }) };
+  return { budget, macros, expand: (text: string, field = "p") => macros.expand(text, { location: field }) };
 }
 
 test.each<[string, string, Partial<MacroScope>, string]>([
@@ -119,7 +119,7 @@ test("each limit holds to the last unit", () => {
 test("a field over budget changes no variable", () => {
   const { macros, budget, expand } = open({}, { steps: 10 });
   expand("{{setvar::mood::glad}}{{setvar::n::1}}");
-  const place: MacroPlace = { place: "d", field: "description", source: "card" };
+  const place: MacroContext = { location: "d", field: "description", source: "card" };
   macros.expand(
     "{{setvar::mood::sad}}{{incvar::n}}{{setvar::new::1}}{{setvar::mood::worse}}" + "{{char}}".repeat(8),
     place,
@@ -137,7 +137,7 @@ test("what rolling back frees can be used again", () => {
 
 test("variables of a message are its own", () => {
   const { macros } = open();
-  const own = (text: string) => macros.expand(text, { place: "m", hasOwnVariables: true });
+  const own = (text: string) => macros.expand(text, { location: "m", hasOwnVariables: true });
   expect(own("{{setvar::a::1}}{{getvar::a}}")).toBe("1");
   expect(own("[{{getvar::a}}]")).toBe("[]");
 });
@@ -158,13 +158,16 @@ test(
 
 test("a format is filled with a field that is expanded already", () => {
   const { macros } = open({ fields: { scenario: "{{incvar::n}}" } });
-  const expanded = macros.expand("{{incvar::n}}", { place: "scenario", self: "scenario" });
-  expect(macros.expand("[{{scenario}} {{scenario}}]", { place: "f", expanded: { scenario: expanded } })).toBe("[1 1]");
-  expect(macros.tryExpand("{{scenario}}".repeat(100_001), { place: "f", expanded: { scenario: "" } })).toBeUndefined();
+  const expanded = macros.expand("{{incvar::n}}", { location: "scenario", self: "scenario" });
+  expect(macros.expand("[{{scenario}} {{scenario}}]", { location: "f", expanded: { scenario: expanded } })).toBe(
+    "[1 1]",
+  );
+  expect(macros.tryExpand("{{scenario}}".repeat(100_001), { location: "f", expanded: { scenario: "" } }))
+    .toBeUndefined();
 });
 
 test("greetings share one budget; one over it stays as written", { tags: ["F01"] }, () => {
-  const [first, second, third] = settledGreetings(
+  const [first, second, third] = expandGreetings(
     [` ${DOUBLING} `, "{{user}}, I am <BOT>.", "{{char}}".repeat(1_000)],
     { char: LONG_NAME.slice(0, 100_000), user: "Sam" },
     { seed: "s", nowMs: 0 },
@@ -175,7 +178,7 @@ test("greetings share one budget; one over it stays as written", { tags: ["F01"]
 });
 
 test("chance comes out as before for a place and its details", () => {
-  const random = seededRandom("chat");
+  const random = createSeededRandom("chat");
   expect(random("place", "0\nroll:6")).toBe(random("place\n0\nroll:6"));
   expect(random("place", "1\nroll:6")).not.toBe(random("place", "0\nroll:6"));
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Macros, type MacroScope } from "../../../../services/prompts/macros/macros.ts";
-import { seededRandom } from "../../../../services/prompts/seeded_random.ts";
+import { createSeededRandom } from "../../../../services/prompts/seeded_random.ts";
 
 const NOON = Date.UTC(2026, 10, 22, 12, 5);
 
@@ -10,12 +10,12 @@ function openMacros(more: Partial<MacroScope> = {}): Macros {
     user: "Sam",
     fields: { description: "{{char}} is kind to {{user}}", persona: "I am {{persona}}{{user}}", scenario: "" },
     clock: { nowMs: NOON, timeZone: "Asia/Tokyo", idleMs: 3 * 60 * 60 * 1000 },
-    random: seededRandom("c1"),
+    random: createSeededRandom("c1"),
     chat: { lastMessage: "Bye", lastUserMessage: "Hello", lastCharMessage: "Bye", model: "m" },
     ...more,
   });
 }
-const expand = (text: string, more?: Partial<MacroScope>) => openMacros(more).expand(text, { place: "p" });
+const expand = (text: string, more?: Partial<MacroScope>) => openMacros(more).expand(text, { location: "p" });
 
 test.each([
   ["{{char}} and {{USER}}, {{ char }}", "Ada and Sam, Ada"],
@@ -49,7 +49,8 @@ test("time is told in the zone of whoever asks", () => {
 
 test("a choice by chance stays the same for its place, and differs between places and chats", () => {
   const text = "{{random:a,b,c,d,e,f,g,h}}{{pick::i::j::k::l}}{{roll:d1000}}";
-  const at = (place: string, seed: string) => openMacros({ random: seededRandom(seed) }).expand(text, { place });
+  const at = (place: string, seed: string) =>
+    openMacros({ random: createSeededRandom(seed) }).expand(text, { location: place });
   expect(at("p", "c1")).toBe(at("p", "c1"));
   expect(new Set([at("p", "c1"), at("q", "c1"), at("p", "c2"), at("q", "c2")]).size).toBe(4);
   expect(at("p", "c1")).toMatch(/^[a-h][i-l]\d{1,4}$/);
@@ -57,7 +58,9 @@ test("a choice by chance stays the same for its place, and differs between place
 
 test("two choices of one text are made apart, and every value comes up", () => {
   const seen = new Set<string>();
-  for (let n = 0; n < 60; n++) seen.add(expand("{{random:1,2}}{{random:1,2}}", { random: seededRandom(`c${n}`) }));
+  for (let n = 0; n < 60; n++) {
+    seen.add(expand("{{random:1,2}}{{random:1,2}}", { random: createSeededRandom(`c${n}`) }));
+  }
   expect([...seen].sort()).toEqual(["11", "12", "21", "22"]);
 });
 
@@ -71,7 +74,7 @@ test("values may hold commas behind a backslash, colons and other macros", () =>
 
 test("the replaced text goes in once, and only where there is one", () => {
   const macros = openMacros();
-  expect(macros.expand("{{original}} More. {{original}}", { place: "p", original: "Be kind." })).toBe(
+  expect(macros.expand("{{original}} More. {{original}}", { location: "p", original: "Be kind." })).toBe(
     "Be kind. More. ",
   );
 });

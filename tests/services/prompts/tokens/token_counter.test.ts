@@ -50,23 +50,23 @@ test("a ratio is learned from usage, moves slowly, outlives a restart, and nonse
   {
     const { db, ratios } = await openRatios(path);
     await using _db = db;
-    expect(ratios.of("m")).toBe(1);
+    expect(ratios.get("m")).toBe(1);
     ratios.learn("m", [text], { prompt_tokens: 1500 + MESSAGE_TOKENS });
-    expect(ratios.of("m")).toBeCloseTo(1.5);
+    expect(ratios.get("m")).toBeCloseTo(1.5);
     ratios.learn("m", [text], { prompt_tokens: 1000 + MESSAGE_TOKENS });
-    expect(ratios.of("m")).toBeCloseTo(1.35);
+    expect(ratios.get("m")).toBeCloseTo(1.35);
     for (const prompt_tokens of [0, 1, -5, 1e9, NaN]) ratios.learn("m", [text], { prompt_tokens });
     ratios.learn("m", [text], undefined);
     ratios.learn("m", [say("short")], { prompt_tokens: 400 });
     const image = { role: "user", content: [{ type: "image_url", image_url: { url: "data:," } }] };
     ratios.learn("m", [text, image], { prompt_tokens: 3000 });
-    expect(ratios.of("m")).toBeCloseTo(1.35);
-    expect(ratios.of("other")).toBe(1);
+    expect(ratios.get("m")).toBeCloseTo(1.35);
+    expect(ratios.get("other")).toBe(1);
     await ratios.close();
   }
   const { db, ratios } = await openRatios(path);
   await using _db = db;
-  expect(ratios.of("m")).toBeCloseTo(1.35);
+  expect(ratios.get("m")).toBeCloseTo(1.35);
 });
 
 test("ratios that cannot be read are learned again", async () => {
@@ -74,10 +74,10 @@ test("ratios that cannot be read are learned again", async () => {
   const { db, ratios, logged } = await openRatios(folder.file("app.db"));
   await using _db = db;
   await db.write([{ sql: "INSERT INTO setting VALUES ('token_ratios', 1, zeroblob(50))", params: [] }]);
-  expect(ratios.of("m")).toBe(1);
+  expect(ratios.get("m")).toBe(1);
   ratios.learn("m", [say("x".repeat(4000))], { prompt_tokens: 2000 });
   await ratios.close();
-  expect(ratios.of("m")).toBeCloseTo(1.996);
+  expect(ratios.get("m")).toBeCloseTo(1.996);
   expect(logged).toHaveLength(1);
 });
 
@@ -138,13 +138,16 @@ test("the context size is the owner's word, else the server's asked once, else a
   const sizes = new ContextSizes({
     readContextSize: (_, model) => Promise.resolve(asks++ >= 0 && model === "known" ? 4096 : undefined),
   });
-  expect(await sizes.of({ ...asked.target, contextSize: 1024 }, "known")).toEqual({ tokens: 1024, isAssumed: false });
+  expect(await sizes.lookUp({ ...asked.target, contextSize: 1024 }, "known")).toEqual({
+    tokens: 1024,
+    isAssumed: false,
+  });
   expect(asks).toBe(0);
-  const both = await Promise.all([sizes.of(asked.target, "known"), sizes.of(asked.target, "known")]);
+  const both = await Promise.all([sizes.lookUp(asked.target, "known"), sizes.lookUp(asked.target, "known")]);
   expect(both).toEqual(Array.from({ length: 2 }, () => ({ tokens: 4096, isAssumed: false })));
-  expect(await sizes.of(asked.target, "unknown")).toEqual({ tokens: 8192, isAssumed: true });
-  expect(await sizes.of(asked.target, "unknown")).toEqual({ tokens: 8192, isAssumed: true });
+  expect(await sizes.lookUp(asked.target, "unknown")).toEqual({ tokens: 8192, isAssumed: true });
+  expect(await sizes.lookUp(asked.target, "unknown")).toEqual({ tokens: 8192, isAssumed: true });
   expect(asks).toBe(2);
   const failing = new ContextSizes({ readContextSize: () => Promise.reject(new Error("no")) });
-  expect(await failing.of(asked.target, "m")).toEqual({ tokens: 8192, isAssumed: true });
+  expect(await failing.lookUp(asked.target, "m")).toEqual({ tokens: 8192, isAssumed: true });
 });
