@@ -8,7 +8,7 @@ await loadLater();
 
 type Leaf = [path: string, value: string | ((...args: unknown[]) => string)];
 
-/** Every text with the path of its key. */
+/** Returns every text with the path of its key. */
 function leaves(catalogue: object, path = ""): Leaf[] {
   return Object.entries(catalogue).flatMap(([key, value]): Leaf[] =>
     typeof value === "object" ? leaves(value, `${path}${key}.`) : [[path + key, value]]
@@ -17,28 +17,31 @@ function leaves(catalogue: object, path = ""): Leaf[] {
 
 const paths = (catalogue: object) => leaves(catalogue).map(([path]) => path).sort();
 
-test.each([["German", de], ["Japanese", ja]])("%s has each text that English has, and no other", (_, catalogue) => {
+test.each([["German", de], ["Japanese", ja]])("%s has the same keys as English", (_, catalogue) => {
   expect(paths(catalogue)).toEqual(paths(en));
 });
 
-test.each([["English", en], ["German", de], ["Japanese", ja]])("no text of %s is empty or shouts", (_, catalogue) => {
-  for (const [path, value] of leaves(catalogue)) {
-    const text = typeof value === "function" ? value(2, 2, 2) : value;
-    expect(text.trim(), path).not.toBe("");
-    expect(text, path).not.toMatch(/[!！]|undefined|NaN|\.\.\./);
-  }
-});
+test.each([["English", en], ["German", de], ["Japanese", ja]])(
+  "no text of %s is empty or has an exclamation mark",
+  (_, catalogue) => {
+    for (const [path, value] of leaves(catalogue)) {
+      const text = typeof value === "function" ? value(2, 2, 2) : value;
+      expect(text.trim(), path).not.toBe("");
+      expect(text, path).not.toMatch(/[!！]|undefined|NaN|\.\.\./);
+    }
+  },
+);
 
-test.each([["German", de], ["Japanese", ja]])("%s is translated, not copied", (_, catalogue) => {
+test.each([["German", de], ["Japanese", ja]])("the texts of %s are translated", (_, catalogue) => {
   const own = new Map(leaves(catalogue));
   const same = leaves(en).filter(([path, value]) => typeof value === "string" && own.get(path) === value);
-  // Words that are the same, and names.
+  // Names and words that are the same in both languages.
   const short = same.filter(([, value]) => String(value).split(" ").length > 2);
   expect(short).toEqual([]);
   expect(same.length).toBeLessThan(leaves(en).length / 10);
 });
 
-test("Japanese is written in Japanese", () => {
+test("Japanese texts use Japanese script", () => {
   const foreign = leaves(ja).filter(([, value]) =>
     typeof value === "string" && !/[\p{sc=Hira}\p{sc=Kana}\p{sc=Han}]/u.test(value)
   );
@@ -47,7 +50,7 @@ test("Japanese is written in Japanese", () => {
   );
 });
 
-test("what is counted has the form that its number wants", () => {
+test("counted words have the right plural form", () => {
   expect([en.connections.models(1), en.connections.models(0), en.connections.models(1234)])
     .toEqual(["1 model", "0 models", "1,234 models"]);
   expect([de.connections.models(1), de.connections.models(1234)]).toEqual(["1 Modell", "1.234 Modelle"]);
@@ -63,4 +66,4 @@ test.each(
     [["constructor"], "en"],
     [[], "en"],
   ] as const,
-)("who wants %j gets %s", (wanted, language) => expect(findLanguage(wanted)).toBe(language));
+)("the languages %j select %s", (wanted, language) => expect(findLanguage(wanted)).toBe(language));

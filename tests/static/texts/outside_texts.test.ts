@@ -35,7 +35,7 @@ async function* sources(folder: URL, path = ""): AsyncGenerator<string> {
   }
 }
 
-test("no text stands outside the catalogues", async () => {
+test("all texts of the page are in the catalogues", async () => {
   const found: Record<string, string[]> = {};
   let count = 0;
   for await (const path of sources(SOURCE)) {

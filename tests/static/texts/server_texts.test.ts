@@ -35,7 +35,7 @@ test("every reason of an import is used", async () => {
   expect(unused).toEqual([]);
 });
 
-test("a line of a report carries its code; another language says it, and what it does not know stays as it came", () => {
+test("translates a report line by its code, and shows the server's text for an unknown code", () => {
   const report = newReport("tavern", true);
   addLine(report, { level: "refused", source: "a", ...importReason("broken_line", { line: 7 }) });
   addLine(report, { level: "refused", source: "b", reason: "it has 7 legs" });
