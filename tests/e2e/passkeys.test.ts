@@ -184,7 +184,7 @@ test("a passkey that was turned away at leaves the page as it was, with the reas
   await owner.page.getByText("This device already has a passkey").waitFor();
   await revoke(
     owner,
-    await owner.page.locator(".list-title").first().innerText().then((name) => name.split(" In use")[0]!),
+    await owner.page.locator(".list-title").first().innerText().then((name) => name.split(" Current session")[0]!),
   );
   await owner.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   await expectClean(owner);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { formatClock, groupByDay } from "../../../static/src/texts/format.ts";
 
 test.each([[0, "0:00"], [45_900, "0:45"], [723_000, "12:03"], [3_600_000, "1:00:00"], [-5, "0:00"]])(
-  "%i ms of waiting read as %s",
+  "formats %i ms as %s",
   (elapsedMs, text) => expect(formatClock(elapsedMs)).toBe(text),
 );
 

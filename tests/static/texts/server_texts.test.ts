@@ -10,7 +10,7 @@ import { translateFinding, translateReason } from "../../../static/src/texts/ser
 const placesIn = (text = "") => (text.match(/\{\w+\}/g) ?? []).sort();
 
 test.each([["German", de], ["Japanese", ja]])(
-  "%s says every sentence of the server, with the same places",
+  "%s has every sentence of the server, with the same placeholders",
   (_, said) => {
     expect(Object.keys(said.reasons).sort()).toEqual(Object.keys(IMPORT_REASONS).sort());
     for (const [code, text] of Object.entries(IMPORT_REASONS)) {
