@@ -214,7 +214,7 @@ export class Imports {
     if (router.path.peek() === IMPORT_PATH || job.state === "cancelled") return;
     const t = texts.import;
     const isDone = job.state === "done";
-    toasts.show(!isDone ? t.endedBadly : getImportOutcome(job)?.dry_run ? t.lookedThrough : t.endedWell, {
+    toasts.show(!isDone ? t.jobFailed : getImportOutcome(job)?.dry_run ? t.previewReady : t.jobDone, {
       isError: !isDone,
       action: { label: t.showReport, run: () => router.go(IMPORT_PATH) },
     });

@@ -35,7 +35,7 @@ export const auth: typeof English = {
     unsupportedAddress: "Browser erstellen Passkeys nur für Domainnamen, nicht für IP-Adressen.",
     useLocalhost: "Öffnen Sie Parlor auf diesem Rechner unter",
     unsupportedHttp: "Browser erstellen Passkeys nur über HTTPS oder auf localhost.",
-    waysOut: "So nutzen Sie Passkeys",
+    howTo: "So nutzen Sie Passkeys",
     wayTailnet: "Schalten Sie in den Einstellungen das Tailnet ein. Parlor erhält dann einen Namen mit HTTPS.",
     wayProxy: "Betreiben Sie einen HTTPS-Proxy wie Caddy vor Parlor und tragen Sie ihn in trusted_proxies ein.",
     wayCert: "Geben Sie dem Server ein TLS-Zertifikat: tls_cert und tls_key.",

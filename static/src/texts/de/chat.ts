@@ -59,7 +59,7 @@ export const chat: typeof English = {
     replyDone: "Antwort vollständig.",
     later: "Spätere Nachrichten anzeigen",
     goneMessage: "Diese Nachricht ist nicht mehr in diesem Chat.",
-    notDone: "Etwas ist schiefgegangen",
+    failedTitle: "Etwas ist schiefgegangen",
     edit: "Bearbeiten",
     editLabel: "Nachrichtentext",
     editClash:
@@ -67,7 +67,7 @@ export const chat: typeof English = {
     saveAndSend: "Speichern und neu senden",
     versionSent: "Neue Version gesendet. Die vorige hat weiterhin ihre Antworten.",
     fork: "Von hier abzweigen",
-    forked: "Das ist eine Kopie bis zu dieser Nachricht. Der ursprüngliche Chat ist unverändert.",
+    branchCreated: "Das ist eine Kopie bis zu dieser Nachricht. Der ursprüngliche Chat ist unverändert.",
     branches: "Zweige",
     branchOf: (title: string) => `Zweig von „${title}“`,
     branchTo: (title: string) => `Zweigt ab in „${title}“`,
@@ -96,7 +96,7 @@ export const chat: typeof English = {
     temporaryToggle: "Temporärer Chat (wird nicht gespeichert)",
     temporaryText: "Nichts wird gespeichert. Der Chat endet, wenn Sie diese Seite verlassen.",
     temporaryNote: "Temporärer Chat: Nichts wird gespeichert.",
-    notKept: "Nicht gespeichert",
+    notSaved: "Nicht gespeichert",
     damage: {
       title: "Ein Teil dieses Chats ist nicht lesbar",
       text: (parts: string) => `${parts}. Alles andere funktioniert. Eine Sicherung kann das Fehlende noch enthalten.`,

@@ -13,8 +13,8 @@ export const data: typeof English = {
       "Parlor ist freie Software unter der MIT-Lizenz. Enthaltene Open-Source-Pakete haben ihre eigenen Lizenzen.",
     findings: "Systemprüfung",
     findingsFailed: "Die Systemprüfung konnte nicht ausgeführt werden",
-    looking: "Wird geprüft",
-    lookAgain: "Erneut prüfen",
+    checking: "Wird geprüft",
+    checkAgain: "Erneut prüfen",
     wrong: (n: number) =>
       n === 0 ? "Keine Probleme gefunden." : `${count(n, { one: "Problem", other: "Probleme" })} gefunden.`,
     levels: { ok: "OK", note: "Hinweis", problem: "Problem" },

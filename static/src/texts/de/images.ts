@@ -79,7 +79,7 @@ export const images: typeof English = {
     cancelDrawing: "Bild abbrechen",
     waiting: "Warten auf den Bildserver",
     stepOf: (step, steps) => `Schritt ${step} von ${steps}`,
-    goesOn: "Sie können dieses Fenster schließen. Das Bild wird der letzten Nachricht hinzugefügt.",
+    closeHint: "Sie können dieses Fenster schließen. Das Bild wird der letzten Nachricht hinzugefügt.",
     preview: "Bildvorschau",
 
     previous: "Voriges Bild",

@@ -39,30 +39,30 @@ export const importExport: typeof English = {
     plainHttp:
       "Diese Seite verwendet unverschlüsseltes HTTP, daher können andere im Netz die Datei beim Hochladen lesen. Verwenden Sie Ihr Tailnet oder HTTPS.",
     look: "Importvorschau",
-    lookHint: "Sehen Sie, was importiert wird, bevor sich etwas ändert.",
+    previewHint: "Sehen Sie, was importiert wird, bevor sich etwas ändert.",
     sending: "Datei wird hochgeladen",
     rate: (amount: string) => `${amount}/s`,
-    goesOn:
+    keepOpenHint:
       "Schließen Sie diesen Browser-Tab nicht, bis die Datei hochgeladen ist. Parlor können Sie dabei weiter benutzen.",
-    goesOnThere: "Sie können diese Seite verlassen. Den Fortschritt sehen Sie unter Aktivität.",
+    leaveHint: "Sie können diese Seite verlassen. Den Fortschritt sehen Sie unter Aktivität.",
     sendFailed: "Hochladen fehlgeschlagen",
     importFailed: "Import fehlgeschlagen",
     importFailedText: "Bereits Importiertes bleibt. Ein neuer Versuch erzeugt keine Duplikate.",
     cancelled: "Abgebrochen. Die Datei ist noch ausgewählt.",
-    trialTitle: "Importvorschau",
-    trialNothing: "Diese Datei enthält nichts Neues.",
-    trialAll: "Alles in dieser Datei ist schon vorhanden.",
+    previewTitle: "Importvorschau",
+    previewNothing: "Diese Datei enthält nichts Neues.",
+    previewAllPresent: "Alles in dieser Datei ist schon vorhanden.",
     reportFailed: "Der Bericht konnte nicht geladen werden",
     reportTitle: "Importiert",
     reportNothing: "Es wurde nichts Neues importiert.",
-    beforeTitle: "Voriger Import",
-    bringIn: "Importieren",
+    previousTitle: "Voriger Import",
+    confirm: "Importieren",
     changeKind: "Dateityp ändern",
     unknown: "Die unterstützten Dateitypen konnten nicht geladen werden",
     again: "Weitere Datei importieren",
-    endedWell: "Import abgeschlossen",
-    endedBadly: "Import fehlgeschlagen",
-    lookedThrough: "Die Importvorschau ist fertig",
+    jobDone: "Import abgeschlossen",
+    jobFailed: "Import fehlgeschlagen",
+    previewReady: "Die Importvorschau ist fertig",
     showReport: "Anzeigen",
     things: {
       conversation: (n: number) => count(n, { one: "Chat", other: "Chats" }),
@@ -93,7 +93,7 @@ export const importExport: typeof English = {
     linesDropped: (n: number) =>
       `und ${count(n, { one: "weitere Zeile", other: "weitere Zeilen" })}, die nicht in diesem Bericht stehen`,
     showMore: (n: string) => `${n} weitere anzeigen`,
-    cardsIn: (n: number) => `${count(n, { one: "Figur", other: "Figuren" })} importiert`,
+    cardsImported: (n: number) => `${count(n, { one: "Figur", other: "Figuren" })} importiert`,
     uploading: (name: string) => `„${name}“ wird hochgeladen`,
   },
 
@@ -110,7 +110,7 @@ export const importExport: typeof English = {
     save: "Alles exportieren",
     plainHttp:
       "Diese Seite verwendet unverschlüsseltes HTTP, daher können andere im Netz den Export beim Herunterladen lesen. Verwenden Sie Ihr Tailnet oder HTTPS, oder exportieren Sie auf dem Rechner des Servers.",
-    understood: "Trotzdem exportieren",
+    exportAnyway: "Trotzdem exportieren",
   },
 
   backups: {

@@ -39,7 +39,7 @@ export const nav: typeof English = {
     fileTitle: "Chat in Ordner verschieben",
     folderLabel: "Ordner",
     folderHint: "Ein neuer Name legt einen Ordner an. Leere Ordner verschwinden.",
-    unfile: "Aus dem Ordner entfernen",
+    removeFromFolder: "Aus dem Ordner entfernen",
     removed: "Chat gelöscht",
     skip: "Zum Chat springen",
   },

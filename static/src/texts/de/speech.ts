@@ -67,10 +67,10 @@ export const speech: typeof English = {
     times: (n: string) => `${n}×`,
     quoted: "Stimme für Dialog",
     quotedHint: "Für Text in Anführungszeichen, sofern die Figur keine Stimme hat.",
-    asSet: "Wie oben",
+    sameAsAbove: "Wie oben",
     narration: "Erzählstimme",
     narrationHint: "Für Text außerhalb von Anführungszeichen.",
-    asSpeaker: "Stimme des Sprechers",
+    speakerVoice: "Stimme des Sprechers",
     auto: "Antworten automatisch vorlesen",
     autoHint:
       "Auf dem Gerät, das die Antwort angefordert hat. Das Vorlesen beginnt, während der Rest noch geschrieben wird.",

@@ -34,7 +34,7 @@ export const auth = {
     unsupportedAddress: "Browsers create passkeys only for domain names, not for IP addresses.",
     useLocalhost: "On this machine, open Parlor at",
     unsupportedHttp: "Browsers create passkeys only over HTTPS or on localhost.",
-    waysOut: "How to use passkeys",
+    howTo: "How to use passkeys",
     wayTailnet: "Turn on Tailnet in settings to give Parlor a name with HTTPS.",
     wayProxy: "Run an HTTPS proxy such as Caddy in front of Parlor, and add it to trusted_proxies.",
     wayCert: "Give the server a TLS certificate: set tls_cert and tls_key.",

@@ -78,7 +78,7 @@ export const images = {
     cancelDrawing: "Cancel image",
     waiting: "Waiting for the image server",
     stepOf: (step: string, steps: string) => `Step ${step} of ${steps}`,
-    goesOn: "You can close this. The image will be added to the last message.",
+    closeHint: "You can close this. The image will be added to the last message.",
     preview: "Image preview",
 
     previous: "Previous image",

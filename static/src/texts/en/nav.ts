@@ -38,7 +38,7 @@ export const nav = {
     fileTitle: "Move chat to folder",
     folderLabel: "Folder",
     folderHint: "Enter a new name to create a folder. Empty folders disappear.",
-    unfile: "Remove from folder",
+    removeFromFolder: "Remove from folder",
     removed: "Chat deleted",
     skip: "Skip to chat",
   },

@@ -66,10 +66,10 @@ export const speech = {
     times: (n: string) => `${n}×`,
     quoted: "Voice for dialogue",
     quotedHint: "For text in quotation marks, unless the character has a voice.",
-    asSet: "Same as above",
+    sameAsAbove: "Same as above",
     narration: "Voice for narration",
     narrationHint: "For text outside of quotation marks.",
-    asSpeaker: "Speaker’s voice",
+    speakerVoice: "Speaker’s voice",
     auto: "Read replies aloud automatically",
     autoHint: "On the device that requested the reply. Reading starts while the rest is still being written.",
 

@@ -35,7 +35,7 @@ export const auth: typeof English = {
     unsupportedAddress: "ブラウザーは、IP アドレスではなくドメイン名に対してのみパスキーを作成します。",
     useLocalhost: "このマシンでは、次のアドレスで Parlor を開いてください:",
     unsupportedHttp: "ブラウザーは、HTTPS または localhost でのみパスキーを作成します。",
-    waysOut: "パスキーを使うには",
+    howTo: "パスキーを使うには",
     wayTailnet: "設定で Tailnet をオンにすると、Parlor に HTTPS の名前が付きます。",
     wayProxy: "Caddy などの HTTPS プロキシを Parlor の前段に置き、trusted_proxies に追加します。",
     wayCert: "サーバーに TLS 証明書を設定します（tls_cert と tls_key）。",

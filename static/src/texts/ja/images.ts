@@ -79,7 +79,7 @@ export const images: typeof English = {
     cancelDrawing: "画像をキャンセル",
     waiting: "画像サーバーを待っています",
     stepOf: (step, steps) => `ステップ ${step} / ${steps}`,
-    goesOn: "閉じても問題ありません。画像は最後のメッセージに追加されます。",
+    closeHint: "閉じても問題ありません。画像は最後のメッセージに追加されます。",
     preview: "画像のプレビュー",
 
     previous: "前の画像",

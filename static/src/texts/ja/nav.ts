@@ -39,7 +39,7 @@ export const nav: typeof English = {
     fileTitle: "チャットをフォルダーに移動",
     folderLabel: "フォルダー",
     folderHint: "新しい名前を入力するとフォルダーが作成されます。空のフォルダーは自動的に消えます。",
-    unfile: "フォルダーから外す",
+    removeFromFolder: "フォルダーから外す",
     removed: "チャットを削除しました",
     skip: "チャットへスキップ",
   },

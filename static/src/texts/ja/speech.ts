@@ -64,10 +64,10 @@ export const speech: typeof English = {
     times: (n: string) => `${n} 倍`,
     quoted: "せりふの声",
     quotedHint: "キャラクターに声が設定されていない場合に、引用符内のテキストで使います。",
-    asSet: "上と同じ",
+    sameAsAbove: "上と同じ",
     narration: "地の文の声",
     narrationHint: "引用符の外のテキストに使います。",
-    asSpeaker: "話し手の声",
+    speakerVoice: "話し手の声",
     auto: "返信を自動で読み上げる",
     autoHint: "返信を求めたデバイスで読み上げます。残りを書いている間に読み上げが始まります。",
 

@@ -32,7 +32,7 @@ export function PasskeysUnavailable({ level }: { level: 2 | 3 }) {
       <Heading>{t.unsupported}</Heading>
       <p>{isAddress ? t.unsupportedAddress : t.unsupportedHttp}</p>
       <details>
-        <summary>{t.waysOut}</summary>
+        <summary>{t.howTo}</summary>
         <ul>
           <li>{t.wayTailnet}</li>
           <li>{t.wayProxy}</li>

@@ -28,7 +28,7 @@ export function ChatHeader({ chat, title }: { chat: OpenChat; title: string }) {
           <h1 title={title}>{title}</h1>
           {isPhone ? <ModelButton chat={chat} /> : <Origin chat={chat} />}
         </div>
-        {chat.isTemporary && !isPhone && <span class="badge">{texts.chat.notKept}</span>}
+        {chat.isTemporary && !isPhone && <span class="badge">{texts.chat.notSaved}</span>}
         {!isPhone && <ModelButton chat={chat} />}
         {isUntouched && (
           <IconButton

@@ -39,14 +39,14 @@ function Findings() {
     <section class="privacy-part" aria-labelledby="findings">
       <h3 id="findings" tabIndex={-1}>{t.findings}</h3>
       {error && <ErrorNote title={t.findingsFailed} error={error} onRetry={again} />}
-      <p class="muted" role="status">{value === undefined ? isBusy && t.looking : t.wrong(wrong)}</p>
+      <p class="muted" role="status">{value === undefined ? isBusy && t.checking : t.wrong(wrong)}</p>
       {value && (
         <List label={t.findings}>
           {ordered(value).map((finding, index) => <FindingRow key={index} finding={finding} said={said} />)}
         </List>
       )}
       <div class="actions-row">
-        <Button icon="search" isBusy={isBusy} onClick={again}>{t.lookAgain}</Button>
+        <Button icon="search" isBusy={isBusy} onClick={again}>{t.checkAgain}</Button>
       </div>
     </section>
   );

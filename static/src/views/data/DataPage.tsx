@@ -77,7 +77,7 @@ function ExportSection() {
       {!isSafe && <Notice tone="warning">{t.plainHttp}</Notice>}
       <div class="actions-row">
         <DownloadLink path="/api/export" fileName={`parlor-${new Date().toISOString().slice(0, 10)}.zip`}>
-          {isSafe ? t.save : t.understood}
+          {isSafe ? t.save : t.exportAnyway}
         </DownloadLink>
       </div>
     </section>

@@ -118,7 +118,7 @@ function Course({ drawing }: { drawing: ImageGeneration }) {
         value={now?.progress ?? null}
         text={now === undefined ? t.waiting : steps ?? formatPercent(now.progress)}
       />
-      <p class="muted">{t.goesOn}</p>
+      <p class="muted">{t.closeHint}</p>
     </div>
   );
 }

@@ -73,7 +73,7 @@ export function ImportFilePicker({ moving }: { moving: Imports }) {
           <Select
             id="import-kind"
             label={t.kind}
-            hint={kind === CARD ? undefined : t.lookHint}
+            hint={kind === CARD ? undefined : t.previewHint}
             error={kind === "" && isMissing ? t.kindMissing : undefined}
             value={kind}
             options={["", ...importable.kinds, CARD].map((value) => ({ value, name: getImportKindName(value) }))}
@@ -92,7 +92,7 @@ export function ImportFilePicker({ moving }: { moving: Imports }) {
         )}
         {file && importable && (
           <div class="actions-row">
-            <Button kind="primary" type="submit">{kind === CARD ? t.bringIn : t.look}</Button>
+            <Button kind="primary" type="submit">{kind === CARD ? t.confirm : t.look}</Button>
           </div>
         )}
         <ImportNotices imports={moving.cards} />
@@ -114,7 +114,7 @@ function Arrived({ moving }: { moving: Imports }) {
   const t = texts.import;
   return (
     <div role="status">
-      <p>{t.cardsIn(characters.length)}</p>
+      <p>{t.cardsImported(characters.length)}</p>
       <List label={t.reportTitle}>
         {characters.map(({ id, name }) => (
           <ListRow key={id} title={name} href={`/characters/${encodeURIComponent(id)}`} />

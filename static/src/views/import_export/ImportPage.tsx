@@ -44,7 +44,7 @@ function Before({ moving, job }: { moving: Imports; job: Job }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="moving-before" onToggle={(event) => setOpen(isOpen || event.currentTarget.open)}>
-      <summary>{texts.import.beforeTitle}, {formatDateTime(job.updated_at)}</summary>
+      <summary>{texts.import.previousTitle}, {formatDateTime(job.updated_at)}</summary>
       {isOpen && <WithReport moving={moving} job={job}>{(report) => <ImportReportView report={report} />}</WithReport>}
     </details>
   );
@@ -69,7 +69,7 @@ function Step({ moving }: { moving: Imports }) {
   if (job && outcome) {
     return (
       <div key={job.id} class="card moving-step">
-        <h3 tabIndex={-1} ref={focusOnce}>{outcome.dry_run ? texts.import.trialTitle : texts.import.reportTitle}</h3>
+        <h3 tabIndex={-1} ref={focusOnce}>{outcome.dry_run ? texts.import.previewTitle : texts.import.reportTitle}</h3>
         <WithReport moving={moving} job={job}>
           {(report) =>
             outcome.dry_run ? <Trial moving={moving} report={report} /> : <ImportReportView report={report} />}
@@ -112,7 +112,7 @@ function Trial({ moving, report }: { moving: Imports; report: ImportReport }) {
       <ImportReportView report={report} />
       {error && <ErrorNote title={t.importFailed} error={error} />}
       <div class="actions-row">
-        {isAnything && <Button kind="primary" onClick={() => void moving.bringIn()}>{t.bringIn}</Button>}
+        {isAnything && <Button kind="primary" onClick={() => void moving.bringIn()}>{t.confirm}</Button>}
         {moving.file.value && <Button onClick={() => moving.changeKind(moving.kind.value)}>{t.changeKind}</Button>}
         <Button kind={isAnything ? "quiet" : "plain"} onClick={() => moving.startOver()}>{t.otherFile}</Button>
       </div>

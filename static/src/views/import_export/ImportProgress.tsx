@@ -16,7 +16,7 @@ export function UploadCard({ moving, sending }: { moving: Imports; sending: Uplo
         <p>{sending.name}</p>
       </div>
       <Progress label={t.sending} value={getUploadShare(sending)} text={formatUpload(sending)} />
-      <p class="muted">{t.goesOn}</p>
+      <p class="muted">{t.keepOpenHint}</p>
       <div class="actions-row">
         <Button onClick={() => moving.cancel()}>{texts.cancel}</Button>
       </div>
@@ -38,7 +38,7 @@ export function ImportJobCard({ moving, job }: { moving: Imports; job: Job }) {
         value={progress?.total ? progress.done / progress.total : null}
         text={formatProgress(progress)}
       />
-      <p class="muted">{t.goesOnThere}</p>
+      <p class="muted">{t.leaveHint}</p>
       <div class="actions-row">
         <Button onClick={() => moving.cancel()}>{texts.cancel}</Button>
       </div>

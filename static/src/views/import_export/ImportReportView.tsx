@@ -33,7 +33,7 @@ export function ImportReportView({ report }: { report: ImportReport }) {
   const isHere = isNothing && things.some((thing) => report.counts[thing].present > 0);
   return (
     <div class="moving-report">
-      {isNothing && <p>{isHere ? t.trialAll : report.dry_run ? t.trialNothing : t.reportNothing}</p>}
+      {isNothing && <p>{isHere ? t.previewAllPresent : report.dry_run ? t.previewNothing : t.reportNothing}</p>}
       {things.length > 0 && (
         <ul class="moving-things">
           {things.map((thing) => <Thing key={thing} thing={thing} report={report} />)}

@@ -48,7 +48,9 @@ function FolderDialog({ item, onClose }: { item: ConversationSummary; onClose: (
       title={texts.nav.fileTitle}
       onClose={onClose}
       onSave={() => save(folder.trim())}
-      more={item.folder !== undefined && <Button kind="quiet" onClick={() => save("")}>{texts.nav.unfile}</Button>}
+      more={item.folder !== undefined && (
+        <Button kind="quiet" onClick={() => save("")}>{texts.nav.removeFromFolder}</Button>
+      )}
     >
       <TextField
         label={texts.nav.folderLabel}

@@ -55,7 +55,7 @@ export function PlaybackSection(
               id="speech-voice"
               label={t.quoted}
               hint={t.quotedHint}
-              standard={t.asSet}
+              standard={t.sameAsAbove}
               speech={speech}
               library={library}
               value={settings.speech_voice ?? ""}
@@ -65,7 +65,7 @@ export function PlaybackSection(
               id="narration-voice"
               label={t.narration}
               hint={t.narrationHint}
-              standard={t.asSpeaker}
+              standard={t.speakerVoice}
               speech={speech}
               library={library}
               value={settings.narration_voice ?? ""}

@@ -47,7 +47,7 @@ export function NextSpeakerBar({ chat }: { chat: OpenChat }) {
       {waiting.length > 0 && (
         <p class="cast-waiting" role="status">
           {t.waiting(waiting.map((id) => getSpeakerName(store, id)).join(", "))}
-          <IconButton icon="close" label={t.endRow} onClick={() => group.endRow()} />
+          <IconButton icon="close" label={t.cancelRemaining} onClick={() => group.endRow()} />
         </p>
       )}
     </div>

@@ -13,7 +13,7 @@ export function ComposerHeader({ chat }: { chat: OpenChat }) {
       {problem && (
         <Notice
           tone="danger"
-          title={texts.chat.notDone}
+          title={texts.chat.failedTitle}
           error={problem}
           actions={<Button onClick={() => chat.problem.value = undefined}>{texts.close}</Button>}
         />

@@ -158,7 +158,7 @@ export async function forkChat(store: Store, chat: OpenChat, messageId: string):
   const id = await chat.actions.fork(messageId);
   if (id === undefined) return;
   store.router.go(`/c/${encodeURIComponent(id)}`);
-  store.toasts.show(texts.chat.forked);
+  store.toasts.show(texts.chat.branchCreated);
 }
 
 /** ‹ 2/3 ›, if there is more than one. */

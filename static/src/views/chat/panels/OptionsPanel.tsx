@@ -38,7 +38,7 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
   return (
     <div class="options-panel">
       <section aria-labelledby="options-told">
-        <h3 id="options-told">{t.told}</h3>
+        <h3 id="options-told">{t.prompt}</h3>
         <Instructions options={options} onChange={change} />
         {!chat.isTemporary && <Note options={options} onChange={change} />}
         {!chat.isTemporary && !chat.isNew && (
@@ -225,7 +225,7 @@ function SummarySection({ chat, onChange }: { chat: OpenChat; onChange: Change }
       <h3 id="options-summary">{t.summary}</h3>
       <TextField
         label={t.summary}
-        hint={summary?.up_to_message_id === undefined ? t.summaryHint : `${t.summaryHint} ${t.summaryTold}`}
+        hint={summary?.up_to_message_id === undefined ? t.summaryHint : `${t.summaryHint} ${t.summaryExtent}`}
         rows={4}
         value={text}
         onInput={write}
