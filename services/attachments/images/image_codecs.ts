@@ -1,5 +1,5 @@
 /**
- * Decodes and encodes images with WebAssembly: imagescript, and @jsquash/webp for WebP (docs/decisions/0034). Each call
+ * Decodes and encodes images with WebAssembly: imagescript, and @jsquash/webp for WebP (docs/decisions/0034-image-codecs.md). Each call
  * uses a new instance, whose memory is freed with it. These functions block; only the image Worker calls them.
  */
 import decodeWebpFile, { init as initWebp } from "@jsquash/webp/decode.js";

@@ -35,7 +35,7 @@ function scan(entries: LorebookEntry[], { says = "The dragon sleeps.", ...change
 
 const contents = ({ entries }: Activation) => entries.map(({ content }) => content);
 
-test("an entry fires by one of its keys, and the result says by which", async () => {
+test("activates an entry by one of its keys and reports which", async () => {
   const { entries } = await scan([entry("Fire", ["wyrm", "Dragon"]), entry("Water", ["kraken"])]);
   expect(entries).toEqual([{
     ...{ bookId: "b1", bookName: "Book b1", entryId: "#0", entryName: "wyrm", content: "Fire" },
@@ -93,11 +93,11 @@ test.each<[number, string[], string, boolean]>([
   if (!isFound) expect(found.dropped).toMatchObject([{ reason: "secondary_keys", key: "dragon" }]);
 });
 
-test("secondary keys are set aside where the entry is not selective", async () => {
+test("ignores secondary keys of entries that aren't selective", async () => {
   expect(contents(await scan([entry("x", ["dragon"], { selective: false, secondary_keys: ["gold"] })]))).toEqual(["x"]);
 });
 
-test("a constant entry fires without a key, and stays within the budget", async () => {
+test("activates constant entries without a key, within the budget", async () => {
   const found = await scan(
     [entry("always", [], { constant: true }), entry("too long for it", [], { constant: true })],
     {
@@ -110,7 +110,7 @@ test("a constant entry fires without a key, and stays within the budget", async 
   expect(found.dropped).toMatchObject([{ reason: "budget" }]);
 });
 
-test("messages are scanned from the newest: two, as many as the book says, as many as the entry says", async () => {
+test("scans the newest messages: two by default, or the depth of the book or entry", async () => {
   const says = ["dragon", "b", "c"];
   const one = entry("x", ["dragon"]);
   expect(contents(await scan([one], { says }))).toEqual([]);
@@ -121,7 +121,7 @@ test("messages are scanned from the newest: two, as many as the book says, as ma
   expect(contents(await scan([none], { says: "dragon" }))).toEqual([]);
 });
 
-test("no key stretches from one message into the next, and names are scanned", async () => {
+test("doesn't match keys across messages, and scans names", async () => {
   expect(contents(await scan([entry("x", ["dragon sleeps"])], { says: ["sleeps", "dragon"] }))).toEqual([]);
   const messages = [{ role: "user", text: "hello", name: "Smaug" }];
   const found = await activate({
@@ -131,7 +131,7 @@ test("no key stretches from one message into the next, and names are scanned", a
   expect(contents(found)).toEqual(["x"]);
 });
 
-test("other texts are scanned for the entries that ask for them", async () => {
+test("scans other texts for entries that ask for them", async () => {
   const scanTexts = [{ source: "persona" as const, text: "a knight" }, { source: "always" as const, text: "the note" }];
   const found = await scan([
     entry("asks", ["knight"], { more: { match_persona_description: true } }),
@@ -159,7 +159,7 @@ test.each<[number | undefined, string | undefined, string]>([
   expect(found!.role).toBe(expected === "at_depth" ? "assistant" : undefined);
 });
 
-test("entries stand by their order, the lower first", async () => {
+test("orders entries, lowest first", async () => {
   const found = await scan([
     entry("third", ["dragon"], { insertion_order: 30 }),
     entry("first", ["dragon"], { insertion_order: -5 }),
@@ -168,7 +168,7 @@ test("entries stand by their order, the lower first", async () => {
   expect(contents(found)).toEqual(["first", "second", "third"]);
 });
 
-test("a spent budget drops the lowest priority first, and nothing less important slips past", async () => {
+test("drops the lowest priority first, and admits nothing less important after that", async () => {
   const entries = [
     entry("a".repeat(5), ["dragon"], { priority: 1, insertion_order: 900 }),
     entry("b".repeat(6), ["dragon"], { priority: 3 }),
@@ -181,7 +181,7 @@ test("a spent budget drops the lowest priority first, and nothing less important
   expect(found.tokens).toBe(6);
 });
 
-test("without priorities the lowest order goes first; an entry can stand outside of the budget", async () => {
+test("without priorities drops the lowest order first; entries can ignore the budget", async () => {
   const found = await scan([
     entry("low", ["dragon"], { insertion_order: 1 }),
     entry("high", ["dragon"], { insertion_order: 2 }),
@@ -190,20 +190,20 @@ test("without priorities the lowest order goes first; an entry can stand outside
   expect(contents(found)).toEqual(["outside", "high"]);
 });
 
-test("a book's own budget holds for that book alone, and a chat's book goes before the owner's", async () => {
+test("limits each book by its own budget, and prefers chat books", async () => {
   const small = book([entry("1111", ["dragon"]), entry("2222", ["dragon"])], { token_budget: 4 }, "global", "small");
   const chat = book([entry("chat", ["dragon"], { insertion_order: 1 })], {}, "chat", "chat");
   expect(contents(await scan([], { books: [small, chat] }))).toEqual(["chat", "1111"]);
   expect(contents(await scan([], { books: [small, chat], budgetTokens: 4 }))).toEqual(["chat"]);
 });
 
-test("the same content goes in once", async () => {
+test("includes the same content once", async () => {
   const found = await scan([entry("same", ["dragon"]), entry("same", ["sleeps"]), entry("", ["dragon"])]);
   expect(contents(found)).toEqual(["same"]);
   expect(found.dropped).toMatchObject([{ reason: "duplicate", key: "sleeps" }]);
 });
 
-test("chance is asked once an entry, and only where it is less than certain", async () => {
+test("rolls a probability once per entry, and only below 100 percent", async () => {
   const asked: string[] = [];
   const random = (name: string) => {
     asked.push(name);
@@ -220,7 +220,7 @@ test("chance is asked once an entry, and only where it is less than certain", as
   expect(found.dropped.map(({ reason }) => reason)).toEqual(["probability", "probability"]);
 });
 
-test("what fires is scanned in its turn, as far as entries and books allow", async () => {
+test("scans active entries recursively, as far as entries and books allow", async () => {
   const chain = [
     entry("the hoard", ["dragon"]),
     entry("gold coins", ["hoard"]),
@@ -234,7 +234,7 @@ test("what fires is scanned in its turn, as far as entries and books allow", asy
   expect(contents(await scan(quiet))).toEqual(["the hoard"]);
 });
 
-test("recursion ends at its bound, and a circle by itself", async () => {
+test("stops recursion at its limit, and cycles by themselves", async () => {
   const links = Array.from({ length: 30 }, (_, n) => entry(`link${n + 1}.`, [n === 0 ? "dragon" : `link${n}.`]));
   expect(contents(await scan(links))).toHaveLength(11);
   expect(contents(await scan(links, { maxRecursion: 2 }))).toHaveLength(3);
@@ -242,7 +242,7 @@ test("recursion ends at its bound, and a circle by itself", async () => {
   expect(contents(await scan(circle))).toEqual(["dragon egg", "dragon hen"]);
 });
 
-test("an entry that waits for recursion fires only then; secondary keys may come with it", async () => {
+test("activates delayed entries only during recursion; secondary keys may match there", async () => {
   const waits = entry("late", ["dragon"], { more: { delay_until_recursion: true } });
   expect(contents(await scan([waits]))).toEqual(["late"]);
   expect((await scan([waits])).entries[0]!.reason).toEqual({ kind: "key", key: "dragon" });
@@ -254,7 +254,7 @@ test("an entry that waits for recursion fires only then; secondary keys may come
   expect(contents(await scan(both))).toEqual(["and gold", "x"]);
 });
 
-test("hidden keys are seen by recursion and nowhere else", async () => {
+test("matches hidden keys only during recursion", async () => {
   const found = await scan([
     entry("open {{hidden_key: secret door}}", ["dragon"]),
     entry("inside", ["secret door"]),
@@ -262,7 +262,7 @@ test("hidden keys are seen by recursion and nowhere else", async () => {
   expect(contents(found)).toEqual(["open ", "inside"]);
 });
 
-test("a sticky entry stays for so many messages, then rests, then may fire anew", async () => {
+test("keeps a sticky entry active, then cools down, then allows it again", async () => {
   const one = entry("x", ["dragon"], { more: { sticky: 4, cooldown: 2 } });
   let state = {};
   const at = async (turn: number, says: string) => {
@@ -280,7 +280,7 @@ test("a sticky entry stays for so many messages, then rests, then may fire anew"
   expect((await at(12, "nothing")).entries[0]!.reason.kind).toBe("sticky");
 });
 
-test("an answer made anew, or messages that went, undo what fired there", async () => {
+test("forgets activations of regenerated replies and deleted messages", async () => {
   const one = entry("x", ["dragon"], { more: { cooldown: 10 } });
   const { state } = await scan([one], { messageCount: 5 });
   expect(state).toEqual({ "b1/#0": 5 });
@@ -289,13 +289,13 @@ test("an answer made anew, or messages that went, undo what fired there", async 
   expect(contents(await scan([one], { messageCount: 7, state }))).toEqual([]);
 });
 
-test("a delayed entry waits for so many messages", async () => {
+test("delays an entry by a number of messages", async () => {
   const one = entry("x", ["dragon"], { more: { delay: 4 } });
   expect((await scan([one], { messageCount: 3 })).dropped).toMatchObject([{ reason: "delay", key: "dragon" }]);
   expect(contents(await scan([one], { messageCount: 4 }))).toEqual(["x"]);
 });
 
-test("of a group one fires: by weight, by override, by score, and one that is in keeps the others out", async () => {
+test("activates one entry per group: by weight, override or score; an active one excludes the others", async () => {
   const weighed = [
     entry("a", ["dragon"], { more: { group: "g", group_weight: 25 } }),
     entry("b", ["dragon"], { more: { group: "g, h", group_weight: 75 } }),
@@ -318,7 +318,7 @@ test("of a group one fires: by weight, by override, by score, and one that is in
   expect(contents(await scan(later))).toEqual(["first gold"]);
 });
 
-test("entries can be for some kinds of generation and for some characters", async () => {
+test("limits entries to generation types and characters", async () => {
   const filter = (names: string[], isExclude: boolean) => ({
     more: { "parlor/sillytavern": { characterFilter: { names, isExclude, tags: [] } } },
   });
@@ -334,7 +334,7 @@ test("entries can be for some kinds of generation and for some characters", asyn
   ]);
 });
 
-test("macros are replaced in keys and contents", async () => {
+test("expands macros in keys and content", async () => {
   const found = await scan([entry("{{char}} wakes", ["{{char}}"])], {
     says: "Smaug sleeps",
     expand: (text) => text.replaceAll("{{char}}", "Smaug"),
@@ -342,7 +342,7 @@ test("macros are replaced in keys and contents", async () => {
   expect(contents(found)).toEqual(["Smaug wakes"]);
 });
 
-test("a pattern without end costs its time limit, blocks nobody, and is not tried again", async () => {
+test("stops an endless pattern at its time limit without blocking, and doesn't try it again", async () => {
   await using quick = disposable(new WorkerKeyMatcher({ patternMs: 1_000, callMs: 60_000 }));
   const entries = [
     entry("endless", ["/(a+)+$/", "/(?:x+x+)+y/"]),
@@ -362,7 +362,7 @@ test("a pattern without end costs its time limit, blocks nobody, and is not trie
   expect(again.dropped).toMatchObject([{ reason: "too_slow" }]);
 });
 
-test("a broken pattern is named, and one too long is broken", async () => {
+test("reports an invalid or too long pattern", async () => {
   const found = await scan([entry("x", ["/dra(gon/"]), entry("y", [`/${"a".repeat(3000)}/`])]);
   expect(found.dropped.map(({ reason }) => reason)).toEqual(["invalid_pattern", "invalid_pattern"]);
 });
@@ -377,7 +377,7 @@ test.each([[300, "here"], [1_500, "off the serving thread"]])(
   },
 );
 
-test("a book of ten thousand entries lets other work in while it is scanned", async () => {
+test("yields to other work while scanning ten thousand entries", async () => {
   const entries = Array.from({ length: 10_000 }, (_, n) => entry(`e${n}`, [`missing${n}`, `lost${n}`]));
   let turns = 0;
   const ticking = setInterval(() => turns++);
@@ -387,7 +387,7 @@ test("a book of ten thousand entries lets other work in while it is scanned", as
   expect(turns).toBeGreaterThan(1);
 });
 
-test("decorators say where an entry goes, and never reach the model", async () => {
+test("decorators set the position of an entry and are never sent", async () => {
   const found = await scan([
     entry("@@depth 2\n@@role user\nDeep", ["dragon"]),
     entry("@@reverse_depth 1\nHigh up", ["dragon"]),
@@ -405,7 +405,7 @@ test("decorators say where an entry goes, and never reach the model", async () =
   expect(found.disabledPrompts).toEqual(["system_prompt"]);
 });
 
-test("decorators say when an entry fires", async () => {
+test("decorators control when an entry is active", async () => {
   const says = ["dragon", "hm", "dragon"];
   const fires = async (line: string, changes: Changes = {}) =>
     contents(await scan([entry(`${line}\nx`, ["dragon"])], { says, ...changes })).length === 1;
@@ -427,7 +427,7 @@ test("decorators say when an entry fires", async () => {
   expect(await fires("@@dont_activate\n@@activate")).toBe(true);
 });
 
-test("a decorator keeps an entry in for good, or lets it fire once", async () => {
+test("decorators keep an entry active forever, or activate it once", async () => {
   const keeps = [entry("@@keep_activate_after_match\nx", ["dragon"])];
   const { state } = await scan(keeps, { messageCount: 1 });
   expect(contents(await scan(keeps, { messageCount: 999, says: "nothing", state }))).toEqual(["x"]);
@@ -436,7 +436,7 @@ test("a decorator keeps an entry in for good, or lets it fire once", async () =>
   expect(contents(await scan(once, { messageCount: 999, state: after }))).toEqual([]);
 });
 
-test("names of the language harm nothing: keys, ids and states called __proto__", async () => {
+test("accepts keys, ids and states called __proto__", async () => {
   const one = entry("x", ["__proto__"], { id: "__proto__", more: { sticky: 2 } });
   const state = JSON.parse('{"__proto__": 5, "b1/__proto__": 1}');
   const found = await scan([one], { says: "__proto__", state, messageCount: 9 });
@@ -466,13 +466,13 @@ test(
   },
 );
 
-test("a pattern of a million brackets is refused unread", { tags: ["F01"] }, async () => {
+test("rejects a pattern of a million brackets without parsing it", { tags: ["F01"] }, async () => {
   const { entries, dropped } = await scan([entry("Fire", [`/${"[".repeat(1_000_000)}/`])]);
   expect(entries).toEqual([]);
   expect(dropped).toMatchObject([{ reason: "invalid_pattern" }]);
 });
 
-test("thousands of groups are looked at once for each entry that has them", { tags: ["F01"] }, async () => {
+test("looks at thousands of groups once per entry", { tags: ["F01"] }, async () => {
   const entries = Array.from({ length: 5_000 }, (_, n) => {
     const groups = Array.from({ length: 1_000 }, (_, g) => `g${n}-${g}`);
     return entry(`Entry ${n}`, ["dragon"], { more: { group: groups.join(",") } });
@@ -480,7 +480,7 @@ test("thousands of groups are looked at once for each entry that has them", { ta
   expect((await scan(entries)).entries.length).toBe(5_000);
 });
 
-test("entries of a thousand scan depths share the text of a long chat", { tags: ["F01"] }, async () => {
+test("shares the text of a long chat between a thousand scan depths", { tags: ["F01"] }, async () => {
   const scanned: number[] = [];
   const counting: typeof matcher = Object.assign(Object.create(matcher), {
     match: (texts: string[], queries: Parameters<typeof matcher.match>[1]) => {

@@ -31,13 +31,13 @@ test.each<[string, Decorators]>([
   expect(parseDecorators(`${line}\nThe text.`)).toEqual({ decorators, text: "The text." });
 });
 
-test("the first of a name holds, a fallback where the line above says nothing here", () => {
+test("uses the first of equal decorators, and a fallback if the line above is unknown", () => {
   const content =
     "@@risu_only 1\n@@@instruct_depth 2\n@@@depth 5\n@@@depth 9\n@@role user\n@@@role system\n@@depth 7\n\nText";
   expect(parseDecorators(content)).toEqual({ decorators: { depth: 5, role: "user" }, text: "Text" });
 });
 
-test("only lines at the head are decorators; without one the text stays as it is", () => {
+test("parses decorators only at the start, and leaves other text unchanged", () => {
   expect(parseDecorators("  Text\n@@depth 4")).toEqual({ decorators: {}, text: "  Text\n@@depth 4" });
   expect(parseDecorators("@@depth 4")).toEqual({ decorators: { depth: 4 }, text: "" });
   expect(parseDecorators("\r\n@@depth 4\r\nText")).toEqual({ decorators: { depth: 4 }, text: "Text" });

@@ -5,11 +5,11 @@ import { parseSillyTavernLorebook, toSillyTavernLorebook } from "../../../servic
 
 const encoder = new TextEncoder();
 
-test("a world info file comes out as it went in, unknown fields and odd numbers included", () => {
+test("round-trips a World Info file, including unknown fields and unusual numbers", () => {
   expect(toSillyTavernLorebook(parseSillyTavernLorebook(worldInfo))).toEqual(worldInfo);
 });
 
-test("its entries are read by their meaning", () => {
+test("maps the fields of entries", () => {
   const { entries } = parseSillyTavernLorebook(worldInfo);
   expect(entries.map(({ id, enabled, constant, position, insertion_order }) => ({
     ...{ id, enabled, constant, position, insertion_order },
@@ -26,7 +26,7 @@ test("its entries are read by their meaning", () => {
   expect(entries[4]!.extensions).toMatchObject({ position: 6, probability: 50, sticky: 3, cooldown: 2 });
 });
 
-test("an edit changes its field and nothing else", () => {
+test("an edit changes only its field", () => {
   const book = parseSillyTavernLorebook(worldInfo);
   book.entries[0]!.content = "Sand.";
   book.entries[5]!.enabled = true;
@@ -60,7 +60,7 @@ const V3 = {
   ],
 };
 
-test("a V3 book stays as it is, and comes back from SillyTavern's form with what only V3 knows", () => {
+test("round-trips a V3 book through SillyTavern's format, including V3-only fields", () => {
   const parsed = parseLorebook({ spec: "lorebook_v3", data: V3 });
   expect(parsed).toEqual({ book: V3, name: "Sea" });
   const there = JSON.parse(JSON.stringify(toSillyTavernLorebook(parsed.book)));
@@ -80,11 +80,11 @@ test.each<[string, unknown, string | undefined]>([
     data: { name: "A", character_book: { name: "B", entries: [] } },
   }, "B"],
   ["world info by a list", { entries: [{ key: ["a"], content: "x" }] }, undefined],
-])("%s is read", (_, json, name) => {
+])("parses %s", (_, json, name) => {
   expect(parseLorebook(json).name).toBe(name);
 });
 
-test("wrong types are put right, and what is no entry is left out", () => {
+test("corrects wrong types and skips invalid entries", () => {
   const { book } = parseLorebook({
     entries: [
       { keys: "a, b", content: null, enabled: "yes", insertion_order: "7", priority: "2", secondary_keys: null },
@@ -115,11 +115,11 @@ test.each<[string, unknown]>([
   ["a number without bounds", { entries: [], x: JSON.parse("1e999") }],
   ["too many keys", { entries: [{ keys: Array.from({ length: 100_001 }, () => "k"), content: "x" }] }],
   ["too many entries", { entries: Array.from({ length: 10_001 }, () => ({ keys: [], content: "x" })) }],
-])("%s is no lorebook", (_, json) => {
+])("rejects %s", (_, json) => {
   expect(() => parseLorebook(json)).toThrow(expect.objectContaining({ code: "unprocessable" }));
 });
 
-test("files have to be JSON in UTF-8, and no longer than allowed", () => {
+test("rejects files that aren't UTF-8 JSON or too long", () => {
   expect(parseLorebookFile(encoder.encode('\uFEFF{"entries":{}}')).book.entries).toEqual([]);
   const refused = (bytes: Uint8Array) => () => parseLorebookFile(bytes);
   expect(refused(encoder.encode("{"))).toThrow(expect.objectContaining({ code: "unprocessable" }));

@@ -16,7 +16,7 @@ test.each([["chat completion", chatPreset], ["text completion", textPreset]])(
   },
 );
 
-test("samplers go by the names of a request, and what changes nothing is not sent", () => {
+test("uses API names for sampler parameters, and omits neutral values", () => {
   const chat = use(parseSillyTavernPreset(chatPreset));
   expect(chat.sampler).toEqual({ temperature: 0.85, top_p: 0.92, top_k: 40, min_p: 0.05, frequency_penalty: 0.1 });
   expect(chat).toMatchObject({ maxTokens: 700, contextSize: 16384 });
@@ -29,7 +29,7 @@ test("samplers go by the names of a request, and what changes nothing is not sen
   expect(text).toMatchObject({ maxTokens: 420, contextSize: 12288 });
 });
 
-test("a changed sampler goes back under the file's own name", () => {
+test("exports a changed parameter under the file's own name", () => {
   const document = parseSillyTavernPreset(textPreset);
   document.sampler.repetition_penalty = 1.2;
   delete document.sampler.min_p;
@@ -37,7 +37,7 @@ test("a changed sampler goes back under the file's own name", () => {
   expect(toSillyTavernPreset(document)).toEqual({ ...others, rep_pen: 1.2 });
 });
 
-test("blocks stand in the order for all characters, without those that are switched off", () => {
+test("orders enabled blocks by the order for all characters", () => {
   const { blocks } = use(parseSillyTavernPreset(chatPreset));
   expect(blocks.map(({ identifier, marker }) => marker ?? `= ${identifier}`)).toEqual([
     ...["= main", "worldInfoBefore", "personaDescription", "charDescription", "charPersonality", "scenario", "= nsfw"],
@@ -50,7 +50,7 @@ test("blocks stand in the order for all characters, without those that are switc
   expect(blocks[9]).toMatchObject({ role: "user", depth: 3, depthOrder: 90, triggers: ["normal", "continue"] });
 });
 
-test("texts are those of the preset, and our own where it has none", () => {
+test("uses the preset's texts, with built-in defaults", () => {
   expect(use(parseSillyTavernPreset(chatPreset))).toMatchObject({
     texts: { newChat: "[The chat starts here]", lorebookFormat: "[Lore: {0}]", continuePostfix: "\n" },
     ...{ squashesSystemMessages: true, continuesByPrefill: true, namesBehavior: 2 },
@@ -61,7 +61,7 @@ test("texts are those of the preset, and our own where it has none", () => {
   expect(Object.values(texts).filter((text) => text === "undefined")).toEqual([]);
 });
 
-test("the built-in preset has the order of the protocol, and leaves samplers to the server", () => {
+test("the built-in preset has the documented order and no sampler parameters", () => {
   const { blocks, sampler } = use(BUILTIN_PRESET);
   expect(sampler).toEqual({});
   expect(blocks.map(({ identifier }) => identifier)).toEqual([
@@ -70,7 +70,7 @@ test("the built-in preset has the order of the protocol, and leaves samplers to 
   ]);
 });
 
-test("the history is always there, whatever an order says", () => {
+test("always includes the history", () => {
   const order = (order: { identifier: string; enabled: boolean }[]) => {
     const document = { ...parseSillyTavernPreset(chatPreset), prompt_order: [{ character_id: 100001, order }] };
     return use(document).blocks.map(({ identifier }) => identifier);
@@ -82,7 +82,7 @@ test("the history is always there, whatever an order says", () => {
   expect(order([main, main, { identifier: "nobody", enabled: true }])).toEqual(["main", "chatHistory"]);
 });
 
-test("what is not as it should be stays in the file and does no harm", () => {
+test("keeps invalid values in the file without using them", () => {
   const odd = {
     ...{ temperature: "hot", top_p: null, prompts: [1], prompt_order: "none", openai_max_tokens: -5 },
     ...{ seed: 7, new_chat_prompt: 5 },
@@ -99,7 +99,7 @@ test.each<[string, string]>([
   ["neither samplers nor prompts", '{"entries":{}}'],
   ["a number without bounds", '{"temperature":1e999}'],
   ["one nested without end (P07)", `{"temperature":1,"x":${"[".repeat(5000)}${"]".repeat(5000)}}`],
-])("%s is no preset", (_, text) => {
+])("rejects %s", (_, text) => {
   expect(() => parsePresetFile(new TextEncoder().encode(text))).toThrow(
     expect.objectContaining({ code: "unprocessable" }),
   );
@@ -116,6 +116,6 @@ test.each<[string, string, boolean]>([
   ["ab*ba", "aba", false],
   ["a.c", "abc", false],
   ["*a*a*a*a*a*a*a*a*b", "a".repeat(5000), false],
-])("the pattern %s matchesModel %s: %s", (pattern, name, isFitting) => {
+])("matches the pattern %s against %s: %s", (pattern, name, isFitting) => {
   expect(matchesModel(pattern, name)).toBe(isFitting);
 });

@@ -14,14 +14,17 @@ test.each([
   ["s1 u1 u2 a1 a2 u3", "s:s1 u:u1+u2 a:a1+a2 u:u3"],
   ["u1 a1", "u:u1 a:a1"],
   ["s1", "s:s1 u:(The conversation begins.)"],
-])("%s becomes %s, and without a system message the same with it in the first turn", (given, strict) => {
-  expect(shown(toAlternatingRoles(said(given), 0))).toBe(shown(said(given)));
-  expect(shown(toAlternatingRoles(said(given), 1))).toBe(strict);
-  const folded = strict.replace(/^s:(\S+) u:/, "u:$1+");
-  expect(shown(toAlternatingRoles(said(given), 2))).toBe(folded);
-});
+])(
+  "rewrites %s to %s, and merges the system message into the first message if system messages are refused",
+  (given, strict) => {
+    expect(shown(toAlternatingRoles(said(given), 0))).toBe(shown(said(given)));
+    expect(shown(toAlternatingRoles(said(given), 1))).toBe(strict);
+    const folded = strict.replace(/^s:(\S+) u:/, "u:$1+");
+    expect(shown(toAlternatingRoles(said(given), 2))).toBe(folded);
+  },
+);
 
-test("pictures stay parts", () => {
+test("keeps images as content parts", () => {
   const picture = { type: "image_url", image_url: { url: "data:," } };
   const parts = [{ type: "text", text: "Look" }, picture];
   const given = [{ role: "system", content: "s" }, { role: "user", content: parts }, { role: "system", content: "n" }];
@@ -41,6 +44,6 @@ test.each([
   ["Error rendering prompt with jinja template", true],
   ["The model's maximum context length is 2048 tokens", false],
   ["The server is overloaded", false],
-])("%j is a template's refusal: %s", (message, isRefusal) => {
+])("recognizes %j as a template error: %s", (message, isRefusal) => {
   expect(isTemplateRefusal(message)).toBe(isRefusal);
 });

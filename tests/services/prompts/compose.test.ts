@@ -53,7 +53,7 @@ const layout = (items: LayoutItem[], more: Partial<PromptLayout> = {}): PromptLa
 });
 const texts = (blocks: { text: string }[]) => blocks.map(({ text }) => text);
 
-test("the card's own prompts take the place of the preset's, the conversation's of the card's; each can put in the other", () => {
+test("card prompts override the preset's, conversation prompts override the card's, and each can insert the other", () => {
   const main: LayoutItem = { identifier: "main", role: "system", content: "Preset." };
   const jailbreak: LayoutItem = { identifier: "jailbreak", role: "system", content: "Behind." };
   const history: LayoutItem = { identifier: "chatHistory", role: "system" };
@@ -70,7 +70,7 @@ test("the card's own prompts take the place of the preset's, the conversation's 
   expect(compose({ ...asked, layout: layout([history]) }).leading[0]!.text).toContain("Chat. Card.");
 });
 
-test("a preset's order holds, with texts of its own before, in and behind the history, and its first words", () => {
+test("follows the order of a preset, with custom prompts before, inside and after the history, and its prefill", () => {
   const items: LayoutItem[] = [
     { identifier: "scenario", role: "system" },
     { identifier: "own", name: "Style", role: "user", content: "Write for {{user}}." },
@@ -92,7 +92,7 @@ test("a preset's order holds, with texts of its own before, in and behind the hi
   expect(compose(scene({ layout: layout(items, { prefill: "x" }), action: "continue" })).prefill).toBeUndefined();
 });
 
-test("where the owner says nothing, a preset's words stand for the turn; impersonation has first words of its own", () => {
+test("sends the preset's text in place of an empty user message, and a separate prefill for impersonation", () => {
   const words = { ...BUILTIN.formats, emptyUserMessage: "(silence)" };
   const items: LayoutItem[] = [
     { identifier: "chatHistory", role: "system" },
@@ -107,7 +107,7 @@ test("where the owner says nothing, a preset's words stand for the turn; imperso
   expect([...trailing.map(({ part }) => part), prefill?.text]).toEqual(["instructions", "impersonate", "Sam:"]);
 });
 
-test("a preset's prompts for one kind of generation go out for no other", () => {
+test("sends preset prompts only for their generation types", () => {
   const prompts = [{ identifier: "own", content: "Only then.", injection_trigger: ["continue"] }];
   const prompt_order = [{ order: [{ identifier: "own", enabled: true }, { identifier: "main", enabled: false }] }];
   const preset = readPreset({ id: "p", name: "P", isBuiltin: false }, {
@@ -124,7 +124,7 @@ test("a preset's prompts for one kind of generation go out for no other", () => 
   });
 });
 
-test("entries of lorebooks stand where they say, around the note also where there is none", () => {
+test("places lorebook entries at their positions, also around a missing author's note", () => {
   const entries = [
     lore("before"),
     lore("after", { position: "after_char" }),
@@ -151,7 +151,7 @@ test("entries of lorebooks stand where they say, around the note also where ther
   expect(compose(scene(), entries).inserted.map(({ depth }) => depth)).toEqual([4, 4, 3]);
 });
 
-test("empty pieces are left out, and without a character so is all that speaks of one", () => {
+test("omits empty blocks, and blocks about a character if there is none", () => {
   const nobody = scene({ character: undefined, persona: { name: "Sam", description: "" } });
   expect(compose(nobody)).toEqual({ leading: [], inserted: [], trailing: [] });
   const bare = { ...ADA, description: " ", personality: "", scenario: "{{// nothing}}", examples: "<START>\r\n" };
@@ -162,7 +162,7 @@ test("empty pieces are left out, and without a character so is all that speaks o
   ]);
 });
 
-test("at one depth the system's pieces stand first and the character's last, each role as one message", () => {
+test("orders blocks of one depth by role and merges each role into one message", () => {
   const placed = (text: string, role: string, depth: number, order: number) => ({
     part: "note" as const,
     ...{ text, role, depth, order, tokens: 10 },

@@ -77,7 +77,7 @@ function chat(count: number, pieces: Pieces = {}) {
 
 const numbers = (messages: ChatMessage[]) => messages.map(({ content }) => Number.parseInt(content as string));
 
-test("what fits goes out whole and in order, the system prompt first and the note at its depth", async () => {
+test("sends everything that fits in order, the system prompt first and the note at its depth", async () => {
   const { prompts, given } = openPrompts();
   const { source } = chat(4, { systemPrompt: "Be kind", note: { text: "Rain falls", depth: 1 } });
   const prompt = await prompts.assemble(source, limits(4000), never());
@@ -96,7 +96,7 @@ test("what fits goes out whole and in order, the system prompt first and the not
   expect(given, "an estimate shows that there is room enough").toEqual([]);
 });
 
-test.each([[0, 4], [1, 3], [4, 0], [99, 0]])("a note at depth %d stands at place %d of four", async (depth, place) => {
+test.each([[0, 4], [1, 3], [4, 0], [99, 0]])("places a note of depth %d at index %d of four", async (depth, place) => {
   const { prompts } = openPrompts();
   const { source } = chat(4, { note: { text: "Rain falls", depth, role: "user" } });
   const { messages } = await prompts.assemble(source, limits(4000), never());
@@ -104,7 +104,7 @@ test.each([[0, 4], [1, 3], [4, 0], [99, 0]])("a note at depth %d stands at place
   expect(messages).toHaveLength(5);
 });
 
-test("what does not fit falls out at the begin, counted by the server, from an answer on", async () => {
+test("drops the oldest messages that don't fit, by the server's count, and starts with a user message", async () => {
   const { prompts, given } = openPrompts();
   const { source, read } = chat(1_000, { systemPrompt: "x".repeat(96) });
   const prompt = await prompts.assemble(source, limits(1100), never());
@@ -119,7 +119,7 @@ test("what does not fit falls out at the begin, counted by the server, from an a
   expect(read.count, "a long history is not read to its begin").toBeLessThan(30);
 });
 
-test("the begin of the prompt stays the same from turn to turn, until it has to move", async () => {
+test("keeps the start of the prompt unchanged until it has to move", async () => {
   const { prompts } = openPrompts();
   const begins: number[] = [];
   for (let count = 10; count < 60; count++) {
@@ -133,7 +133,7 @@ test("the begin of the prompt stays the same from turn to turn, until it has to 
   expect(moves, "every move costs the server its cache").toBeLessThan(12);
 });
 
-test("a look moves nothing and shows what the next reply is sent; a larger model sees more again", async () => {
+test("a preview moves nothing and shows the next prompt; a larger context shows more again", async () => {
   const { prompts } = openPrompts();
   const look = async (count: number, room: number) =>
     numbers((await prompts.assemble(chat(count).source, { ...limits(room), isExact: true }, never(), false)).messages);
@@ -148,7 +148,7 @@ test("a look moves nothing and shows what the next reply is sent; a larger model
   expect(await send(56, 60_000)).toHaveLength(56);
 });
 
-test("the newest message goes out even alone and too long", async () => {
+test("sends the newest message even if it's too long by itself", async () => {
   const { prompts } = openPrompts();
   const { messages, tokens } = await prompts.assemble(chat(5).source, limits(20), never());
   expect(numbers(messages)).toEqual([4]);
@@ -157,7 +157,7 @@ test("the newest message goes out even alone and too long", async () => {
   expect((await prompts.assemble(nothing, limits(20), never())).messages).toEqual([]);
 });
 
-test("examples go first and all at once; a summary goes out only in the place of messages", async () => {
+test("drops all examples first, and sends a summary only in place of dropped messages", async () => {
   const { prompts } = openPrompts();
   const pieces = { systemPrompt: "x".repeat(96), examples: "e".repeat(296), summary: "s".repeat(96) };
   const sent = async (count: number) => {
@@ -180,14 +180,14 @@ test("examples go first and all at once; a summary goes out only in the place of
   expect(await sent(21)).toEqual({ ...trimmed, turns: 13 });
 });
 
-test("what is continued stands last, behind notes at every depth", async () => {
+test("puts a continued reply last, after notes at any depth", async () => {
   const { prompts } = openPrompts();
   const { source } = chat(4, { note: { text: "Rain falls", depth: 0 } });
   const { messages } = await prompts.assemble({ ...source, continuesLast: true }, limits(4000), never());
   expect(messages.map(({ content }) => String(content).slice(0, 2).trim())).toEqual(["0", "1", "2", "Ra", "3"]);
 });
 
-test("the answer never takes more than half of the context, and without a word from anybody it is 8192", async () => {
+test("reserves at most half of the context for the reply, and assumes 8192 tokens by default", async () => {
   const { prompts } = openPrompts();
   const greedy = { ...limits(900), answerTokens: 100_000 };
   expect(await prompts.assemble(chat(1).source, greedy, never())).toMatchObject({ answerTokens: 508 });

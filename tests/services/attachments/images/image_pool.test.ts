@@ -92,13 +92,13 @@ describe("reading", () => {
       ["quarters_lossy.webp", 0],
       ["quarters_lossless.webp", 0],
     ] as const,
-  )("%s becomes a PNG of the same picture", async (name, lastAlpha) => {
+  )("converts %s to PNG", async (name, lastAlpha) => {
     const raster = readPng(await pool.toPng(fixtureImage(name)));
     for (const [x, y, ...colour] of QUARTERS.slice(0, 3)) expectNear(pixelAt(raster, x, y), [...colour, 255], 12);
     expect(pixelAt(raster, 36, 24)[3]).toBe(lastAlpha);
   });
 
-  test("of a moving picture the first frame is taken, where it stands on its canvas", async () => {
+  test("takes the first frame of an animation at its position on the canvas", async () => {
     const gif = makeGif({ width: 6, height: 5 }, { x: 2, y: 1, width: 3, height: 2 });
     const webp = animatedWebp(
       fixtureImage("quarters_plain.webp"),
@@ -127,7 +127,7 @@ describe("reading", () => {
     [6, 2, 0],
     [7, 3, 1],
     [8, 1, 3],
-  ])("a JPEG of orientation %i stands as its camera was held", async (orientation, topLeft, topRight) => {
+  ])("applies JPEG orientation %i", async (orientation, topLeft, topRight) => {
     const raster = readPng(await pool.toPng(withOrientation(fixtureImage("quarters.jpg"), orientation)));
     const [width, height] = orientation > 4 ? [32, 48] : [48, 32];
     expect([raster.width, raster.height]).toEqual([width, height]);
@@ -136,8 +136,8 @@ describe("reading", () => {
   });
 });
 
-describe("making smaller", () => {
-  test("each new pixel is the mean of the area it covers, weighed by alpha", async () => {
+describe("resizing", () => {
+  test("averages the covered area, weighted by alpha", async () => {
     const stripes = makeRgbaPng(6, 2, (x) => x % 2 === 0 ? [200, 0, 0, 255] : [0, 100, 0, 255]);
     const mean = readPng(await pool.resizePng(stripes, { widthPx: 3 }));
     expect([mean.width, mean.height]).toEqual([3, 1]);
@@ -156,7 +156,7 @@ describe("making smaller", () => {
     [64, 16, 2048, 64],
     [16, 900, 1, 56],
     [900, 1, 30, 1],
-  ])("%i × %i made %i wide keeps its proportions and is never enlarged", async (width, height, widthPx, expected) => {
+  ])("resizes %i × %i to width %i in proportion, and never enlarges", async (width, height, widthPx, expected) => {
     const file = await pool.resizePng(makeRgbaPng(width, height, () => [9, 9, 9, 255]), { widthPx });
     const facts = sniffImage(file)!;
     expect(facts.widthPx).toBe(Math.min(width, widthPx));
@@ -164,7 +164,7 @@ describe("making smaller", () => {
     else expect(facts.heightPx).toBe(height);
   });
 
-  test("a JPEG is made smaller to exactly the width, whichever way its camera was held", async () => {
+  test("resizes a JPEG to the exact width in any orientation", async () => {
     const wide = await pool.toJpeg(makeRgbaPng(800, 200, (x) => [x & 255, 9, 9, 255]), { maxPx: 2000 });
     expect(sniffImage(wide)).toMatchObject({ type: "image/jpeg", widthPx: 800, heightPx: 200 });
     expect(sniffImage(await pool.resizePng(wide, { widthPx: 90 }))).toMatchObject({ widthPx: 90, heightPx: 23 });
@@ -173,13 +173,13 @@ describe("making smaller", () => {
     expect(sniffImage(await pool.toPng(wide, { maxPx: 100 }))).toMatchObject({ widthPx: 100, heightPx: 25 });
   });
 
-  test("in a JPEG what was transparent is white", async () => {
+  test("makes transparent pixels white in a JPEG", async () => {
     const jpeg = await pool.toJpeg(fixtureImage("quarters_lossy.webp"), { maxPx: 1568 });
     const raster = readPng(await pool.toPng(jpeg));
     for (const [x, y, ...colour] of QUARTERS) expectNear(pixelAt(raster, x, y), [...colour, 255], 12);
   });
 
-  test("nothing but the picture is in the new file", async () => {
+  test("writes only pixels to the new file", async () => {
     const note = pngChunk("tEXt", new TextEncoder().encode("chara\0c2VjcmV0"));
     const png = await pool.toPng(
       makePng({ width: 2, height: 2, ...RGBA, samplesAt: () => [1, 2, 3, 255], before: [note] }),
@@ -190,7 +190,7 @@ describe("making smaller", () => {
   });
 });
 
-describe("refusing", () => {
+describe("rejecting", () => {
   const pixels = pngChunk("IDAT", deflateSync(new Uint8Array(4 * 17)));
   const end = pngChunk("IEND");
   const header = (width: number, height: number, layout = RGBA) => pngChunk("IHDR", pngHeader(width, height, layout));
@@ -243,13 +243,13 @@ describe("refusing", () => {
     ["nothing", new Uint8Array()],
   ];
 
-  test.each(broken)("%s: unprocessable, and the next picture is read", { tags: ["P05"] }, async (_name, bytes) => {
+  test.each(broken)("rejects %s, and reads the next image", { tags: ["P05"] }, async (_name, bytes) => {
     await expect(pool.toPng(bytes)).rejects.toMatchObject({ code: "unprocessable" });
     await expect(pool.toJpeg(bytes, { maxPx: 100 })).rejects.toMatchObject({ code: "unprocessable" });
     expect(sniffImage(await pool.toPng(makeRgbaPng(2, 2, () => [0, 0, 0, 255])))).toBeDefined();
   });
 
-  test("text and profile chunks that inflate to a gigabyte are not inflated", { tags: ["P05"] }, async () => {
+  test("doesn't inflate text and profile chunks", { tags: ["P05"] }, async () => {
     const bomb = deflateSync(new Uint8Array(64 * 1024 * 1024));
     const before = [pngChunk("iCCP", joinBytes("p\0\0", bomb)), pngChunk("zTXt", joinBytes("chara\0\0", bomb))];
     const file = makePng({ width: 2, height: 2, ...RGBA, samplesAt: () => [1, 2, 3, 255], before });
@@ -298,7 +298,7 @@ describe("Workers", () => {
     return { ...opened, [Symbol.dispose]: () => opened.close() };
   }
 
-  test("one that never ends is replaced: its picture fails, those behind it do not", async () => {
+  test("replaces a Worker that hangs, and fails only its image", async () => {
     using stuck = poolStartingWith("onmessage = () => { for (;;); }", { limits: { timeoutMs: 3_000 } });
     const first = stuck.toPng(picture);
     const second = stuck.toPng(picture);
@@ -306,7 +306,7 @@ describe("Workers", () => {
     expect(sniffImage(await second)).toMatchObject({ widthPx: 2 });
   });
 
-  test("one that dies is replaced", async () => {
+  test("replaces a Worker that crashes", async () => {
     using dying = poolStartingWith("onmessage = () => { throw new Error('out of memory'); }");
     const first = dying.toPng(picture);
     const second = dying.toPng(picture);
@@ -317,7 +317,7 @@ describe("Workers", () => {
     expect(sniffImage(await second)).toMatchObject({ widthPx: 2 });
   });
 
-  test("what waits is bounded in pictures and in bytes, and fails when the pool is closed", async () => {
+  test("limits queued images by number and size, and rejects them when the pool closes", async () => {
     const code = { code: "not_available" };
     using few = poolStartingWith("onmessage = () => {}", { limits: { maxQueued: 1 } });
     const held = [few.toPng(picture), few.toPng(picture)];
@@ -332,7 +332,7 @@ describe("Workers", () => {
     for (const waiting of kept) await expect(waiting).rejects.toMatchObject(code);
   });
 
-  test("none is started before there is a picture", async () => {
+  test("starts no Worker before the first image", async () => {
     let startedCount = 0;
     const opened = openImagePool({
       startWorker: () => {

@@ -19,14 +19,14 @@ test.each([
   ],
   ["GIF", makeGif({ width: 9, height: 300 }, { width: 1, height: 1 }), "image/gif", 9, 300],
   ["a JPEG's header alone", jpegHeader(65500, 3), "image/jpeg", 65500, 3],
-])("%s is told by its header, with its size", (_name, bytes, type, widthPx, heightPx) => {
+])("recognizes %s and its size", (_name, bytes, type, widthPx, heightPx) => {
   expect(sniffImage(bytes)).toEqual({ type, widthPx, heightPx });
 });
 
 test.each([
   ["lossy", "VP8 "],
   ["lossless", "VP8L"],
-])("a simple %s WebP is told by its bitstream", (_name, type) => {
+])("recognizes a simple %s WebP", (_name, type) => {
   const name = type === "VP8 " ? "quarters_plain.webp" : "quarters_lossless.webp";
   const file = fixtureImage(name);
   const at = new TextDecoder("latin1").decode(file).indexOf(type);
@@ -41,7 +41,7 @@ test.each([
   ["a GIF's name alone", "GIF89a"],
   ["a WAVE file", "RIFF\x24\0\0\0WAVEfmt ".padEnd(44, "\0")],
   ["nothing", ""],
-])("%s is no picture", { tags: ["P08"] }, (_name, text) => {
+])("rejects %s", { tags: ["P08"] }, (_name, text) => {
   expect(sniffImage(new TextEncoder().encode(text))).toBeUndefined();
 });
 
@@ -52,11 +52,11 @@ test.each([
   ["of three bits a sample", 1, 1, { colourType: 6, bitDepth: 3 } as never],
   ["of sixteen bits a palette index", 1, 1, { colourType: 3, bitDepth: 16 } as const],
   ["of an unknown colour type", 1, 1, { colourType: 5, bitDepth: 8 } as never],
-])("a PNG %s is none", { tags: ["P05"] }, (_name, width, height, layout) => {
+])("rejects a PNG %s", { tags: ["P05"] }, (_name, width, height, layout) => {
   expect(sniffImage(pngFile(pngChunk("IHDR", pngHeader(width, height, layout)), pngChunk("IEND")))).toBeUndefined();
 });
 
-test("every beginning of a picture is judged without an error", () => {
+test("never throws for a truncated image", () => {
   for (const file of [fixtureImage("quarters.jpg"), still, makeRgbaPng(2, 2, () => [0, 0, 0, 0])]) {
     for (let length = 0; length < file.length; length++) {
       const facts = sniffImage(file.subarray(0, length));

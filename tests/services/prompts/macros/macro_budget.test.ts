@@ -52,7 +52,7 @@ test.each<[string, string, Partial<MacroScope>, string]>([
   ["draws from a list of a million", `{{random:${"a,".repeat(500_000)}}}`, {}, "steps"],
   ["draws from a long list again and again", `{{random:${"a".repeat(50_000)},b}}`.repeat(100), {}, "bytes"],
   ["asks for the time again and again", "{{time_UTC+1}}".repeat(20_000), {}, "steps"],
-])("a text that %s stays as written", { tags: ["F01"] }, (_, text, scope, reason) => {
+])("leaves a text that %s as written", { tags: ["F01"] }, (_, text, scope, reason) => {
   const { budget, expand } = open(scope);
   expect(expand(text, "description")).toBe(text);
   expect(budget.notExpanded).toEqual([{ field: "description", reason }]);
@@ -62,7 +62,7 @@ test.each<[string, string, Partial<MacroScope>, string]>([
   expect(expand("{{char}} counts with {{user}}", "note")).toContain("counts with Sam");
 });
 
-test("braces without partners cost no step, and their text stays", { tags: ["F01"] }, () => {
+test("unmatched braces cost no steps and stay as written", { tags: ["F01"] }, () => {
   const { budget, expand } = open();
   expect(expand(BRACES)).toBe(BRACES);
   expect(expand(`${BRACES}{{char}}`)).toBe(`${BRACES}Ada`);
@@ -83,19 +83,19 @@ test(
   },
 );
 
-test("line breaks around a trim are removed in one pass", { tags: ["F01"] }, () => {
+test("removes line breaks around {{trim}} in one pass", { tags: ["F01"] }, () => {
   const { expand } = open();
   // A pattern that begins anew at each of a million line breaks would take 5 * 10^11 steps.
   expect(expand(`a${"\n".repeat(1_000_000)}b{{trim}}${"\r\n".repeat(10)}c`)).toBe(`a${"\n".repeat(1_000_000)}bc`);
   expect(expand("a\n{{trim}}\n{{trim}}\nb{{trim}}")).toBe("ab");
 });
 
-test("dice are read in one pass", { tags: ["F01"] }, () => {
+test("parses dice in one pass", { tags: ["F01"] }, () => {
   const text = `{{roll:5${" ".repeat(500_000)}x}}`;
   expect(open().expand(text)).toBe(text);
 });
 
-test("each limit holds to the last unit", () => {
+test("enforces each limit exactly", () => {
   const reasonOf = (text: string, limits: Partial<typeof MACRO_LIMITS>) => {
     const { budget, expand } = open({}, limits);
     expand(text);
@@ -128,14 +128,14 @@ test("a field over budget changes no variable", () => {
   expect(budget.notExpanded).toEqual([{ field: "description", source: "card", reason: "steps" }]);
 });
 
-test("what rolling back frees can be used again", () => {
+test("frees the space of rolled back variables", () => {
   const { expand, budget } = open({}, { variables: 2, variableBytes: 20 });
   for (let n = 0; n < 5; n++) expand("{{setvar::a::12345678}}{{setvar::b::12345678}}{{setvar::c::1}}", "over");
   expect(expand("{{setvar::a::1234567}}{{setvar::b::1234567}}{{getvar::a}}{{getvar::b}}")).toBe("12345671234567");
   expect(budget.notExpanded).toEqual([{ field: "over", reason: "variables" }]);
 });
 
-test("variables of a message are its own", () => {
+test("variables of a message aren't visible to others", () => {
   const { macros } = open();
   const own = (text: string) => macros.expand(text, { location: "m", hasOwnVariables: true });
   expect(own("{{setvar::a::1}}{{getvar::a}}")).toBe("1");
@@ -156,7 +156,7 @@ test(
   },
 );
 
-test("a format is filled with a field that is expanded already", () => {
+test("fills a format with an already expanded field", () => {
   const { macros } = open({ fields: { scenario: "{{incvar::n}}" } });
   const expanded = macros.expand("{{incvar::n}}", { location: "scenario", self: "scenario" });
   expect(macros.expand("[{{scenario}} {{scenario}}]", { location: "f", expanded: { scenario: expanded } })).toBe(
@@ -166,7 +166,7 @@ test("a format is filled with a field that is expanded already", () => {
     .toBeUndefined();
 });
 
-test("greetings share one budget; one over it stays as written", { tags: ["F01"] }, () => {
+test("greetings share one budget, and one over budget stays as written", { tags: ["F01"] }, () => {
   const [first, second, third] = expandGreetings(
     [` ${DOUBLING} `, "{{user}}, I am <BOT>.", "{{char}}".repeat(1_000)],
     { char: LONG_NAME.slice(0, 100_000), user: "Sam" },
@@ -177,7 +177,7 @@ test("greetings share one budget; one over it stays as written", { tags: ["F01"]
   expect(third).toBe("{{char}}".repeat(1_000));
 });
 
-test("chance comes out as before for a place and its details", () => {
+test("random numbers are reproducible for a key and its details", () => {
   const random = createSeededRandom("chat");
   expect(random("place", "0\nroll:6")).toBe(random("place\n0\nroll:6"));
   expect(random("place", "1\nroll:6")).not.toBe(random("place", "0\nroll:6"));

@@ -36,18 +36,18 @@ test.each([
   ["{{setvar::mood::glad}}{{getvar::mood}}{{getvar::none}}", "glad"],
   ["{{setvar::n::2}}{{addvar::n::3}}{{incvar::n}} {{getvar::n}}", "6 6"],
   ["{{original}}", "{{original}}"],
-])("%j becomes %j", (text, expanded) => {
+])("expands %j to %j", (text, expanded) => {
   expect(expand(text)).toBe(expanded);
 });
 
-test("time is told in the zone of whoever asks", () => {
+test("shows times in the client's time zone", () => {
   expect(expand("{{time}} | {{date}} | {{weekday}} | {{isotime}} | {{isodate}} | {{idle_duration}} | {{time_UTC-3}}"))
     .toBe("9:05 PM | November 22, 2026 | Sunday | 21:05 | 2026-11-22 | 3 hours | 9:05 AM");
   expect(expand("{{isodate}} {{isotime}}", { clock: { nowMs: NOON, timeZone: "Pacific/Kiritimati" } }))
     .toBe("2026-11-23 02:05");
 });
 
-test("a choice by chance stays the same for its place, and differs between places and chats", () => {
+test("keeps random choices per location, and varies them between locations and chats", () => {
   const text = "{{random:a,b,c,d,e,f,g,h}}{{pick::i::j::k::l}}{{roll:d1000}}";
   const at = (place: string, seed: string) =>
     openMacros({ random: createSeededRandom(seed) }).expand(text, { location: place });
@@ -56,7 +56,7 @@ test("a choice by chance stays the same for its place, and differs between place
   expect(at("p", "c1")).toMatch(/^[a-h][i-l]\d{1,4}$/);
 });
 
-test("two choices of one text are made apart, and every value comes up", () => {
+test("makes independent choices, and every value occurs", () => {
   const seen = new Set<string>();
   for (let n = 0; n < 60; n++) {
     seen.add(expand("{{random:1,2}}{{random:1,2}}", { random: createSeededRandom(`c${n}`) }));
@@ -64,7 +64,7 @@ test("two choices of one text are made apart, and every value comes up", () => {
   expect([...seen].sort()).toEqual(["11", "12", "21", "22"]);
 });
 
-test("values may hold commas behind a backslash, colons and other macros", () => {
+test("arguments may contain escaped commas, colons and other macros", () => {
   expect(expand("{{random:one\\, two}}")).toBe("one, two");
   expect(expand("{{random::{{user}}, {{char}}}}")).toBe("Sam, Ada");
   expect(expand("{{pick::{{random::x::x}}::x}}")).toBe("x");
@@ -72,18 +72,18 @@ test("values may hold commas behind a backslash, colons and other macros", () =>
   expect(expand("{{roll:many}}")).toBe("{{roll:many}}");
 });
 
-test("the replaced text goes in once, and only where there is one", () => {
+test("inserts the original text once, and only if there is one", () => {
   const macros = openMacros();
   expect(macros.expand("{{original}} More. {{original}}", { location: "p", original: "Be kind." })).toBe(
     "Be kind. More. ",
   );
 });
 
-test("names with signs of their own stay as they are, and what is put in is not looked into again", () => {
+test("doesn't scan expanded text again, and keeps special characters in names", () => {
   expect(expand("{{char}}", { char: "$& {{user}} $1" })).toBe("$& {{user}} $1");
 });
 
-test("a field inside itself ends, and so does what is nested without end", () => {
+test("stops fields that contain themselves, and endless nesting", () => {
   expect(expand("{{description}}", { fields: { description: "a{{personality}}", personality: "b{{description}}" } }))
     .toBe("ab");
   const deep = "{{reverse:".repeat(2000) + "x" + "}}".repeat(2000);

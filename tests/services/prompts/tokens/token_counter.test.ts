@@ -39,11 +39,11 @@ test.each([
   ["four score and seven years ago our fathers", 10.5],
   ["夕方の光が港に落ちる", 8.5],
   ["Grüße", 1.25],
-])("the estimate for %j is %d tokens", (text, tokens) => {
+])("estimates %j as %d tokens", (text, tokens) => {
   expect(estimateTokens(text)).toBeCloseTo(tokens);
 });
 
-test("a ratio is learned from usage, moves slowly, outlives a restart, and nonsense teaches nothing", async () => {
+test("learns a ratio from usage slowly, keeps it over a restart, and ignores implausible usage", async () => {
   await using folder = await tempFolder();
   const path = folder.file("app.db");
   const text = say("x".repeat(4000)); // 1,000 tokens by the estimate
@@ -69,7 +69,7 @@ test("a ratio is learned from usage, moves slowly, outlives a restart, and nonse
   expect(ratios.get("m")).toBeCloseTo(1.35);
 });
 
-test("ratios that cannot be read are learned again", async () => {
+test("learns unreadable ratios again", async () => {
   await using folder = await tempFolder();
   const { db, ratios, logged } = await openRatios(folder.file("app.db"));
   await using _db = db;
@@ -81,7 +81,7 @@ test("ratios that cannot be read are learned again", async () => {
   expect(logged).toHaveLength(1);
 });
 
-test("the server counts each text once; images are counted apart, and then it is no exact count", async () => {
+test("asks the server once per text; a count with images isn't exact", async () => {
   await using folder = await tempFolder();
   const { db, ratios } = await openRatios(folder.file("app.db"));
   await using _db = db;
@@ -101,7 +101,7 @@ test("the server counts each text once; images are counted apart, and then it is
   });
 });
 
-test("what is too much for one go, or too long, is estimated now and counted the next time", async () => {
+test("estimates what exceeds one request, and counts it next time", async () => {
   await using folder = await tempFolder();
   const { db, ratios } = await openRatios(folder.file("app.db"));
   await using _db = db;
@@ -115,7 +115,7 @@ test("what is too much for one go, or too long, is estimated now and counted the
   expect(long).toEqual({ tokens: [75_000 + MESSAGE_TOKENS], isExact: false });
 });
 
-test("a server that does not answer in time leaves the estimate, one that cannot count too", async () => {
+test("falls back to the estimate if the server is slow or can't count", async () => {
   await using folder = await tempFolder();
   const { db, ratios } = await openRatios(folder.file("app.db"));
   await using _db = db;
@@ -133,7 +133,7 @@ test("a server that does not answer in time leaves the estimate, one that cannot
   await expect(counting).rejects.toThrow("gone");
 });
 
-test("the context size is the owner's word, else the server's asked once, else assumed", async () => {
+test("uses the configured context size, else the server's, else a default", async () => {
   let asks = 0;
   const sizes = new ContextSizes({
     readContextSize: (_, model) => Promise.resolve(asks++ >= 0 && model === "known" ? 4096 : undefined),
