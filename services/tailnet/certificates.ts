@@ -1,19 +1,19 @@
-/** The certificate of the node's name: asked for before anybody is sent to an https address. */
+/** Requests the HTTPS certificate of the node before its https URL is shown (docs/protocols/tailscale.md, "HTTPS certificates"). */
 import { messageOf } from "../errors.ts";
 import type { LocalApi } from "./local_api.ts";
 import type { NodeTimes } from "./node_status.ts";
 
-/** How it stands. */
+/** State of the certificate. */
 export type CertificateState =
   | { kind: "asked" }
   | { kind: "ready" }
-  /** `reason` is a whole sentence for the owner. */
+  /** `reason` is a complete sentence for the owner. */
   | { kind: "refused"; reason: string };
 
-/** Why the plain address is no good for signing in, for both refusals. */
+/** Consequence of both refusals. */
 const CONSEQUENCE = "so the address is plain HTTP, where browsers make no passkeys";
 
-/** Asks for one at a time. */
+/** Requests one certificate at a time. */
 export class Certificates {
   readonly #api: LocalApi;
   readonly #times: NodeTimes;
@@ -27,9 +27,9 @@ export class Certificates {
   }
 
   /**
-   * Says how it stands for a name, and asks where nobody has.
+   * Returns the state for a name. Requests the certificate if needed.
    *
-   * @param domains Names for which the tailnet gives certificates.
+   * @param domains Names the tailnet issues certificates for.
    */
   stateFor(fqdn: string, domains: readonly string[], signal: AbortSignal): CertificateState {
     if (!domains.includes(fqdn)) {
@@ -42,7 +42,7 @@ export class Certificates {
     return this.#known!.state;
   }
 
-  /** @param state What holds until the answer is there. */
+  /** @param state The state until the response arrives. */
   #ask(fqdn: string, state: CertificateState, signal: AbortSignal): void {
     const asked = { fqdn, state, againAtMs: Infinity };
     this.#known = asked;

@@ -1,34 +1,36 @@
 /**
- * The node's own interface: HTTP over its Unix socket. It is not promised to be stable, so every field may be missing and
- * what is not known is passed over.
+ * Client of tailscaled's LocalAPI: HTTP over a Unix socket. The API is not stable, so every field is optional and unknown
+ * fields are ignored.
+ *
+ * @see docs/protocols/tailscale.md, "LocalAPI"
  */
 import { AppError } from "../errors.ts";
 import { type Notice, readNotices } from "./notices.ts";
 import { asObject } from "../json/type_guards.ts";
 
-/** Exactly this Host is taken, and no Origin. */
+/** The only accepted Host. Requests with an Origin are refused. */
 const BASE = "http://local-tailscaled.sock/localapi/v0/";
-/** Initial state and initial health: without an initial part no first message comes. */
+/** Initial state and initial health. Without them there is no first message. */
 const WATCH_MASK = 2 + 128;
 const MAX_TEXT = 300;
 
-/** What matters of the node's status. */
+/** The parts of the node's status that we use. */
 export interface NodeFacts {
   /** `"NeedsLogin"`, `"Running"` and so on. */
   state: string;
   authUrl: string;
-  /** Without the dot at its end; `undefined` before there is one. */
+  /** Without a trailing dot. */
   fqdn: string | undefined;
-  /** Names for which certificates are to be had. */
+  /** Names the tailnet issues certificates for. */
   certDomains: readonly string[];
-  /** Domain of the tailnet's machines. */
+  /** DNS suffix of the tailnet. */
   suffix: string | undefined;
 }
 
-/** The node's settings, whole: a start replaces all of them. */
+/** All settings of the node. A start replaces all of them. */
 export type NodePrefs = Record<string, unknown>;
 
-/** A client of one node. Every call throws `AppError` `upstream_error` for a refusal, and what `fetch` throws. */
+/** Client of one node. Methods throw `AppError` `upstream_error` for error responses, and what `fetch` throws. */
 export class LocalApi {
   readonly #client: Deno.HttpClient;
   readonly #answerMs: number;
@@ -46,18 +48,18 @@ export class LocalApi {
     return JSON.parse(await this.#ask("GET", "prefs", { signal }));
   }
 
-  /** Changes single settings, each beside its `…Set`. */
+  /** Changes some settings. Each needs its `…Set` field. */
   async patchPrefs(changes: NodePrefs, signal: AbortSignal): Promise<void> {
     const masked = Object.entries(changes).flatMap(([name, value]) => [[name, value], [`${name}Set`, true]]);
     await this.#ask("PATCH", "prefs", { signal, body: JSON.stringify(Object.fromEntries(masked)) });
   }
 
-  /** Starts it with settings that replace all others; it logs nobody in by itself. */
+  /** Starts the node with settings that replace all others. Does not sign in. */
   async start(prefs: NodePrefs, signal: AbortSignal): Promise<void> {
     await this.#ask("POST", "start", { signal, body: JSON.stringify({ UpdatePrefs: prefs }) });
   }
 
-  /** Asks the control server for a sign-in address; it comes by the watch and in the status. */
+  /** Requests a sign-in URL, which appears in the watch and in the status. */
   async loginInteractive(signal: AbortSignal): Promise<void> {
     await this.#ask("POST", "login-interactive", { signal });
   }
@@ -66,17 +68,17 @@ export class LocalApi {
     await this.#ask("POST", "logout", { signal });
   }
 
-  /** Replaces everything that is served. @param config JSON */
+  /** Replaces the serve config. @param config JSON */
   async setServeConfig(config: string, signal: AbortSignal): Promise<void> {
     await this.#ask("POST", "serve-config", { signal, body: config });
   }
 
-  /** Sees to it that a certificate is there. */
+  /** Requests a certificate. */
   async fetchCertificate(fqdn: string, timeoutMs: number, signal: AbortSignal): Promise<void> {
     await this.#ask("GET", `cert/${encodeURIComponent(fqdn)}?type=cert`, { signal, timeoutMs });
   }
 
-  /** Tells what changes, beginning with how things stand. It ends when the node ends it. */
+  /** Yields the current state, then changes, until the node ends the stream. */
   async *watch(signal: AbortSignal): AsyncGenerator<Notice> {
     const answer = await fetch(`${BASE}watch-ipn-bus?mask=${WATCH_MASK}`, { client: this.#client, signal });
     if (!answer.ok || answer.body === null) throw refusal("to be watched", answer.status, await answer.text());
@@ -111,20 +113,20 @@ export class LocalApi {
   }
 }
 
-/** Errors come as plain text, as `{"Error": …}` and as `{"error": …}`. */
+/** Creates the error for an error response: plain text, `{"Error": …}` or `{"error": …}`. */
 function refusal(what: string, status: number, text: string): AppError {
   let message = text;
   try {
     const parsed = JSON.parse(text);
     message = String(parsed?.Error ?? parsed?.error ?? text);
   } catch {
-    // Plain text it is.
+    // plain text
   }
-  return new AppError("upstream_error", `The node refuses ${what} (${status}): ${withoutSecrets(message)}`);
+  return new AppError("upstream_error", `The node refuses ${what} (${status}): ${removeSecrets(message)}`);
 }
 
-/** Takes keys and whatever stands behind an address's host out of a text that the node wrote, and bounds it. */
-export function withoutSecrets(text: string): string {
+/** Removes keys and URL paths from text of the node, and limits its length. */
+export function removeSecrets(text: string): string {
   return text.trim().slice(0, 2_000)
     .replace(/\b(?:ts|hs)key-[\w-]+/g, "(key)")
     .replace(/(https?:\/\/[^\s/"'?#]+)[^\s"']*/g, "$1")

@@ -1,42 +1,42 @@
 /**
- * Leads one running node to where it should be, and says where it stands. It goes by the node's status, which is read after
- * every message and now and then; the messages themselves may come late, twice or not at all.
+ * Brings a running node to its wanted state and reports its state. It polls the status after every message and at intervals,
+ * because messages may be late, repeated or missing.
  */
 import { messageOf } from "../errors.ts";
 import { Certificates } from "./certificates.ts";
 import type { LocalApi, NodeFacts, NodePrefs } from "./local_api.ts";
-import { withoutSecrets } from "./local_api.ts";
+import { removeSecrets } from "./local_api.ts";
 import type { OwnNames } from "./node_state.ts";
 import { type NodeTimes, type NodeView, viewOf } from "./node_status.ts";
 import { serveConfig, type Serving } from "./serve_config.ts";
 import { Watch } from "./node_watch.ts";
 
-/** What a node is led to, and who hears of it. */
+/** The wanted state of a node, and its listeners. */
 export interface FollowOptions {
   controlUrl: string;
-  /** The wished name. */
+  /** The wanted host name. */
   hostname: string;
-  /** Where it hands requests to. */
+  /** URL it forwards requests to. */
   target: string;
   times: NodeTimes;
   onView(view: NodeView): void;
-  /** Told before it is opened to the tailnet: who is its sibling and who it is itself has to be known by then. */
+  /** Called before the node accepts connections, because authentication needs its names. */
   onNames(names: OwnNames): Promise<void>;
 }
 
-/** Looks without an answer before the node counts as hung. */
-const MAX_SILENT_LOOKS = 3;
+/** Failed polls in a row after which the node counts as hung. */
+const MAX_FAILED_POLLS = 3;
 
-/** One node, from its first answer to its end. */
+/** Controls one node from its first response to its end. */
 export class NodeFollower {
   readonly #api: LocalApi;
   readonly #options: FollowOptions;
   readonly #watch: Watch;
   readonly #certificates: Certificates;
   #hostname: string;
-  /** What is served, as text; `undefined` while that is not known. */
+  /** The current serve config as text, if known. */
   #served: string | undefined;
-  /** When it began to wait for what it has not reached yet. */
+  /** When the current state began. */
   #waitsSinceMs = performance.now();
   #askLoginAtMs = 0;
   #lastState = "";
@@ -50,9 +50,9 @@ export class NodeFollower {
   }
 
   /**
-   * Leads it until the signal fires.
+   * Controls the node until the signal aborts.
    *
-   * @throws {Error} when it cannot be started or does not answer any more. The signal's reason.
+   * @throws {Error} if the node can't be started or stops responding. The abort reason.
    */
   async follow(signal: AbortSignal): Promise<never> {
     await this.#watch.begin(signal);
@@ -63,14 +63,14 @@ export class NodeFollower {
         silent = 0;
       } catch (error) {
         signal.throwIfAborted();
-        if (++silent === MAX_SILENT_LOOKS) throw new Error(`it did not answer any more (${messageOf(error)})`);
+        if (++silent === MAX_FAILED_POLLS) throw new Error(`it did not answer any more (${messageOf(error)})`);
       }
       const isSteady = this.#lastState === "Running" && this.#served !== undefined;
       await this.#watch.untilNews(isSteady ? this.#options.times.watchMs : this.#options.times.pollMs, signal);
     }
   }
 
-  /** Gives it another name while it runs; the tailnet's answer comes by the watch. */
+  /** Renames the running node. The result appears in the watch. */
   async rename(hostname: string, signal: AbortSignal): Promise<void> {
     this.#hostname = hostname;
     await this.#api.patchPrefs({ Hostname: hostname }, signal);
@@ -78,8 +78,8 @@ export class NodeFollower {
   }
 
   /**
-   * Closed to the tailnet until it serves. The settings are replaced as a whole, so those it has are sent back with what
-   * is to be otherwise; and it must hear its control server before anything else could make it ask the public one.
+   * Starts the node with shields up, so that it accepts no connections until it serves. A start replaces all settings, so the
+   * current ones are sent with our changes. The control URL must be set first, or the node would contact the public server.
    */
   async #start(signal: AbortSignal): Promise<void> {
     const prefs: NodePrefs = {
@@ -125,13 +125,13 @@ export class NodeFollower {
       signal.throwIfAborted();
       this.#served = undefined;
       const message = `Cannot serve Parlor on the tailnet: ${messageOf(error)}`;
-      return this.#show(viewOf("error", { fqdn, error: withoutSecrets(message) }));
+      return this.#show(viewOf("error", { fqdn, error: removeSecrets(message) }));
     }
     const url = `${isHttps ? "https" : "http"}://${fqdn}`;
     this.#show(viewOf("running", { fqdn, url, error: certificate.kind === "refused" ? certificate.reason : null }));
   }
 
-  /** Opens it to the tailnet only behind a configuration that says what every port does. */
+  /** Accepts connections only with a serve config that covers every port. */
   async #serve(serving: Serving, signal: AbortSignal): Promise<void> {
     const key = JSON.stringify(serving);
     if (this.#served === key) return;
@@ -140,7 +140,7 @@ export class NodeFollower {
       await this.#api.setServeConfig(config, signal);
     } catch {
       signal.throwIfAborted();
-      // A port of another type than before: it takes that only after it was told to serve nothing.
+      // A port can only change its type after an empty config.
       await this.#api.patchPrefs({ ShieldsUp: true }, signal);
       await this.#api.setServeConfig("{}", signal);
       await this.#api.setServeConfig(config, signal);
@@ -151,11 +151,11 @@ export class NodeFollower {
 
   async #signIn(facts: NodeFacts, signal: AbortSignal): Promise<void> {
     if (this.#served !== undefined) {
-      // Whoever signs it in now may do so for another tailnet, where nothing is served yet and every port would go raw.
+      // The node may be signed in to another tailnet, where nothing is served yet and every port would be forwarded raw.
       await this.#api.patchPrefs({ ShieldsUp: true }, signal);
       this.#served = undefined;
     }
-    const authUrl = webAddress(facts.authUrl) ?? webAddress(this.#watch.browseUrl);
+    const authUrl = parseWebUrl(facts.authUrl) ?? parseWebUrl(this.#watch.browseUrl);
     if (authUrl !== undefined) return this.#show(viewOf("needs_auth", { authUrl }));
     if (performance.now() >= this.#askLoginAtMs) {
       this.#askLoginAtMs = performance.now() + this.#options.times.loginMs;
@@ -164,7 +164,7 @@ export class NodeFollower {
     this.#show(viewOf("starting", { error: this.#lateReason() }));
   }
 
-  /** Why it takes long, once it does. */
+  /** Returns the reason for a delay, after some time. */
   #lateReason(): string | null {
     if (performance.now() - this.#waitsSinceMs < this.#options.times.loginMs) return null;
     return this.#watch.health.get("login-state") ?? "The node does not come up; is its control server reachable?";
@@ -177,7 +177,7 @@ export class NodeFollower {
   }
 }
 
-/** What comes from a control server becomes a link on the page. */
-function webAddress(text: string): string | undefined {
+/** Validates a URL from the control server, which becomes a link on the page. */
+function parseWebUrl(text: string): string | undefined {
   return /^https?:\/\//.test(text) && URL.canParse(text) ? text : undefined;
 }

@@ -1,36 +1,36 @@
-/** One life of the node's program: it is started when no other one holds its state, and is ended before this returns. */
+/** Runs tailscaled once: starts it when no other process uses its state, and ends it before returning. */
 import { AppError } from "../errors.ts";
 import { delay } from "../async/delay.ts";
 import { startWatched, type WatchedProcess } from "../process/supervised_process.ts";
-import { LocalApi, withoutSecrets } from "./local_api.ts";
+import { LocalApi, removeSecrets } from "./local_api.ts";
 import type { NodeTimes } from "./node_status.ts";
 import { nodeSocketPath } from "./socket_path.ts";
 import { INHERITED, tailscaledArguments, tailscaledEnvironment } from "./tailscaled_program.ts";
 
-/** It ends within milliseconds of a polite signal, or hangs. */
+/** tailscaled ends within milliseconds of SIGTERM, or hangs. */
 const STOP_WITHIN_MS = 2_000;
-/** A predecessor whose server was killed is ended by its watcher within some seconds. */
+/** A process whose server was killed is ended by its watcher within seconds. */
 const PREDECESSOR_MS = 8_000;
 const PREDECESSOR_POLL_MS = 100;
 const SOCKET_POLL_MS = 50;
 
-/** What a life is made of. */
+/** Options of one run. */
 export interface NodeLife {
   program: string;
-  /** Made with mode 0700 by the caller. */
+  /** Created by the caller with mode 0700. */
   stateFolder: string;
   times: NodeTimes;
   /** Ends it. */
   signal: AbortSignal;
-  /** What is done while it lives. */
+  /** Runs while the process is alive. */
   work(api: LocalApi, signal: AbortSignal): Promise<never>;
 }
 
 /**
- * Lives one life.
+ * Runs the process once.
  *
- * @returns Why it ended, in one sentence without its first word.
- * @throws {AppError} when it cannot be started. The signal's reason.
+ * @returns Why it ended; continues a sentence.
+ * @throws {AppError} if it can't be started. The abort reason.
  */
 export async function liveOnce({ program, stateFolder, times, signal, work }: NodeLife): Promise<string> {
   const socketPath = await nodeSocketPath(stateFolder);
@@ -70,7 +70,7 @@ export async function liveOnce({ program, stateFolder, times, signal, work }: No
   }
 }
 
-/** Two nodes on one state would both write it. */
+/** Waits until no other process uses the state. Two nodes would both write it. */
 async function untilFree(socketPath: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + PREDECESSOR_MS;
   while (await answers(socketPath)) {
@@ -102,6 +102,6 @@ async function answers(socketPath: string): Promise<boolean> {
 
 function describeEnd({ code, signal }: Deno.CommandStatus, lines: readonly string[]): string {
   const how = signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`;
-  const last = withoutSecrets(lines.findLast((line) => line.trim() !== "") ?? "");
+  const last = removeSecrets(lines.findLast((line) => line.trim() !== "") ?? "");
   return last === "" ? how : `${how}; its last words: ${last}`;
 }

@@ -1,64 +1,64 @@
-/** What is said of the tailnet node, and how patient its keeper is. */
+/** The status of the tailnet node, and timeouts. */
 
-/** Every state there is. */
+/** All states. */
 export const TAILNET_STATES = ["disabled", "starting", "needs_auth", "running", "stopped", "error"] as const;
 
-/** Where the node stands. */
+/** State of the node. */
 export type TailnetState = (typeof TAILNET_STATES)[number];
 
-/** What can be seen of a node that runs or is meant to. */
+/** The observable status of a node. */
 export interface NodeView {
   state: TailnetState;
-  /** `"parlor.fox-owl.ts.net"`; `null` while it is not reached. */
+  /** `"parlor.fox-owl.ts.net"`; null if it is not reachable. */
   fqdn: string | null;
-  /** Under which it is reached, without a slash at its end. */
+  /** Its URL, without a trailing slash. */
   url: string | null;
-  /** Where a person signs the node in. A secret: whoever has it can take the node into a tailnet of his own. */
+  /** URL for signing in the node. Secret: anyone who has it can add the node to their own tailnet. */
   authUrl: string | null;
-  /** One sentence; with `running` the reason why it is not HTTPS. */
+  /** A complete sentence. With `running`, why there is no HTTPS. */
   error: string | null;
 }
 
-/** The whole of it. */
+/** The complete status. */
 export interface TailnetStatus extends NodeView {
   enabled: boolean;
   mode: "off" | "userspace";
-  /** The wished name; the tailnet may give another one. */
+  /** The wanted name. The tailnet may assign another. */
   hostname: string;
   /** Of `url`. */
   port: number | null;
 }
 
-/** A view with nothing in it but the state. */
+/** Creates a view. Fields that are not passed are null. */
 export function viewOf(state: TailnetState, rest: Partial<NodeView> = {}): NodeView {
   return { state, fqdn: null, url: null, authUrl: null, error: null, ...rest };
 }
 
-/** How patient the keeper of the node is, in milliseconds. */
+/** Timeouts and intervals, in milliseconds. */
 export interface NodeTimes {
-  /** From the start of the program to its first answer. */
+  /** From the start of the program to its first response. */
   socketMs: number;
-  /** Between two looks at a node that is on its way. */
+  /** Between two polls of a node that is starting. */
   pollMs: number;
-  /** Between two looks at a node that runs, which tells changes by itself. */
+  /** Between two polls of a running node, which reports changes itself. */
   watchMs: number;
-  /** Longest wait for an answer of the node. */
+  /** For a response of the node. */
   answerMs: number;
-  /** After which a sign-in without an address gets its reason told, and is asked for again. */
+  /** After which a sign-in without a URL is requested again and its reason shown. */
   loginMs: number;
-  /** Longest wait for a certificate: it takes a minute the first time. */
+  /** For a certificate, which takes a minute the first time. */
   certificateMs: number;
-  /** After which a refused certificate is asked for again. */
+  /** Until a refused certificate is requested again. */
   certificateAgainMs: number;
-  /** First pause before a restart; it doubles. */
+  /** First delay before a restart; it doubles. */
   restartMs: number;
-  /** Longest wait for the farewell to the control server. */
+  /** For logging out at the control server. */
   logoutMs: number;
-  /** For the answer to whoever switched the node off from the tailnet. */
+  /** For the response to a client that turned the node off over the tailnet. */
   farewellMs: number;
 }
 
-/** What is right for a node of the real kind. */
+/** Defaults for a real node. */
 export const DEFAULT_TIMES: NodeTimes = {
   socketMs: 15_000,
   pollMs: 1_000,

@@ -1,4 +1,4 @@
-/** Keeps one node alive from being switched on to being switched off: what ends by itself is started again, not for ever. */
+/** Keeps a node running while it is turned on: restarts it if it ends, a limited number of times. */
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { delay } from "../async/delay.ts";
@@ -7,21 +7,21 @@ import { type FollowOptions, NodeFollower } from "./node_controller.ts";
 import { liveOnce } from "./node_process.ts";
 import { viewOf } from "./node_status.ts";
 
-/** Restarts in a row; it begins anew after `STEADY_MS` without an end. */
+/** Restarts in a row. The count resets after `STEADY_MS`. */
 const MAX_RESTARTS = 5;
 const STEADY_MS = 10 * 60_000;
 const LONGEST_PAUSE_MS = 60_000;
 
-/** What is kept. */
+/** Options of a supervised node. */
 export interface KeptNodeOptions extends FollowOptions {
-  /** Finds the program. @throws {AppError} that says how to get it. */
+  /** Finds the program. @throws {AppError} with instructions to install it */
   findProgram(): Promise<string>;
-  /** Makes the folder of its state. */
+  /** Creates the folder for its state. */
   ensureStateFolder(): Promise<string>;
   log: Log;
 }
 
-/** One node that is switched on. */
+/** A node that is turned on. */
 export class KeptNode {
   readonly #options: KeptNodeOptions;
   readonly #abort = new AbortController();
@@ -36,23 +36,23 @@ export class KeptNode {
     this.#over = this.#keep();
   }
 
-  /** Gives it another name. @throws {AppError} when it does not take it. */
+  /** Renames the node. @throws {AppError} if it refuses the name */
   async rename(hostname: string): Promise<void> {
     this.#hostname = hostname;
     await this.#alive?.follower.rename(hostname, this.#abort.signal);
   }
 
-  /** Tells the control server good-bye; one that cannot be reached hears nothing. */
+  /** Logs out at the control server, if it is reachable. */
   async logout(): Promise<void> {
     await this.#quietly((api, signal) => api.logout(signal));
   }
 
-  /** Closes the node to the tailnet, so that its next start begins closed. */
+  /** Makes the node refuse connections, also after its next start. */
   async shield(): Promise<void> {
     await this.#quietly((api, signal) => api.patchPrefs({ ShieldsUp: true }, signal));
   }
 
-  /** Ends it and waits. */
+  /** Stops the node and waits for its end. */
   async stop(): Promise<void> {
     this.#abort.abort(new DOMException("The node was switched off", "AbortError"));
     await this.#over;

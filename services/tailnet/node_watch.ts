@@ -1,14 +1,14 @@
-/** The node's own messages, kept open for ever: the last words of each kind, and a bell that rings with every one. */
+/** Follows the node's messages: keeps the last one of each kind and wakes the controller. */
 import { AppError } from "../errors.ts";
 import { delay } from "../async/delay.ts";
-import { type LocalApi, withoutSecrets } from "./local_api.ts";
+import { type LocalApi, removeSecrets } from "./local_api.ts";
 import type { NodeTimes } from "./node_status.ts";
 import type { Notice } from "./notices.ts";
 
-/** A consumer that fell behind is told so before its stream ends; that is no business of the owner's. */
+/** The node's message to a slow consumer. It is not shown to the owner. */
 const OUR_OWN_FAULT = /fell behind|too slow/i;
 
-/** Listens to one node. */
+/** Follows the messages of one node. */
 export class Watch {
   readonly #api: LocalApi;
   readonly #times: NodeTimes;
@@ -23,22 +23,22 @@ export class Watch {
     this.#times = times;
   }
 
-  /** Last words meant for a person. */
+  /** Last error message. */
   get errorMessage(): string {
     return this.#errorMessage;
   }
 
-  /** Last sign-in address. */
+  /** Last sign-in URL. */
   get browseUrl(): string {
     return this.#browseUrl;
   }
 
-  /** What is wrong, by its code. */
+  /** Health warnings by code. */
   get health(): ReadonlyMap<string, string> {
     return this.#health;
   }
 
-  /** Opens the stream and goes on listening until the signal fires. @throws {AppError} when it cannot be opened. */
+  /** Opens the stream and follows it until the signal aborts. @throws {AppError} if it can't be opened */
   async begin(signal: AbortSignal): Promise<void> {
     const begun = Promise.withResolvers<void>();
     const listen = async () => {
@@ -53,7 +53,7 @@ export class Watch {
           if (signal.aborted) return;
           begun.reject(error);
         }
-        // Read anew: what it said meanwhile is lost.
+        // Messages may have been lost, so read the status again.
         this.wake();
         await delay(this.#times.pollMs, signal);
       }
@@ -70,19 +70,19 @@ export class Watch {
     });
   }
 
-  /** Forgets what was said about a state that is over. */
+  /** Clears the messages about the previous state. */
   forget(): void {
     this.#errorMessage = "";
     this.#browseUrl = "";
   }
 
-  /** Rings the bell. */
+  /** Wakes `untilNews`. */
   wake(): void {
     this.#hasRung = true;
     this.#ring();
   }
 
-  /** Waits for the bell or so many milliseconds. @throws The signal's reason. */
+  /** Waits for a message or the timeout. @throws The abort reason. */
   async untilNews(ms: number, signal: AbortSignal): Promise<void> {
     if (!this.#hasRung) {
       const waiting = new AbortController();
@@ -96,9 +96,9 @@ export class Watch {
 
   #take({ browseUrl, errorMessage, health }: Notice): void {
     if (browseUrl) this.#browseUrl = browseUrl;
-    if (errorMessage && !OUR_OWN_FAULT.test(errorMessage)) this.#errorMessage = withoutSecrets(errorMessage);
+    if (errorMessage && !OUR_OWN_FAULT.test(errorMessage)) this.#errorMessage = removeSecrets(errorMessage);
     if (health !== undefined) {
-      this.#health = new Map([...health].map(([code, text]) => [code, withoutSecrets(text)]));
+      this.#health = new Map([...health].map(([code, text]) => [code, removeSecrets(text)]));
     }
     this.wake();
   }

@@ -1,4 +1,4 @@
-/** The tailnet node as the owner has it: switched on or off, under a name, in one of six states. */
+/** The tailnet node: turns it on and off, renames it and reports its status. */
 import { delay } from "../async/delay.ts";
 import { messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -9,33 +9,33 @@ import type { NodeMemory, OwnNames } from "./node_state.ts";
 import { DEFAULT_TIMES, type NodeTimes, type NodeView, type TailnetStatus, viewOf } from "./node_status.ts";
 import { findTailscaled } from "./tailscaled_program.ts";
 
-/** Where requests from the tailnet come in: a listener of their own, which only the node's serve reaches. */
+/** The listener for requests from the tailnet. Only the node's proxy connects to it. */
 export interface Door {
-  /** What serve hands requests to: `"http://127.0.0.2:40123/secret"`. */
+  /** URL the node forwards requests to: `"http://127.0.0.2:40123/secret"`. */
   readonly target: string;
-  /** Lets running answers finish. */
+  /** Closes the listener after running responses. */
   close(): Promise<void>;
 }
 
-/** What the room works with. */
+/** The dependencies of the tailnet node. */
 export interface TailnetOptions {
   memory: NodeMemory;
   controlUrl: string;
   /** `tailscaled_path` */
   programPath: string | null;
-  /** Makes `<datadir>/tsnet`, 0700. */
+  /** Creates `<datadir>/tsnet` with mode 0700. */
   ensureStateFolder(): Promise<string>;
-  /** Removes it with everything in it. */
+  /** Deletes it with its content. */
   wipeState(): Promise<void>;
   events: Pick<EventHub, "publish">;
   log: Log;
   times?: Partial<NodeTimes>;
 }
 
-/** All that happens to the node happens in turn. */
+/** One lock for all changes to the node. */
 const TURN = "node";
 
-/** The one node. */
+/** The tailnet node. */
 export class Tailnet {
   readonly #options: TailnetOptions;
   readonly #times: NodeTimes;
@@ -51,7 +51,7 @@ export class Tailnet {
     this.#times = { ...DEFAULT_TIMES, ...options.times };
   }
 
-  /** Says how it stands. */
+  /** Returns the current status. */
   status(): TailnetStatus {
     const { enabled, hostname } = this.#options.memory.wanted;
     const { url } = this.#view;
@@ -59,12 +59,12 @@ export class Tailnet {
     return { enabled, mode: enabled ? "userspace" : "off", ...this.#view, hostname, port };
   }
 
-  /** The names of the own node, last values known. */
+  /** The last known names of the node. */
   get own(): OwnNames | undefined {
     return this.#options.memory.own;
   }
 
-  /** To be called once requests can be taken: the node starts if it is wanted. */
+  /** Starts the node if it is turned on. Call this once requests can be served. */
   begin(openDoor: () => Door): void {
     this.#openDoor = openDoor;
     const { memory } = this.#options;
@@ -75,11 +75,11 @@ export class Tailnet {
   }
 
   /**
-   * Switches it on, or gives it another name; answers before it is reached. One that has failed is started again.
+   * Turns the node on or renames it. Returns before it is reachable. Restarts a node that has failed.
    *
    * @param hostname One label of a host name.
-   * @throws {AppError} `not_available` when there is no tailscaled, with how to get it; `conflict` when a flag or the
-   *   environment says otherwise.
+   * @throws {AppError} `not_available` if tailscaled isn't found, with instructions to install it; `conflict` if a flag or the
+   *   environment overrides this.
    */
   enable(hostname?: string): Promise<TailnetStatus> {
     return this.#locks.run(TURN, async () => {
@@ -96,9 +96,9 @@ export class Tailnet {
   }
 
   /**
-   * Switches it off and wipes its state; answers before that is done.
+   * Turns the node off and deletes its state. Returns before that is done.
    *
-   * @throws {AppError} `conflict` when a flag or the environment says otherwise.
+   * @throws {AppError} `conflict` if a flag or the environment overrides this.
    */
   disable(): Promise<TailnetStatus> {
     return this.#locks.run(TURN, async () => {
@@ -111,11 +111,11 @@ export class Tailnet {
     });
   }
 
-  /** Ends the node and keeps its state: it comes back at the next start. */
+  /** Stops the node but keeps its state: it returns at the next start. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#locks.run(TURN, async () => {
-      // Whoever is being answered still needs the node.
+      // Running responses still need the node.
       await Promise.all([this.#door?.close(), this.#node?.shield()]);
       this.#door = undefined;
       await this.#node?.stop();
@@ -162,9 +162,9 @@ export class Tailnet {
   }
 
   async #end(): Promise<void> {
-    if (this.#options.memory.wanted.enabled) return; // switched on again meanwhile
+    if (this.#options.memory.wanted.enabled) return; // turned on again
     if (this.#node !== undefined) {
-      // Who switched it off over the tailnet would not hear of it.
+      // A client that turned it off over the tailnet still needs its response.
       await delay(this.#times.farewellMs);
       await this.#node.logout();
       await this.#node.stop();

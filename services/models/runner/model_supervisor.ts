@@ -1,4 +1,4 @@
-/** Keeps one model running: looks at its server, starts it again when it ends by itself, and ends it when nobody uses it. */
+/** Keeps one model running: checks its server, restarts it if it ends, and stops it when idle. */
 import type { Log } from "../../log.ts";
 import type { LlamaOptions } from "./llama_program.ts";
 import { LlamaServer } from "./llama_server.ts";
@@ -6,16 +6,16 @@ import { delay } from "../../async/delay.ts";
 import { freeMemory, residentBytes } from "../../process/process_memory.ts";
 import type { RunnerStatus } from "./runner_status.ts";
 
-/** How patient the runner is. */
+/** Timeouts and intervals of the runner. */
 export interface RunnerTimes {
-  /** From the start to the first good answer: a large file comes from a slow disk. */
+  /** From the start until it is ready. Loading a large file from a slow disk takes minutes. */
   startMs: number;
   startPollMs: number;
-  /** Between two looks at a running server. */
+  /** Between two health checks. */
   watchMs: number;
-  /** Longest wait for its answer. */
+  /** For one health check. */
   healthMs: number;
-  /** First pause before a restart; it doubles. */
+  /** First delay before a restart; it doubles. */
   restartMs: number;
 }
 
@@ -27,47 +27,47 @@ export const DEFAULT_TIMES: RunnerTimes = {
   restartMs: 1_000,
 };
 
-/** What is kept running, and who hears of it. */
-export interface KeptModel {
+/** What to run, and the listeners. */
+export interface SupervisedModel {
   program: string;
   options: Omit<LlamaOptions, "port">;
-  /** Without a use for so many minutes it is stopped; 0 never. */
+  /** Minutes without use after which it is stopped; 0 for never. */
   idleMinutes: number;
-  /** When it was last used, on the clock of `performance`; moved by whoever uses it. */
+  /** Last use, by `performance.now()`. Updated by the runner. */
   usage: { atMs: number };
   times: RunnerTimes;
   log: Log;
   /** Ends it. */
   signal: AbortSignal;
-  /** Told at each start; the server does not answer yet. */
+  /** Called at each start, before the server responds. */
   onStart(server: LlamaServer): void;
-  /** Told when a server answers; it counts as running afterwards. */
+  /** Called when the server is ready. */
   onReady(server: LlamaServer): Promise<void>;
-  /** Told what changes while it runs. */
+  /** Called with status changes. */
   onChange(change: Partial<Pick<RunnerStatus, "state" | "error" | "restarts" | "memoryBytes" | "startedAtMs">>): void;
 }
 
 type RunEnd =
-  /** On purpose: by its owner, or idle. */
+  /** Stopped by the user, or idle. */
   | { kind: "stopped" }
-  /** In a way that a restart would only repeat. */
+  /** A restart would not help. */
   | { kind: "failed"; message: string }
   | { kind: "ended"; wasReady: boolean; message: string };
 
-/** Looks without an answer before it counts as hung. */
-const MAX_SILENT_LOOKS = 3;
-/** Restarts in a row; it begins anew after `STEADY_MS` without an end. */
+/** Failed health checks in a row after which it counts as hung. */
+const MAX_FAILED_CHECKS = 3;
+/** Restarts in a row. The count resets after `STEADY_MS`. */
 const MAX_RESTARTS = 3;
 const STEADY_MS = 10 * 60_000;
-/** Share of the memory that the system has to keep: below it everything here suffers. */
+/** Share of memory that must stay free for the system. */
 const MIN_FREE_SHARE = 0.03;
 
 /**
- * Runs the program again and again until it is told to end or idles.
+ * Runs the program, with restarts, until it is stopped or idle.
  *
- * @throws {Error} when it does not come up, or ends too often. The signal's reason, where it ends a pause.
+ * @throws {Error} if it doesn't start, or ends too often. The abort reason.
  */
-export async function keepRunning(kept: KeptModel): Promise<void> {
+export async function keepRunning(kept: SupervisedModel): Promise<void> {
   let inARow = 0;
   for (let restarts = 1;; restarts++) {
     const beganAt = performance.now();
@@ -83,7 +83,7 @@ export async function keepRunning(kept: KeptModel): Promise<void> {
   }
 }
 
-async function runOnce(kept: KeptModel): Promise<RunEnd> {
+async function runOnce(kept: SupervisedModel): Promise<RunEnd> {
   const { signal, times } = kept;
   const server = new LlamaServer(kept.program, kept.options, times.healthMs);
   kept.onStart(server);
@@ -114,14 +114,14 @@ async function runOnce(kept: KeptModel): Promise<RunEnd> {
   }
 }
 
-/** Looks at a running server now and then. Gives why it has to end. */
-async function watch(kept: KeptModel, server: LlamaServer, signal: AbortSignal): Promise<RunEnd> {
+/** Checks a running server at intervals. Returns why it must end. */
+async function watch(kept: SupervisedModel, server: LlamaServer, signal: AbortSignal): Promise<RunEnd> {
   const { idleMinutes, usage, times } = kept;
   let knownMemory: number | undefined;
   for (let silent = 0;;) {
     await delay(times.watchMs, signal);
     silent = await server.isHealthy(signal) ? 0 : silent + 1;
-    if (silent === MAX_SILENT_LOOKS) return { kind: "ended", wasReady: true, message: "it did not answer any more" };
+    if (silent === MAX_FAILED_CHECKS) return { kind: "ended", wasReady: true, message: "it did not answer any more" };
     const memory = freeMemory();
     if (memory.free < memory.total * MIN_FREE_SHARE) {
       return { kind: "failed", message: "it was stopped since the machine ran short of memory" };

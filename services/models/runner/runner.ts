@@ -1,4 +1,4 @@
-/** Runs one downloaded model by llama.cpp's server: starts, watches, restarts and stops it, and says how it stands. */
+/** Runs one local model with llama.cpp's server: starts, watches, restarts and stops it, and reports its status. */
 import { Mutex } from "../../async/keyed_mutex.ts";
 import { basename } from "node:path";
 import { AppError, messageOf } from "../../errors.ts";
@@ -12,13 +12,13 @@ import type { ModelsFolder } from "../local/models_folder.ts";
 import { RunMemory, settled } from "./run_settings.ts";
 import type { OfferedConnection, RunnerStatus, RunOptions, RunRequest, RunSettings } from "./runner_status.ts";
 
-/** What the runner works with. */
-export interface RunnerOptions {
+/** The dependencies of the runner. */
+export interface RunnerDeps {
   folder: ModelsFolder;
   local: LocalModels;
   /** `llama_server_path` */
   programPath: string | null;
-  /** Makes the connection known, or gives it its new address. */
+  /** Adds the connection, or updates its address. */
   offer(connection: OfferedConnection): Promise<void>;
   events: Pick<EventHub, "publish">;
   log: Log;
@@ -26,7 +26,7 @@ export interface RunnerOptions {
 }
 
 const SHOWN_LINES = 40;
-/** Port for the command that a person types. */
+/** Port in the command for manual use. */
 const USUAL_PORT = 8080;
 
 type ModelPaths = Pick<LlamaOptions, "modelPath" | "projectorPath">;
@@ -34,38 +34,38 @@ type ModelPaths = Pick<LlamaOptions, "modelPath" | "projectorPath">;
 interface Run {
   settings: RunSettings;
   model: LocalModel;
-  /** Until it has been offered for the first time. */
+  /** True until the connection was offered once. */
   activate: boolean;
   abort: AbortController;
-  /** Resolves when it runs for the first time; rejects when it does not. */
+  /** Resolves when it is ready; rejects if it fails. */
   ready: Promise<void>;
-  /** Resolves when everything of it has ended. */
+  /** Resolves when the run has ended. */
   over: Promise<void>;
 }
 
-/** The one runner. */
+/** The runner. */
 export class Runner {
-  readonly #options: RunnerOptions;
+  readonly #options: RunnerDeps;
   readonly #times: RunnerTimes;
   #run: Run | undefined;
   #status: Omit<RunnerStatus, "program" | "log"> = { state: "stopped", restarts: 0 };
-  /** Of the newest start. */
+  /** Output of the last start. */
   #lines: readonly string[] = [];
   readonly #usage = { atMs: 0 };
-  /** Starts and stops follow one another. */
+  /** Serializes starts and stops. */
   readonly #lock = new Mutex();
-  /** Set while a chat brings it back; others wait for the same. */
+  /** Set while a chat restarts the model; other chats wait for it. */
   #waking: Promise<void> | undefined;
   #isClosed = false;
   readonly #memory: RunMemory;
 
-  constructor(options: RunnerOptions) {
+  constructor(options: RunnerDeps) {
     this.#options = options;
     this.#memory = new RunMemory(options.folder);
     this.#times = { ...DEFAULT_TIMES, ...options.times };
   }
 
-  /** Says how it stands. */
+  /** Returns the current status. */
   async status(): Promise<RunnerStatus> {
     const program = await findLlamaServer(this.#options.programPath) ?? null;
     return {
@@ -76,7 +76,7 @@ export class Runner {
     };
   }
 
-  /** Gives the command by which a person would run a model. @throws {AppError} `invalid_request`, `not_found` */
+  /** Returns the command to run a model manually. @throws {AppError} `invalid_request`, `not_found` */
   async commandFor(path: string): Promise<string> {
     const model = await this.#model(path);
     const program = await findLlamaServer(this.#options.programPath);
@@ -85,9 +85,9 @@ export class Runner {
   }
 
   /**
-   * Starts a model, in place of the one that runs; answers before it is ready.
+   * Starts a model and stops the running one. Returns before it is ready.
    *
-   * @throws {AppError} `not_available` when llama-server is not found, with how to get it; `not_found`, `invalid_request`
+   * @throws {AppError} `not_available` if llama-server isn't found, with instructions to install it; `not_found`, `invalid_request`
    */
   run(request: RunRequest, options: RunOptions = {}): Promise<RunnerStatus> {
     return this.#lock.run(async () => {
@@ -103,7 +103,7 @@ export class Runner {
     });
   }
 
-  /** Stops what runs, and waits. */
+  /** Stops the model and waits for its end. */
   stop(): Promise<RunnerStatus> {
     return this.#lock.run(async () => {
       await this.#end();
@@ -113,16 +113,16 @@ export class Runner {
     });
   }
 
-  /** Says whether a file below the models folder is in use. */
+  /** Reports whether a file of the models folder is in use. */
   isUsing(path: string): boolean {
     return this.#run !== undefined && (this.#run.model.path === path || this.#run.model.files.includes(path));
   }
 
   /**
-   * To be called before each call to the model: keeps it from being idle, starts it again when it was stopped for that or
-   * by the end of the server, and waits until it is ready.
+   * Call this before each request to the model. Resets the idle timer, restarts a model that was stopped when idle or at
+   * shutdown, and waits until it is ready.
    *
-   * @throws {AppError} `not_available` when it was stopped or does not start. The signal's reason.
+   * @throws {AppError} `not_available` if it was stopped by the user or doesn't start. The abort reason.
    */
   async wake(signal: AbortSignal): Promise<void> {
     this.#usage.atMs = performance.now();
@@ -149,7 +149,7 @@ export class Runner {
     await this.run(request);
   }
 
-  /** Stops what runs; it is started again when it is needed after the next start of the server. */
+  /** Stops the model. After the next start of Parlor it is restarted when needed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#lock.run(() => this.#end());
@@ -157,7 +157,7 @@ export class Runner {
 
   #begin(program: string, settings: RunSettings, model: LocalModel, paths: ModelPaths, activate: boolean): void {
     const ready = Promise.withResolvers<void>();
-    ready.promise.catch(() => {}); // most runs have nobody who waits
+    ready.promise.catch(() => {}); // nobody may be waiting
     const abort = new AbortController();
     const run: Run = { settings, model, activate, abort, ready: ready.promise, over: Promise.resolve() };
     this.#run = run;
@@ -212,7 +212,7 @@ export class Runner {
     throw new AppError("invalid_request", `Cannot run "${path}": llama.cpp runs models in GGUF format`);
   }
 
-  /** A projector that lies in the model's folder, the only one there, belongs to it. */
+  /** Returns the paths of a model. The only projector in its folder belongs to it. */
   async #paths(model: LocalModel): Promise<ModelPaths> {
     const { folder, local } = this.#options;
     const folderOf = (path: string) => path.slice(0, path.lastIndexOf("/") + 1);
