@@ -60,7 +60,7 @@ export interface ExecutableBuildOptions {
  * compile with, `DENORT_BIN` its runtime; both versions have to be the same.
  *
  * @returns Its size in bytes.
- * @throws {Error} when bundler or compiler fail, or the code looks for a file that the executable would not hold.
+ * @throws {Error} when bundler or compiler fail, or the code looks for a file that the executable wouldn't contain.
  */
 async function buildExecutable({ root, uiFolder, path, target }: ExecutableBuildOptions): Promise<number> {
   const { unstable, version } = await readDenoConfig(root);
@@ -113,7 +113,7 @@ async function compile(compiler: string, stage: string, to: string, permissions:
     );
   }
   console.error(said);
-  throw new Error(`Cannot compile "${to}": deno ended with code ${code}`);
+  throw new Error(`Can't compile "${to}": deno ended with code ${code}`);
 }
 
 async function versionOf(deno: string): Promise<string> {
@@ -204,7 +204,7 @@ async function stagePiece(
     const isStaged = path.startsWith("../static/dist/") || path === `../${NOTICES_FILE}`;
     if (isStaged || files.has(path.replace(/^\.\/|\.bin$/g, ""))) return found;
     const name = /^\.\/(\w+)\.ts$/.exec(path)?.[1];
-    if (name === undefined) throw new Error(`Cannot bundle "${entry}": the executable would not hold "${path}"`);
+    if (name === undefined) throw new Error(`Can't bundle "${entry}": the executable wouldn't contain "${path}"`);
     workers.add(name);
     return `new URL("./${name}.js", import.meta.url)`;
   });
@@ -239,7 +239,7 @@ async function findService(root: URL, name: string): Promise<string> {
   for (const path of await filesBelow(fileURLToPath(new URL("services", root)))) {
     if (path.endsWith(`/${name}`)) found.push(path.slice(fileURLToPath(root).length));
   }
-  if (found.length !== 1) throw new Error(`Cannot find the Worker "${name}": ${found.length} files are called so`);
+  if (found.length !== 1) throw new Error(`Can't find the Worker "${name}": ${found.length} files have this name`);
   return found[0]!;
 }
 
@@ -261,14 +261,14 @@ async function copyFolder(from: string, to: string): Promise<void> {
 
 async function runDeno(deno: string, args: string[], cwd: string, what: string): Promise<void> {
   const { code } = await new Deno.Command(deno, { args, cwd, stdin: "null", stdout: "null" }).spawn().status;
-  if (code !== 0) throw new Error(`Cannot ${what}: deno ended with code ${code}`);
+  if (code !== 0) throw new Error(`Can't ${what}: deno ended with code ${code}`);
 }
 
 if (import.meta.main) {
   const [name = "", ...args] = Deno.args;
   const mode = MODES[name];
   if (mode === undefined) {
-    console.error(`Cannot build "${name}": known modes are ${Object.keys(MODES).join(", ")}`);
+    console.error(`Unknown mode "${name}". Modes: ${Object.keys(MODES).join(", ")}`);
     Deno.exit(2);
   }
   try {

@@ -82,7 +82,7 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
     if (isHelp) return print((await import("./services/config/config_help.ts")).helpText(VERSION));
     if (rest.includes("--version")) return print(`Parlor ${VERSION}`);
     if (command !== "serve") {
-      throw new AppError("invalid_request", `Unknown command ${command}; parlor --help lists them all`);
+      throw new AppError("invalid_request", `Unknown command "${command}". See parlor --help`);
     }
     const config = configFrom(rest.filter((arg) => arg !== "--print-config"));
     if (rest.includes("--print-config")) {
@@ -147,7 +147,7 @@ function configFrom(args: string[]): Config {
         return Deno.readTextFileSync(path);
       } catch (error) {
         if (error instanceof Deno.errors.NotFound) return undefined;
-        throw new AppError("invalid_request", `Cannot read "${path}": ${messageOf(error)}`);
+        throw new AppError("invalid_request", `Can't read "${path}": ${messageOf(error)}`);
       }
     },
   });
@@ -187,7 +187,7 @@ async function serve(config: Config): Promise<void> {
     services.start((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
     const preparing = setTimeout(() => {
-      app.loadApi().catch((error) => log("error", "Cannot load the API", { error: messageOf(error) }));
+      app.loadApi().catch((error) => log("error", "Can't load the API", { error: messageOf(error) }));
     }, PREPARE_AFTER_MS);
     await stopSignal();
     clearTimeout(preparing);
@@ -207,7 +207,7 @@ function tlsFiles(config: Config): { cert: string; key: string } | undefined {
     try {
       return Deno.readTextFileSync(path);
     } catch (error) {
-      throw new AppError("invalid_request", `Bad value for ${key}: cannot read "${path}": ${messageOf(error)}`);
+      throw new AppError("invalid_request", `Bad value for ${key}: can't read "${path}": ${messageOf(error)}`);
     }
   };
   return { cert: read("tls_cert", config.tlsCert), key: read("tls_key", config.tlsKey) };

@@ -46,7 +46,7 @@ export async function readPackages(root: URL, folders: Iterable<string>): Promis
     const at = new URL(`node_modules/${folder}/`, root);
     const { name, version, license } = JSON.parse(await Deno.readTextFile(new URL("package.json", at)));
     const licenceText = await licenceTextIn(at);
-    if (typeof license !== "string" || license === "") throw new Error(`Cannot bundle "${name}": it names no licence`);
+    if (typeof license !== "string" || license === "") throw new Error(`Can't bundle "${name}": it names no license`);
     packages.set(`${name}@${version}`, {
       ...{ name, version, licence: license, licenceText },
       integrity: integrityIn(lock, `${name}@${version}`),

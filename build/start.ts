@@ -18,7 +18,7 @@ async function preparePage(isDev: boolean): Promise<void> {
     stdout: "null",
     stderr: "inherit",
   }).spawn().status;
-  if (!success) throw new AppError("not_available", "Cannot build the page: see the output above");
+  if (!success) throw new AppError("not_available", "Can't build the page. See the output above");
 }
 
 if (import.meta.main) {

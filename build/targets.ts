@@ -34,7 +34,7 @@ export function targetsIn(args: readonly string[]): Target[] {
     const target = TARGETS.find((candidate) => candidate.name === name);
     if (target !== undefined) return target;
     throw new Error(
-      `Unknown target "${name}": known are ${TARGETS.map((candidate) => candidate.name).join(", ")} and all`,
+      `Unknown target "${name}". Targets: ${TARGETS.map((candidate) => candidate.name).join(", ")} and all`,
     );
   });
 }

@@ -142,7 +142,7 @@ async function bundleScripts(
       stderr: "inherit",
     });
     const { code } = await command.output();
-    if (code !== 0) throw new Error(`Cannot bundle "${fileURLToPath(entry)}": deno bundle ended with code ${code}`);
+    if (code !== 0) throw new Error(`Can't bundle "${fileURLToPath(entry)}": deno bundle ended with code ${code}`);
     const chunks = new Map<string, Uint8Array>();
     let main: Uint8Array | undefined;
     let worker: string | undefined;
@@ -152,7 +152,7 @@ async function bundleScripts(
       else if (file.name === WORKER_FILE) worker = new TextDecoder().decode(content);
       else chunks.set(file.name, content);
     }
-    if (main === undefined) throw new Error(`Cannot bundle "${fileURLToPath(entry)}": no main.js came out`);
+    if (main === undefined) throw new Error(`Can't bundle "${fileURLToPath(entry)}": there is no main.js`);
     return { entry: main, chunks, worker };
   } finally {
     await Deno.remove(outDir, { recursive: true }).catch(() => {});

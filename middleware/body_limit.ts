@@ -1,4 +1,4 @@
-/** Behind the seven links: no body is larger than its route allows. Counted while reading, Content-Length is but a hint. */
+/** Limits the size of request bodies. Bytes are counted while reading; Content-Length is only a hint. */
 import type { MiddlewareHandler } from "hono";
 import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/async/byte_budget.ts";
 import { AppError } from "../services/errors.ts";
@@ -8,36 +8,36 @@ import { isNestedDeeper } from "../services/json/json_scan.ts";
 import type { Env } from "./env.ts";
 import type { RouteFacts, RouteTable } from "./route_table.ts";
 
-/** A body that makes no progress for this long is given up: a slow writer must not hold memory for ever. */
+/** How long to wait for the next bytes of a body, so that slow clients don't hold memory forever. */
 const DEFAULT_IDLE_MS = 30_000;
 
-/** Deeper than any document is; what compares or writes one goes a step down the stack for each level. */
+/** Deeper than any real document. Comparing and writing JSON recurse once per level. */
 const MAX_JSON_DEPTH = 500;
 
-/** A body up to this size with a declared length is read in one step and isn't counted against the byte budget. */
+/** Bodies up to this size with a declared length are read in one step and don't count against the byte budget. */
 const SMALL_BYTES = UNCOUNTED_BYTES;
-/** Bytes of a large body that are read at a time. */
+/** Bytes of a large body per read. */
 const READ_BYTES = 256 * 1024;
-/** A larger JSON body is parsed in turns with others: it would hold up every stream for some 3 ms, and one of 64 MiB for 300. */
+/** Larger JSON bodies are parsed in steps. At once, this size would block all streams for about 3 ms, and 64 MiB for 300 ms. */
 const LONG_BYTES = 512 * 1024;
 
 /**
- * Memory that a JSON body needs for each of its bytes while its request runs: the bytes, the parsed values, their text as
- * it is stored, the same sealed, and garbage that isn't collected yet. Measured with conversations of 38 MB.
+ * Memory that a JSON body needs per byte while its request runs: the bytes, the parsed values, their text as stored, the
+ * encrypted text, and garbage. Measured with conversations of 38 MB.
  */
 const JSON_WEIGHT = 5;
-/** The same for other bodies: the bytes, and what is made of them. */
+/** The same for other bodies: the bytes, and what they're converted to. */
 const RAW_WEIGHT = 2;
 
 /**
- * Reads a body whole before its route runs, so that one too large has no effect, on routes that ignore it too. Routes
- * marked as streaming get the body counted as they read it.
+ * Reads the whole body before its route runs, so that a body that's too large has no effect, even if the route ignores it.
+ * Routes marked as streaming read the body themselves; it's counted as they read.
  *
- * Larger bodies are read once the byte budget has space for them, and count against it until the route has answered.
+ * Large bodies wait for space in the byte budget and count against it until the route has responded.
  *
- * @param options.defaultLimitBytes Where no route is reached, and so no limit of its own holds.
- * @throws {AppError} `too_large`; `busy` when there is no space for the body; `invalid_json` for a JSON body that is no UTF-8; `invalid_request` for one that was cut
- *   off or is nested too deep.
+ * @param options.defaultLimitBytes Limit for paths without a route.
+ * @throws {AppError} `too_large`; `busy` if there is no space for the body; `invalid_json` if a JSON body isn't UTF-8;
+ *   `invalid_request` if it's incomplete or nested too deep
  */
 export function bodyLimit(options: {
   routes: () => RouteTable;
@@ -51,15 +51,17 @@ export function bodyLimit(options: {
     const route = routes().find(c.req.method, c.req.path);
     const limitBytes = route?.bodyLimitBytes ?? defaultLimitBytes;
     const declared = request.headers.get("content-length");
-    if (declared !== null && Number(declared) > limitBytes) throw tooLarge(limitBytes);
+    if (declared !== null && Number(declared) > limitBytes) throw createTooLargeError(limitBytes);
     let reservation: Reservation | undefined;
     try {
       if (request.method === "GET" || request.method === "HEAD") {
-        // The runtime gives no body of a GET, so one of unsaid length cannot be counted.
-        if (request.headers.has("transfer-encoding")) throw new AppError("too_large", "A GET takes no body");
+        // The runtime doesn't expose the body of a GET, so one without a declared length can't be counted.
+        if (request.headers.has("transfer-encoding")) {
+          throw new AppError("too_large", "A GET request can't have a body");
+        }
       } else if (request.body !== null && declared !== "0") {
         if (route?.isBodyStreamed) {
-          c.req.raw = new Request(request, { body: counted(request.body, limitBytes, idleMs) });
+          c.req.raw = new Request(request, { body: limitBody(request.body, limitBytes, idleMs) });
         } else {
           const reserve = async (bytes: number) => {
             const weight = isJson(route) ? JSON_WEIGHT : RAW_WEIGHT;
@@ -67,15 +69,15 @@ export function bodyLimit(options: {
           };
           const sizeBytes = declared === null ? undefined : Number(declared);
           const bytes = sizeBytes === undefined
-            ? await readUndeclared(request.body, { limitBytes, idleMs, reserve: () => reserve(limitBytes) })
+            ? await readChunks(request.body, { limitBytes, idleMs, reserve: () => reserve(limitBytes) })
             : sizeBytes <= SMALL_BYTES
             ? await readSmall(request, idleMs)
             : (await reserve(sizeBytes), await readDeclared(request.body, sizeBytes, idleMs));
           const isEmpty = bytes.byteLength === 0;
-          await keepBody(c.req, bytes, route);
-          if (isEmpty && isLeftOut(route)) withoutType(c.req);
+          await cacheBody(c.req, bytes, route);
+          if (isEmpty && hasOptionalBody(route)) removeContentType(c.req);
         }
-      } else if (isLeftOut(route)) withoutType(c.req);
+      } else if (hasOptionalBody(route)) removeContentType(c.req);
       await next();
     } finally {
       reservation?.release();
@@ -87,21 +89,21 @@ function isJson(route: RouteFacts | undefined): boolean {
   return route?.bodyTypes.length === 1 && route.bodyTypes[0] === "application/json";
 }
 
-/** Says whether a route asks for no body, so that a request without one may have any type on it. */
-function isLeftOut(route: RouteFacts | undefined): boolean {
+/** Returns whether the body of a route is optional, so that a request without one can have any Content-Type. */
+function hasOptionalBody(route: RouteFacts | undefined): boolean {
   return route !== undefined && !route.isBodyRequired && route.bodyTypes.length > 0;
 }
 
-/** Takes the type off a request: many clients say which one they mean whether there is a body or not. */
-function withoutType(req: { raw: Request }): void {
+/** Removes Content-Type: many clients send it even without a body. */
+function removeContentType(req: { raw: Request }): void {
   if (!req.raw.headers.has("content-type")) return;
   const headers = new Headers(req.raw.headers);
   headers.delete("content-type");
   req.raw = new Request(req.raw.url, { method: req.raw.method, headers, signal: req.raw.signal });
 }
 
-/** Puts the body where the router's validators look for it. */
-async function keepBody(
+/** Caches the body where the router's validators look for it. */
+async function cacheBody(
   req: { raw: Request; bodyCache: Partial<Record<string, unknown>>; json(): Promise<unknown> },
   bytes: Uint8Array<ArrayBuffer>,
   route: RouteFacts | undefined,
@@ -112,23 +114,23 @@ async function keepBody(
   }
   const isEmpty = bytes.byteLength === 0;
   const isLong = bytes.byteLength > LONG_BYTES;
-  if (!isLong && isNestedDeeper(bytes, MAX_JSON_DEPTH)) throw nestedTooDeep();
+  if (!isLong && isNestedDeeper(bytes, MAX_JSON_DEPTH)) throw createNestingError();
   try {
     if (isLong) {
       const parsing = parseJsonInTurns(bytes, MAX_JSON_DEPTH);
       req.json = () => parsing;
       await parsing;
-      // Freed here: the garbage collector would only get to it much later.
+      // Free the memory now: garbage collection would take much longer.
       bytes.buffer.transfer(0);
     } else req.bodyCache.text = Promise.resolve(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {
-    if (cause instanceof RangeError) throw nestedTooDeep();
-    // What is no JSON is told where the validators read it, after what they find in the path and the headers.
+    if (cause instanceof RangeError) throw createNestingError();
+    // Invalid JSON is reported by the validators, after the path and the headers.
     if (!(cause instanceof SyntaxError)) {
-      throw new AppError("invalid_json", "The body of the request is not JSON: it is no UTF-8", { cause });
+      throw new AppError("invalid_json", "The body of the request isn't JSON: it isn't valid UTF-8", { cause });
     }
   }
-  // The CORS link let through any type that no form can send; this path takes JSON, whatever it was called.
+  // The CORS middleware lets through any type that no HTML form can send. This path expects JSON, whatever its type says.
   if (!isEmpty && req.raw.headers.get("content-type") !== "application/json") {
     const headers = new Headers(req.raw.headers);
     headers.set("content-type", "application/json");
@@ -136,7 +138,7 @@ async function keepBody(
   }
 }
 
-/** Reads a body of a few KiB in the one step that the runtime has for it; the length said holds, HTTP sees to that. */
+/** Reads a small body in one step. The declared length is right: HTTP ensures that. */
 async function readSmall(request: Request, idleMs: number): Promise<Uint8Array<ArrayBuffer>> {
   return await within(idleMs, request.bytes(), () => {});
 }
@@ -147,8 +149,12 @@ async function readDeclared(
   sizeBytes: number,
   idleMs: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = byteReaderOf(body);
-  if (reader === undefined) return await readChunks(body, sizeBytes, idleMs);
+  const reader = openByteReader(body);
+  if (reader === undefined) {
+    const bytes = await readChunks(body, { limitBytes: sizeBytes, idleMs, createError: createIncompleteError });
+    if (bytes.byteLength < sizeBytes) throw createIncompleteError();
+    return bytes;
+  }
   let buffer = new ArrayBuffer(sizeBytes);
   let at = 0;
   while (at < sizeBytes) {
@@ -157,20 +163,20 @@ async function readDeclared(
       reader.read(new Uint8Array(buffer, at, Math.min(READ_BYTES, sizeBytes - at))),
       () => reader.cancel().catch(() => {}),
     );
-    if (value === undefined || done) throw cutOff();
+    if (value === undefined || done) throw createIncompleteError();
     buffer = value.buffer;
     at += value.byteLength;
   }
-  // The runtime closes the connection after the answer unless the end of the body was read, too.
+  // Also read the end of the body: otherwise the runtime closes the connection after the response.
   await within(idleMs, reader.read(new Uint8Array(1)), () => reader.cancel().catch(() => {}));
   return new Uint8Array(buffer);
 }
 
 /**
- * Opens a reader that moves one buffer through all reads, so that no chunk is copied or left as garbage. Most bodies of the
- * runtime are byte streams; one that it already holds whole isn't.
+ * Opens a reader that uses one buffer for all reads, so that chunks aren't copied. Returns `undefined` if the body isn't a byte
+ * stream, for example because the runtime already holds all of it.
  */
-function byteReaderOf(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
+function openByteReader(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
   try {
     return body.getReader({ mode: "byob" });
   } catch (error) {
@@ -179,50 +185,34 @@ function byteReaderOf(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReade
   }
 }
 
+/**
+ * Reads a body to its end.
+ *
+ * @param options.reserve Called once, before more than a small body is kept.
+ */
 async function readChunks(
   body: ReadableStream<Uint8Array>,
-  sizeBytes: number,
-  idleMs: number,
+  options: { limitBytes: number; idleMs: number; createError?: () => AppError; reserve?: () => Promise<void> },
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = body.getReader();
-  const bytes = new Uint8Array(sizeBytes);
-  let at = 0;
-  for (;;) {
-    const { done, value } = await readWithin(reader, idleMs);
-    if (done) break;
-    if (at + value.byteLength > sizeBytes) throw cutOff();
-    bytes.set(value, at);
-    at += value.byteLength;
-  }
-  if (at < sizeBytes) throw cutOff();
-  return bytes;
-}
-
-/** Reads a body without a declared length. @param options.reserve Called once, before more than a small body is kept. */
-async function readUndeclared(
-  body: ReadableStream<Uint8Array>,
-  { limitBytes, idleMs, reserve }: { limitBytes: number; idleMs: number; reserve(): Promise<void> },
-): Promise<Uint8Array<ArrayBuffer>> {
-  const reader = body.getReader();
+  const { limitBytes, idleMs, createError, reserve } = options;
   const chunks: Uint8Array[] = [];
-  let size = 0;
-  for (;;) {
-    const { done, value } = await readWithin(reader, idleMs);
-    if (done) break;
-    const before = size;
-    size += value.byteLength;
-    if (size > limitBytes) {
-      await reader.cancel().catch(() => {});
-      throw tooLarge(limitBytes);
-    }
-    if (before <= SMALL_BYTES && size > SMALL_BYTES) await reserve();
-    chunks.push(value);
+  let sizeBytes = 0;
+  for await (const chunk of limitBody(body, limitBytes, idleMs, createError)) {
+    const before = sizeBytes;
+    sizeBytes += chunk.byteLength;
+    if (before <= SMALL_BYTES && sizeBytes > SMALL_BYTES) await reserve?.();
+    chunks.push(chunk);
   }
   return joinedBytes(chunks);
 }
 
-/** The same stream, ended by an error once it is too long or too slow. */
-function counted(body: ReadableStream<Uint8Array>, limitBytes: number, idleMs: number): ReadableStream<Uint8Array> {
+/** Passes a body on, and ends it with an error once it's too long or too slow. */
+function limitBody(
+  body: ReadableStream<Uint8Array>,
+  limitBytes: number,
+  idleMs: number,
+  createError = () => createTooLargeError(limitBytes),
+): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   let size = 0;
   return new ReadableStream<Uint8Array>({
@@ -232,7 +222,7 @@ function counted(body: ReadableStream<Uint8Array>, limitBytes: number, idleMs: n
       size += result.value.byteLength;
       if (size > limitBytes) {
         await reader.cancel().catch(() => {});
-        throw tooLarge(limitBytes);
+        throw createError();
       }
       controller.enqueue(result.value);
     },
@@ -247,12 +237,12 @@ function readWithin(
   return within(idleMs, reader.read(), () => reader.cancel().catch(() => {}));
 }
 
-/** Waits for part of a body. @param giveUp Called when it took too long. */
+/** Waits for part of a body. @param giveUp Called on timeout. */
 async function within<T>(idleMs: number, reading: Promise<T>, giveUp: () => void): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const tooSlow = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new AppError("invalid_request", `Cannot read the body of the request: nothing came for ${idleMs} ms`));
+      reject(new AppError("invalid_request", `Can't read the body of the request: no data for ${idleMs} ms`));
       giveUp();
     }, idleMs);
   });
@@ -260,20 +250,20 @@ async function within<T>(idleMs: number, reading: Promise<T>, giveUp: () => void
     return await Promise.race([reading, tooSlow]);
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    throw cutOff(cause);
+    throw createIncompleteError(cause);
   } finally {
     clearTimeout(timer);
   }
 }
 
-function cutOff(cause?: unknown): AppError {
-  return new AppError("invalid_request", "Cannot read the body of the request: it was cut off", { cause });
+function createIncompleteError(cause?: unknown): AppError {
+  return new AppError("invalid_request", "Can't read the body of the request: it's incomplete", { cause });
 }
 
-function nestedTooDeep(): AppError {
+function createNestingError(): AppError {
   return new AppError("invalid_request", `The body of the request is nested deeper than ${MAX_JSON_DEPTH} levels`);
 }
 
-function tooLarge(limitBytes: number): AppError {
-  return new AppError("too_large", `The body of the request is larger than the ${limitBytes} bytes this path takes`);
+function createTooLargeError(limitBytes: number): AppError {
+  return new AppError("too_large", `The body of the request is larger than this path's limit of ${limitBytes} bytes`);
 }

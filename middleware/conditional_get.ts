@@ -25,7 +25,7 @@ export function conditionalGet(): MiddlewareHandler<Env> {
       const [ifMatch, ifNoneMatch] = [c.req.header("if-match"), c.req.header("if-none-match")];
       if (ifMatch !== undefined && !matchesStrongly(parseTagList(ifMatch), version)) {
         await c.res.body?.cancel();
-        throw new AppError("revision_mismatch", "The stored version isn't the one that If-Match names");
+        throw new AppError("revision_mismatch", "If-Match doesn't match the stored version");
       }
       if (ifNoneMatch !== undefined && matchesWeakly(parseTagList(ifNoneMatch), version)) {
         await c.res.body?.cancel();

@@ -44,7 +44,10 @@ export function cors(options: {
     const { facts } = c.var;
     if (isPreflight(c.req.raw)) return answerPreflight(c, corsOrigins);
     if (isCrossSite(facts, c.req.header("sec-fetch-site"), corsOrigins)) {
-      throw new AppError("cross_site", "This request comes from a page of another site; see cors_origins");
+      throw new AppError(
+        "cross_site",
+        "The request comes from a page on another site. To allow it, add the site to cors_origins",
+      );
     }
     const takesMultipart = routes().find(c.req.method, c.req.path)?.bodyTypes.includes("multipart/form-data") ?? false;
     assertNoFormType(c.req.raw, takesMultipart);
@@ -55,7 +58,10 @@ export function cors(options: {
 function answerPreflight(c: AppContext, corsOrigins: readonly string[]): Response {
   const { requestOrigin, origin } = c.var.facts;
   if (requestOrigin !== origin && (requestOrigin === null || !corsOrigins.includes(requestOrigin))) {
-    throw new AppError("cross_site", "Pages of this origin may not call this server; see cors_origins");
+    throw new AppError(
+      "cross_site",
+      "Pages of this origin can't call this server. To allow it, add the origin to cors_origins",
+    );
   }
   return c.body(null, 204, {
     "Access-Control-Allow-Methods": ALLOWED_METHODS,
@@ -80,13 +86,13 @@ function assertNoFormType(request: Request, takesMultipart: boolean): void {
   if (method === "GET" || method === "HEAD" || !hasBody(request)) return;
   const type = (headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
   if (type === "") {
-    throw new AppError("unsupported_media_type", "The request has a body without a Content-Type");
+    throw new AppError("unsupported_media_type", "The request has a body but no Content-Type");
   }
   // Two headers joined, or a list: browsers read such a value in their own ways, so it is none we trust.
   if (type.includes(",") || (FORM_TYPES.has(type) && !(takesMultipart && type === "multipart/form-data"))) {
     throw new AppError(
       "unsupported_media_type",
-      "The request has a body of a type that any page's form could send; use Content-Type: application/json",
+      "The request's Content-Type is one that an HTML form on any site can send. Use application/json",
     );
   }
 }

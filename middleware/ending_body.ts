@@ -13,7 +13,7 @@ export function endingBody(
   const reader = body.getReader();
   const onAbort = () => {
     // A read that waits is answered by the end at once, whatever the source takes to be cancelled (Streams, 4.3.3).
-    reader.cancel(new Error("The right to this answer was revoked")).catch(() => {});
+    reader.cancel(new Error("Access to this response was revoked")).catch(() => {});
   };
   if (signal.aborted) onAbort();
   else signal.addEventListener("abort", onAbort, { once: true });

@@ -23,7 +23,7 @@ export function hostAllowlist(options: {
     if (!isOpen) {
       throw new AppError(
         "host_not_allowed",
-        `This server does not answer under "${facts.host}" here; add the host to allowed_hosts if it should`,
+        `The host "${facts.host}" isn't allowed here. To allow it, add it to allowed_hosts`,
       );
     }
     await next();

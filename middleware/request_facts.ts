@@ -103,7 +103,7 @@ function hostHeaderOf(request: Request, isTls: boolean): string {
   if (header === null || header === "") {
     throw new AppError(
       "invalid_request",
-      "Cannot tell the host of the request: its Host header is missing or empty. This server speaks HTTP/1.1, not HTTP/2",
+      "The request has no Host header. This server supports HTTP/1.1, not HTTP/2",
     );
   }
   if (authority.toLowerCase() !== header.toLowerCase()) {
@@ -114,7 +114,7 @@ function hostHeaderOf(request: Request, isTls: boolean): string {
     if (target.host !== named.host || (target.port ?? defaultPort) !== (named.port ?? defaultPort)) {
       throw new AppError(
         "invalid_request",
-        "The request names two hosts: one in its target, another in its Host header",
+        "The request target and the Host header name different hosts",
       );
     }
   }
@@ -144,7 +144,7 @@ function hopAddress(hop: string): string {
   const withoutPort = /^(\[[^\]]+\]|[0-9.]+):\d{1,5}$/.exec(hop)?.[1] ?? hop;
   const address = parseAddress(withoutPort);
   if (address === undefined) {
-    throw new AppError("invalid_request", "Cannot read X-Forwarded-For: it holds something that is no address");
+    throw new AppError("invalid_request", "Can't read X-Forwarded-For: it contains something that isn't an IP address");
   }
   return address.toString();
 }
@@ -157,7 +157,7 @@ function lastItem(header: string | null): string | undefined {
 function forwardedScheme(header: string | null): "http" | "https" | undefined {
   const scheme = lastItem(header)?.toLowerCase();
   if (scheme === undefined || scheme === "http" || scheme === "https") return scheme;
-  throw new AppError("invalid_request", "Cannot read X-Forwarded-Proto: expected http or https");
+  throw new AppError("invalid_request", "Can't read X-Forwarded-Proto: expected http or https");
 }
 
 function carriesForwardingHeader(headers: Headers): boolean {

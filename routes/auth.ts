@@ -101,7 +101,7 @@ function ceremonyRoutes(auth: Auth) {
       if (!canHoldSession(c.var.facts)) {
         throw new AppError(
           "invalid_request",
-          "Cannot open a session over plain HTTP, which the network can read: use HTTPS, or a bearer token",
+          "Can't sign in over plain HTTP, because others on the network could read the session. Use HTTPS or a bearer token",
         );
       }
       const credential = await passkeys.finishLogin(callerOf(c, false), c.req.valid("json"));
@@ -137,7 +137,7 @@ function accessRoutes(auth: Auth) {
       return c.body(null, 204);
     })
     .openapi(mintTokenRoute, async (c) => {
-      sessionOf(c, "Minting a token needs a session: sign in with a passkey first");
+      sessionOf(c, "Creating a token requires a session: sign in with a passkey first");
       const { record, token } = await auth.mintToken(c.req.valid("json")?.label ?? DEFAULT_LABEL);
       return c.json({ id: record.id, label: record.label, token, created_at: record.created_at }, 201);
     })
@@ -152,7 +152,7 @@ function accessRoutes(auth: Auth) {
     })
     .openapi(inviteRoute, (c) => {
       if (c.var.identity.method === "token") {
-        throw new AppError("session_required", "A bearer token invites nobody; sign in with a passkey first");
+        throw new AppError("session_required", "A bearer token can't create invites: sign in with a passkey first");
       }
       assertOwner(c);
       const { rp_id: rpId } = c.req.valid("json");
@@ -161,7 +161,7 @@ function accessRoutes(auth: Auth) {
       return c.json({ code, url: pairUrl(c.var.facts, auth, rpId, code), expires_at: expiresAt }, 201);
     })
     .openapi(approveCliRoute, (c) => {
-      const owner = sessionOf(c, "Letting a command line in needs a session: sign in with a passkey first");
+      const owner = sessionOf(c, "Signing in the command line requires a session: sign in with a passkey first");
       return c.json({ code: auth.cliCodes.issue(owner, c.req.valid("json").challenge) }, 201);
     })
     .openapi(redeemCliRoute, async (c) => {
@@ -169,7 +169,7 @@ function accessRoutes(auth: Auth) {
       const { code, verifier } = c.req.valid("json");
       const owner = auth.cliCodes.redeem(code, verifier, auth.access.rpIdOf(facts.host));
       if (owner === undefined || !canHoldSession(facts)) {
-        const refusal = new AppError("unauthenticated", "The code of the command line is wrong, used already or over");
+        const refusal = new AppError("unauthenticated", "The code is invalid, already used or expired");
         throw auth.failures.count(facts.clientAddress, refusal);
       }
       sendSessionCookie(c, await auth.sessions.open(owner, CLI_SESSION_MS));

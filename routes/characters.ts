@@ -10,7 +10,7 @@ import { attachment, TOO_LARGE_TO_IMPORT } from "./http/content_disposition.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
 import { readPicture } from "./http/image_body.ts";
-import { readStreamedUpload } from "./http/multipart.ts";
+import { readStreamedUpload } from "./http/form.ts";
 import { newRouter } from "./http/router.ts";
 import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/characters.ts";
 import * as schema from "./schemas/characters.ts";
@@ -129,7 +129,9 @@ function cardRoutes(services: Services) {
     })
     .openapi(schema.avatarRoute, async (c) => {
       const { avatars } = await services.characters();
-      if ((c.req.queries("w")?.length ?? 0) > 1) throw new AppError("invalid_request", "The width w is given twice");
+      if ((c.req.queries("w")?.length ?? 0) > 1) {
+        throw new AppError("invalid_request", "The query has more than one width (w)");
+      }
       const { w } = c.req.valid("query");
       const png = await avatars.read(c.req.valid("param").id, w === undefined ? undefined : Number(w));
       return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));

@@ -52,16 +52,16 @@ export function statusOf(code: ErrorCode): ContentfulStatusCode {
 export function toAppError(thrown: unknown): AppError {
   if (thrown instanceof AppError) return thrown;
   if (thrown instanceof HTTPException) {
-    if (thrown.status === 400) return new AppError("invalid_json", "The body of the request is not JSON");
+    if (thrown.status === 400) return new AppError("invalid_json", "The body of the request isn't JSON");
     if (thrown.status === 413) return new AppError("too_large", "The body of the request is too large");
     if (thrown.status === 415) {
       return new AppError(
         "unsupported_media_type",
-        "The body of the request has a content type this path does not take",
+        "This path doesn't accept the Content-Type of the request",
       );
     }
   }
-  return new AppError("internal", "Something went wrong inside the server; its log says more", { cause: thrown });
+  return new AppError("internal", "Internal error. See the server's log for details", { cause: thrown });
 }
 
 /** Makes the error body; also what a stream sends as its last event. */

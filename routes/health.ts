@@ -27,7 +27,7 @@ export function healthRoutes(services: Services) {
     .openapi(modelsRoute, async (c) => {
       const { connections, upstream } = await services.llm();
       const active = connections.findActive();
-      if (active === undefined) throw new AppError("not_available", "No connection to a model is active");
+      if (active === undefined) throw new AppError("not_available", "No model connection is active");
       return c.json(await upstream.listModels(connections.getTarget(active.id), clientSignal(c)), 200);
     });
 }

@@ -5,7 +5,7 @@ import type { ReadPersona } from "../services/personas/personas.ts";
 import { AppError } from "../services/errors.ts";
 import { attachment, TOO_LARGE_TO_IMPORT } from "./http/content_disposition.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
-import { readUpload } from "./http/multipart.ts";
+import { readUpload } from "./http/form.ts";
 import { readPicture } from "./http/image_body.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
@@ -63,7 +63,7 @@ export function personaRoutes(services: Services) {
       const { file } = await readUpload(c, "file");
       // The file counts, not the form around it: what was exported without a warning can be imported.
       if (file.length > maxCardBytes) {
-        throw new AppError("too_large", `The card file is larger than the ${maxCardBytes} bytes it may have`);
+        throw new AppError("too_large", `The card file is larger than the limit of ${maxCardBytes} bytes`);
       }
       const options = { swapsNames: c.req.valid("query").swap_names === "true" };
       return answer(c, await personas.importCard(file, options), 201);

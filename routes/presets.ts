@@ -4,7 +4,7 @@ import type { AppContext } from "../middleware/env.ts";
 import type { StoredPreset } from "../services/presets/presets.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { jsonFile } from "./http/json_file.ts";
-import { readUpload } from "./http/multipart.ts";
+import { readUpload } from "./http/form.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/presets.ts";

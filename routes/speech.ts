@@ -2,7 +2,7 @@
 import type { Services } from "../services/services.ts";
 import { clientSignal } from "../middleware/env.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
-import { readUpload } from "./http/multipart.ts";
+import { readUpload } from "./http/form.ts";
 import { fileAnswer } from "./http/ranged_file.ts";
 import { newRouter, schemaError } from "./http/router.ts";
 import * as schema from "./schemas/speech.ts";

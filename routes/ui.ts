@@ -89,7 +89,7 @@ export function uiRoutes(folder: string): Hono<Env> {
     if (!page) {
       throw new AppError(
         "not_available",
-        `There is no page in "${folder}": build it with "deno task ui" and restart Parlor`,
+        `No page found in "${folder}". Build it with "deno task ui" and restart Parlor`,
       );
     }
     return page;

@@ -34,9 +34,13 @@ export async function fileAnswer(file: Deno.FsFile, options: RangedFile): Promis
   }
   if (part === "beyond") {
     file.close();
-    throw new AppError("range_not_satisfiable", `The range begins beyond the end: there are ${sizeBytes} bytes`, {
-      contentRange: `bytes */${sizeBytes}`,
-    });
+    throw new AppError(
+      "range_not_satisfiable",
+      `The range starts after the end of the file, which has ${sizeBytes} bytes`,
+      {
+        contentRange: `bytes */${sizeBytes}`,
+      },
+    );
   }
   const length = part.end - part.start + 1;
   headers.set("Content-Length", String(length));
@@ -45,7 +49,7 @@ export async function fileAnswer(file: Deno.FsFile, options: RangedFile): Promis
     await file.seek(part.start, Deno.SeekMode.Start);
   } catch (cause) {
     file.close();
-    throw new AppError("internal", "Cannot read the file at the place asked for", { cause });
+    throw new AppError("internal", "Can't read this range of the file", { cause });
   }
   return new Response(file.readable.pipeThrough(firstBytes(length)), { status: 206, headers });
 }

@@ -42,7 +42,7 @@ export function schemaError(target: string, issues: readonly z.core.$ZodIssue[])
   const part = PART_NAMES[target] ?? target;
   const first = list[0];
   const detail = first === undefined ? "" : `: ${first.path === "" ? "" : `${first.path}: `}${first.message}`;
-  return new AppError("invalid_request", `The ${part} of the request is not as the API describes it${detail}`, {
+  return new AppError("invalid_request", `The ${part} of the request doesn't match the API${detail}`, {
     issues: list,
   });
 }

@@ -164,7 +164,7 @@ export function openListener(options: ListenerOptions): Listener {
         if (closing.signal.aborted) return;
         if (!isShort) {
           isShort = true;
-          log("warn", `Cannot accept a connection: ${messageOf(error)}; idle ones are closed to make room`);
+          log("warn", `Can't accept a connection: ${messageOf(error)}. Closing idle connections`);
         }
         drop(ROOM_TO_MAKE);
         await delay(ACCEPT_PAUSE_MS);
@@ -224,12 +224,12 @@ function orExplain<T>({ host, port }: ListenerOptions, listen: () => T): T {
     return listen();
   } catch (cause) {
     if (cause instanceof Deno.errors.InvalidData) {
-      throw new AppError("invalid_request", `Cannot use tls_cert and tls_key: ${messageOf(cause)}`, { cause });
+      throw new AppError("invalid_request", `Can't use tls_cert and tls_key: ${messageOf(cause)}`, { cause });
     }
     const found = cause instanceof Deno.errors.AddrInUse
       ? "something listens there already, perhaps another Parlor; name another port by --port"
       : messageOf(cause);
-    throw new AppError("not_available", `Cannot listen on ${host}, port ${port}: ${found}`, { cause });
+    throw new AppError("not_available", `Can't listen on ${host}, port ${port}: ${found}`, { cause });
   }
 }
 

@@ -46,7 +46,7 @@ export async function startedStream(
 
   function watch(controller: ReadableStreamDefaultController<Uint8Array>): void {
     timer = setTimeout(() => {
-      controller.error(new Error(`The client took nothing of its answer for ${stalledMs} ms`));
+      controller.error(new Error(`The client read nothing of its response for ${stalledMs} ms`));
       pieces.return(undefined).catch(() => {});
       // The body of an answer to HEAD is never sent, and its connection is healthy.
       if (isSent) abort?.();

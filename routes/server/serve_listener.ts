@@ -14,7 +14,7 @@ const RESTART_PAUSE_MS = 100;
 const STAND_INS = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 
 const WARNING =
-  "Cannot limit connections: this version of Deno lacks serveHttpOnConnection, so Parlor uses Deno.serve. " +
+  "Can't limit connections: this version of Deno lacks serveHttpOnConnection, so Parlor uses Deno.serve. " +
   "Idle connections stay open, their number has no limit, and TLS offers HTTP/2, which needs a host name other than localhost";
 
 /** Opens a listener; throws what `Deno.serve` throws. @param urlOf Returns the address to show for a port. */
@@ -72,14 +72,14 @@ export function openServeListener(
       while (!isEnding) {
         log(
           "warn",
-          "Cannot accept connections: Deno.serve ended, probably for lack of file descriptors; starting it again",
+          "Can't accept connections: Deno.serve ended, probably because file descriptors ran out. Restarting it",
         );
         await delay(RESTART_PAUSE_MS);
         try {
           if (!isEnding) running = serve(port);
           break;
         } catch (error) {
-          log("warn", `Cannot listen on ${host}, port ${port}: ${messageOf(error)}`);
+          log("warn", `Can't listen on ${host}, port ${port}: ${messageOf(error)}`);
         }
       }
       if (isEnding) return;

@@ -50,11 +50,11 @@ function behind(prefix: string, request: Request): Request | undefined {
 
 /** Answers what no route is to see: the internet, and the addresses that lead to the node but are not its own. */
 function turnedAway({ url, method, headers }: Request, nodeUrl: string | null): Response | undefined {
-  if (headers.has("tailscale-funnel-request")) return refusal("This server is not for the internet");
+  if (headers.has("tailscale-funnel-request")) return refusal("This server isn't reachable from the internet");
   const { host, pathname, search } = new URL(url);
   const scheme = headers.get("x-forwarded-proto") === "https" ? "https" : "http";
   if (nodeUrl === null || new URL(`${scheme}://${host}`).origin === nodeUrl) return undefined;
-  if (method !== "GET" && method !== "HEAD") return refusal(`This server is reached under ${nodeUrl}`);
+  if (method !== "GET" && method !== "HEAD") return refusal(`This server's address is ${nodeUrl}`);
   return new Response(null, { status: 307, headers: { location: nodeUrl + pathname + search } });
 }
 

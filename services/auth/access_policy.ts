@@ -122,7 +122,7 @@ export function createAccessPolicy(options: {
       const refusal = new AppError(
         "unauthenticated",
         bypass === "grace"
-          ? "Sign in first: this server opens to a new device only with a passkey, enrolled by the code on its terminal"
+          ? "Sign in first. To add a passkey, use the code that the server printed in its terminal"
           : "Sign in with a passkey or send a bearer token",
       );
       throw typeof presented.bearerToken === "string" ? failures.count(facts.clientAddress, refusal) : refusal;

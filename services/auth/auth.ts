@@ -138,7 +138,7 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
 
   const streams = createOpenStreams((identity, rpId) =>
     stillCounts(identity, rpId).catch((error) => {
-      log("error", "Cannot tell whether a stream may go on; it ends", { error: messageOf(error) });
+      log("error", "Can't check whether a stream still has access; closing it", { error: messageOf(error) });
       return false;
     })
   );

@@ -107,10 +107,13 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
       await document.change((current) => {
         const { credentials, gated_rp_ids } = current ?? { credentials: [], gated_rp_ids: [] };
         if (mustBeFirst && gates(gated_rp_ids, record.rp_id)) {
-          throw new AppError("conflict", `Cannot enrol the passkey: "${record.rp_id}" got its first one just before`);
+          throw new AppError(
+            "conflict",
+            `Can't add the passkey: another device just added the first one for "${record.rp_id}"`,
+          );
         }
         if (credentials.some(({ id }) => id === record.id)) {
-          throw new AppError("conflict", "Cannot enrol the passkey: it is enrolled already");
+          throw new AppError("conflict", "Can't add the passkey: it's already registered");
         }
         return {
           credentials: [...credentials, record],
@@ -140,7 +143,7 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
     async remove(id) {
       await document.change((current) => {
         if (!current?.credentials.some((record) => record.id === id)) {
-          throw new AppError("not_found", "There is no passkey with this id");
+          throw new AppError("not_found", "No passkey with this id");
         }
         return { ...current, credentials: current.credentials.filter((record) => record.id !== id) };
       });

@@ -108,7 +108,7 @@ export function createEnrolmentCodes(options: {
       const client = clientKey(address);
       const tries = clients.get(client);
       if (tries !== undefined && tries.wrongTries >= MAX_WRONG_TRIES && tries.endsAtMs > now()) {
-        throw new AppError("too_many_requests", "Too many wrong codes from this address; try again later", {
+        throw new AppError("too_many_requests", "Too many wrong codes from this address. Try again later", {
           retryAfterSeconds: (tries.endsAtMs - now()) / 1000,
         });
       }
@@ -119,14 +119,14 @@ export function createEnrolmentCodes(options: {
       );
       if (code === undefined) {
         countWrongTry(client);
-        throw new AppError("pairing_code_required", "The code is wrong, used already or over; ask for a new one");
+        throw new AppError("pairing_code_required", "The code is invalid, already used or expired. Request a new one");
       }
       return code;
     },
     consume(ticket) {
       const code = [...codes].find((each) => each === ticket);
       if (code === undefined) {
-        throw new AppError("pairing_code_required", "The code was used already or replaced; ask for a new one");
+        throw new AppError("pairing_code_required", "The code was already used or replaced. Request a new one");
       }
       remove(code);
     },

@@ -50,7 +50,7 @@ export function createFailureLimiter(now: () => number): FailureLimiter {
       all.count++;
       const full = window.count > MAX_PER_CLIENT ? window : all.count > MAX_IN_ALL ? all : undefined;
       if (full === undefined) return failure;
-      return new AppError("too_many_requests", "Too many failed sign-ins; try again later", {
+      return new AppError("too_many_requests", "Too many failed sign-ins. Try again later", {
         retryAfterSeconds: (full.endsAtMs - now()) / 1000,
         cause: failure,
       });

@@ -26,7 +26,7 @@ export function parseHost(text: string): HostAndPort {
   if (host === undefined || (port !== undefined && port > 65535)) {
     throw new AppError(
       "invalid_request",
-      "Cannot read the host of the request: expected one name or address and a port",
+      "Can't read the host of the request: expected a name or address and an optional port",
     );
   }
   return { host, port };

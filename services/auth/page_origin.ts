@@ -35,8 +35,8 @@ export function createPageOriginWatch(options: { corsOrigins: readonly string[];
       const page = URL.canParse(pageOrigin) ? new URL(pageOrigin).origin : "another address";
       options.log(
         "warn",
-        `A page at ${page} reaches this server as ${facts.origin}: a proxy on this machine forwards without saying so. ` +
-          "The loopback bypass is off until restart. Set loopback_auth_bypass = false, and trusted_proxies to the " +
+        `A page at ${page} reaches this server as ${facts.origin}: a proxy on this machine forwards requests without X-Forwarded headers. ` +
+          "The loopback bypass is off until the next start. Set loopback_auth_bypass = false, and set trusted_proxies to the " +
           "proxy's address once it sends X-Forwarded-For, -Proto and -Host",
       );
     },

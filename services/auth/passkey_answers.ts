@@ -50,10 +50,10 @@ export function challengeOf(clientDataJSON: string): string {
   try {
     data = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(clientDataJSON, "base64url")));
   } catch (cause) {
-    throw new AppError("invalid_request", "Cannot read the passkey's answer: clientDataJSON is no JSON", { cause });
+    throw new AppError("invalid_request", "Can't read the passkey response: clientDataJSON isn't JSON", { cause });
   }
   if (typeof data !== "object" || data === null || !("challenge" in data) || typeof data.challenge !== "string") {
-    throw new AppError("invalid_request", "Cannot read the passkey's answer: clientDataJSON has no challenge");
+    throw new AppError("invalid_request", "Can't read the passkey response: clientDataJSON has no challenge");
   }
   // The library looks at crossOrigin at sign-in only, and there lets it pass without a topOrigin.
   if (("crossOrigin" in data && data.crossOrigin !== false) || "topOrigin" in data) {
@@ -93,7 +93,9 @@ export async function verifyRegistration(
     const publicKey = Buffer.from(credential.publicKey).toString("base64url");
     return { id, publicKey, counter: credential.counter, transports: response.transports ?? [] };
   } catch (cause) {
-    throw new AppError("invalid_request", "Cannot enrol the passkey: its answer does not fit this ceremony", { cause });
+    throw new AppError("invalid_request", "Can't add the passkey: its response doesn't match this registration", {
+      cause,
+    });
   }
 }
 

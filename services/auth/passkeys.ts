@@ -115,15 +115,18 @@ export function createPasskeys(options: {
     if (isInGrace) {
       throw new AppError(
         "pairing_code_required",
-        "Enrolling here needs the code on the server's terminal, or an invite",
+        "Adding a passkey here requires the code in the server's terminal, or an invite",
       );
     }
     if (identity.method === "token") {
-      throw new AppError("session_required", "A bearer token enrols no passkey; sign in with one, or use an invite");
+      throw new AppError(
+        "session_required",
+        "A bearer token can't add a passkey. Sign in with a passkey, or use an invite",
+      );
     }
     throw new AppError(
       "unauthenticated",
-      "Another passkey needs a session or an invite: this address is paired already",
+      "This address already has a passkey. To add another one, sign in or use an invite",
     );
   }
 
@@ -133,7 +136,7 @@ export function createPasskeys(options: {
     if (!held.includes(rpId) && held.length >= MAX_UNLISTED_RP_IDS) {
       throw new AppError(
         "too_many_requests",
-        "Hosts outside allowed_hosts hold as many passkeys as they may; add this host to allowed_hosts to enrol here",
+        "Too many hosts outside allowed_hosts have passkeys. Add this host to allowed_hosts first",
       );
     }
   }
@@ -141,10 +144,10 @@ export function createPasskeys(options: {
   /** A right of the beginning that is gone at the end is no right. */
   async function assertRightHolds({ kind }: EnrolmentRight, { identity, rpId }: CeremonyCaller): Promise<void> {
     if (kind === "grace" && await credentials.isGated(rpId)) {
-      throw new AppError("conflict", `Cannot enrol the passkey: "${rpId}" got its first one just before`);
+      throw new AppError("conflict", `Can't add the passkey: another device just added the first one for "${rpId}"`);
     }
     const holds = kind === "session" ? identity.method === "session" : kind !== "bypass" || hasBypass(identity);
-    if (!holds) throw new AppError("unauthenticated", "The right to enrol ended meanwhile; sign in again");
+    if (!holds) throw new AppError("unauthenticated", "Your permission to add a passkey has ended. Sign in again");
   }
 
   return {
@@ -185,13 +188,16 @@ export function createPasskeys(options: {
       const pending = registrations.take(challenge, scopeOf("register", caller));
       if (pending === undefined) {
         await rightToEnrol(caller, undefined);
-        throw new AppError("invalid_request", "Cannot enrol the passkey: the ceremony is unknown or over; begin again");
+        throw new AppError(
+          "invalid_request",
+          "Can't add the passkey: the registration is unknown or expired. Start again",
+        );
       }
       await assertRightHolds(pending.right, caller);
       const { id, publicKey, counter, transports } = await verifyRegistration(answer, expected(caller, challenge))
         .catch((error) => {
           const reason = messageOf(error instanceof AppError ? error.cause : error);
-          log("warn", "An enrolment was refused", { reason: reason.slice(0, 200) });
+          log("warn", "Refused to register a passkey", { reason: reason.slice(0, 200) });
           throw error;
         });
       if (pending.right.kind === "code") codes.consume(pending.right.ticket);
@@ -230,8 +236,8 @@ export function createPasskeys(options: {
         ? await verifyLogin(answer, expected(caller, challenge), credential)
         : { refusal: "the ceremony is unknown, used up or over" };
       const refuse = (reason: string) => {
-        log("warn", "A sign-in was refused", { reason: reason.slice(0, 200) });
-        const refusal = new AppError("unauthenticated", "Cannot sign in: the passkey was not accepted here");
+        log("warn", "Refused a sign-in", { reason: reason.slice(0, 200) });
+        const refusal = new AppError("unauthenticated", "Can't sign in: the passkey wasn't accepted");
         return failures.count(caller.clientAddress, refusal);
       };
       if ("refusal" in result || credential === undefined) throw refuse("refusal" in result ? result.refusal : "");

@@ -14,7 +14,7 @@ import { AppError } from "../errors.ts";
  * @see WebAuthn Level 2, section 4, "Relying Party Identifier"
  */
 export function rpIdForHost(host: string, tailnetSuffix: string, ownSuffix?: string): string {
-  if (host === "") throw new AppError("invalid_request", "Cannot tell the relying party: the host is empty");
+  if (host === "") throw new AppError("invalid_request", "Can't determine the RP ID: the host is empty");
   const parent = host.slice(host.indexOf(".") + 1);
   if (parent === host || parent === "") return host;
   // Below the suffix, on a label boundary; the bare suffix is shared by strangers and never an RP ID.

@@ -33,7 +33,9 @@ export async function openSessionKey(path: string, log: Log): Promise<SessionKey
     if (!await isPrivateFile(path, WHAT)) await createKeyFile(path, WHAT);
     const found = fileState(path);
     const content = await readKeyFile(path, WHAT);
-    if (content === undefined) throw new AppError("internal", `Cannot read the ${WHAT} from "${path}": it went away`);
+    if (content === undefined) {
+      throw new AppError("internal", `Can't read the ${WHAT} from "${path}": the file disappeared`);
+    }
     checkKey(content, path);
     if (key === undefined || !isSame(key, content)) key = new Uint8Array(content);
     state = found;
@@ -68,7 +70,7 @@ function checkKey(content: Uint8Array, path: string): void {
   if (fault !== undefined) {
     throw new AppError(
       "internal",
-      `Cannot use "${path}" as ${WHAT}: ${fault}; remove the file to get a new key, which signs everyone out`,
+      `Can't use "${path}" as ${WHAT}: ${fault}. Remove the file to create a new key, which signs everyone out`,
     );
   }
 }

@@ -146,14 +146,14 @@ export async function openSessions(options: {
     }
     session.writtenAtMs = session.seenAtMs;
     db.write([{ sql: "UPDATE session SET seen_at = ? WHERE id = ?", params: [session.seenAtMs, session.id] }])
-      .catch((error) => log("warn", "Cannot note that a session was used", { error: messageOf(error) }));
+      .catch((error) => log("warn", "Can't save when a session was last used", { error: messageOf(error) }));
   }
 
   return {
     async open({ rpId, credentialId }, lifetimeMs) {
       const found = await currentKey();
       if (found === undefined) {
-        throw new AppError("internal", "Cannot sign in: the file session-key cannot be used; the log says why");
+        throw new AppError("internal", "Can't sign in: the file session-key can't be used. See the server's log");
       }
       const own = [...sessions.values()].filter((each) => each.credentialId === credentialId)
         .sort((a, b) => a.seenAtMs - b.seenAtMs);

@@ -91,7 +91,9 @@ export function createTokenStore(options: {
     const atMs = now();
     uses.set(id, atMs);
     if (Math.abs(atMs - writtenAtMs) < USE_WRITTEN_EVERY_MS) return;
-    writing = writeUses().catch((error) => log("warn", "Cannot note the use of a token", { error: String(error) }));
+    writing = writeUses().catch((error) =>
+      log("warn", "Can't save when a token was last used", { error: String(error) })
+    );
   }
 
   return {
@@ -120,7 +122,7 @@ export function createTokenStore(options: {
     async revoke(id) {
       await document.change((current) => {
         const hash = [...current?.values() ?? []].find((record) => record.id === id)?.hash;
-        if (hash === undefined) throw new AppError("not_found", "There is no token with this id");
+        if (hash === undefined) throw new AppError("not_found", "No token with this id");
         const rest = new Map(current);
         rest.delete(hash);
         return rest;
@@ -129,7 +131,9 @@ export function createTokenStore(options: {
     },
     async close() {
       await writing;
-      await writeUses().catch((error) => log("warn", "Cannot note the use of tokens", { error: String(error) }));
+      await writeUses().catch((error) =>
+        log("warn", "Can't save when tokens were last used", { error: String(error) })
+      );
     },
   };
 }

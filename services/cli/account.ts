@@ -43,7 +43,7 @@ export function accountFiles(home: string): AccountFiles {
       try {
         await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
       } catch (cause) {
-        throw fileError(`Cannot make the folder "${folder}"`, cause);
+        throw fileError(`Can't create the folder "${folder}"`, cause);
       }
       await writeFileAtomic(infoPath, `${JSON.stringify(info, null, 2)}\n`);
       await writeFileAtomic(tokenPath, `${token}\n`);
@@ -51,7 +51,7 @@ export function accountFiles(home: string): AccountFiles {
     async forget() {
       for (const path of [tokenPath, infoPath]) {
         await Deno.remove(path).catch((cause) => {
-          if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Cannot remove "${path}"`, cause);
+          if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't remove "${path}"`, cause);
         });
       }
     },
@@ -65,5 +65,5 @@ function parseInfo(text: string, path: string): AccountInfo {
   } catch {
     // Said below.
   }
-  throw new AppError("internal", `Cannot read "${path}": it is not what parlor auth login writes; sign in again`);
+  throw new AppError("internal", `Can't read "${path}": unexpected content. Run parlor auth login again`);
 }

@@ -43,9 +43,9 @@ export async function runAuth(
     case undefined:
       throw new AppError(
         "invalid_request",
-        "Usage: parlor auth login | logout | whoami | invite; parlor auth --help says more",
+        "Usage: parlor auth login | logout | whoami | invite. See parlor auth --help",
       );
     default:
-      throw new AppError("invalid_request", `Unknown command auth ${command}; parlor auth --help lists them all`);
+      throw new AppError("invalid_request", `Unknown command "auth ${command}". See parlor auth --help`);
   }
 }

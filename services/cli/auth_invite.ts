@@ -38,7 +38,7 @@ export async function authInvite(
     const { json } = await askForInvite(server, proof, options.get("rp-id"));
     const minutes = Math.round((Date.parse(String(json.expires_at)) - Date.now()) / 60_000);
     outside.print(`Invite: ${json.code}`);
-    outside.tell(`Good for one device, within ${minutes} minutes: open Parlor there and choose "I have a code".`);
+    outside.tell(`Valid for one device and ${minutes} minutes. On the device, open Parlor and choose "I have a code".`);
   } finally {
     server.close();
   }
@@ -68,7 +68,7 @@ async function readSessionKey(dataDir: string): Promise<Uint8Array> {
   } catch (cause) {
     throw new AppError(
       "internal",
-      `Cannot read "${path}", which shows that this server is yours: ${messageOf(cause)}; is --data-dir right?`,
+      `Can't read "${path}", which proves that you own this server: ${messageOf(cause)}. Is --data-dir correct?`,
       { cause },
     );
   }

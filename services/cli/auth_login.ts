@@ -59,7 +59,7 @@ async function assertPasskeysWork(server: ServerClient): Promise<void> {
   if (json.passkeys_supported === true) return;
   throw new AppError(
     "not_available",
-    `No browser has passkeys at "${server.baseUrl}": they need HTTPS or localhost, and a name instead of an IP address`,
+    `Browsers don't support passkeys at "${server.baseUrl}": they require HTTPS or localhost, and a name instead of an IP address`,
   );
 }
 
@@ -83,15 +83,15 @@ async function askInBrowser(
     // Behind "#", so that it stands in no server's log.
     const url = `${server.baseUrl}/cli#${parameters}`;
     const isOpened = opensBrowser && await openBrowser(url, outside.environment);
-    outside.tell(`${isOpened ? "Sign in in the browser that opens, or open" : "Open"} this address:\n\n  ${url}\n`);
-    outside.tell("Is the browser on another machine? Then paste the code it shows here, and press Enter.");
+    outside.tell(`${isOpened ? "Sign in in the browser, or open" : "Open"} this address:\n\n  ${url}\n`);
+    outside.tell("If the browser is on another machine, paste the code it shows here and press Enter.");
     const outcome = await Promise.race([
       listener.outcome,
       pastedCode(outside),
       new Promise<undefined>((resolve) => timer = setTimeout(() => resolve(undefined), timeoutS * 1000)),
     ]);
     if (outcome === undefined) {
-      throw new AppError("upstream_timeout", `Nobody signed in within ${timeoutS} s; run parlor auth login again`);
+      throw new AppError("upstream_timeout", `No sign-in within ${timeoutS} s. Run parlor auth login again`);
     }
     if ("denied" in outcome) throw new AppError("unauthenticated", "The request was denied in the browser");
     return outcome.code;
@@ -105,7 +105,7 @@ async function pastedCode(outside: CliOutside): Promise<{ code: string }> {
   for (;;) {
     const code = await outside.readLine();
     if (/^[A-Za-z0-9_-]{22}$/.test(code)) return { code };
-    if (code !== "") outside.tell("That is not a code of the page; copy it whole");
+    if (code !== "") outside.tell("This isn't a code from the page. Copy the whole code");
   }
 }
 

@@ -10,7 +10,7 @@ export async function authLogout(args: readonly string[], outside: CliOutside): 
   const account = await outside.account.load();
   if (account === undefined) {
     await outside.account.forget();
-    outside.print("Nobody was signed in");
+    outside.print("Not signed in");
     return;
   }
   const { base_url, token, token_id, ca_cert } = account;
@@ -25,10 +25,12 @@ export async function authLogout(args: readonly string[], outside: CliOutside): 
     outside.print(`Signed out of ${base_url}`);
   } catch (error) {
     const isGone = error instanceof Refusal && (error.status === 401 || error.status === 404);
-    if (isGone) outside.print(`Signed out of ${base_url}; the token was revoked already`);
+    if (isGone) outside.print(`Signed out of ${base_url}; the token was already revoked`);
     else {
       outside.tell(`parlor: ${messageOf(error)}`);
-      outside.print(`Signed out here; the token still counts at ${base_url} until it is revoked in its settings`);
+      outside.print(
+        `Signed out on this machine. The token stays valid until you revoke it in the settings of ${base_url}`,
+      );
     }
   }
   await outside.account.forget();

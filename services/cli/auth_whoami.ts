@@ -8,14 +8,14 @@ import { openServerClient } from "./server_client.ts";
 export async function authWhoami(args: readonly string[], outside: CliOutside): Promise<void> {
   parseOptions(args, {});
   const account = await outside.account.load();
-  if (account === undefined) throw new AppError("unauthenticated", "Nobody is signed in; run parlor auth login");
+  if (account === undefined) throw new AppError("unauthenticated", "Not signed in. Run parlor auth login");
   const { base_url, token, token_id, ca_cert } = account;
   const server = openServerClient(base_url, ca_cert === undefined ? undefined : await readPem(ca_cert));
   try {
     const headers = { Authorization: `Bearer ${token}` };
     const { json: status } = await server.send("GET", "/api/auth/status", { headers });
     if (status.method !== "token") {
-      throw new AppError("unauthenticated", `${base_url} does not know the token any more; run parlor auth login`);
+      throw new AppError("unauthenticated", `${base_url} no longer accepts the token. Run parlor auth login`);
     }
     const { json } = await server.send("GET", "/api/auth/tokens", { headers });
     const tokens = json.items as { id: string; label: string; created_at: string }[];

@@ -27,17 +27,17 @@ export async function runBackup(args: readonly string[], outside: DataOutside): 
   );
   const { dataDir, storageKeyFile } = outside.place(rest);
   if (!options.has("replace") && await fileExists(path)) {
-    throw new AppError("conflict", `Cannot write "${path}": there is such a file; give --replace to write over it`);
+    throw new AppError("conflict", `Can't write "${path}": the file already exists. Use --replace to overwrite it`);
   }
   if (!await fileExists(`${dataDir}/app.db`)) {
     throw new AppError(
       "not_found",
-      `Cannot back up "${dataDir}": it holds no data of Parlor; name another by --data-dir`,
+      `Can't back up "${dataDir}": it contains no Parlor data. Use --data-dir for another folder`,
     );
   }
   const storageKey = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
   if (storageKey === undefined) {
-    throw new AppError("not_found", `Cannot back up "${dataDir}": its storage key is missing`);
+    throw new AppError("not_found", `Can't back up "${dataDir}": its storage key is missing`);
   }
   const passphrase = options.has("storage-key-only") ? undefined : await readPassphrase({
     file: options.get("passphrase-file"),
@@ -47,9 +47,11 @@ export async function runBackup(args: readonly string[], outside: DataOutside): 
   const { version } = outside;
   const report = await makeBackup({ dataDir, storageKey, path, passphrase, version, nowMs: Date.now() });
   const key = passphrase === undefined
-    ? "It opens by the storage key of this data folder, which is not in it: keep that key elsewhere as well."
-    : "It opens by its passphrase alone: keep that elsewhere.";
-  outside.print(`Backed up ${report.files} files in ${report.sizeBytes} bytes to "${path}", read back whole. ${key}`);
+    ? "It's encrypted with this data folder's storage key, which it doesn't contain: store the key somewhere else, too."
+    : "It's encrypted with your passphrase: store the passphrase somewhere else.";
+  outside.print(
+    `Backed up ${report.files} files (${report.sizeBytes} bytes) to "${path}" and verified the backup. ${key}`,
+  );
 }
 
 /** Restores one. @throws {AppError} with a sentence for the terminal; the data folder is as it was then. */
@@ -66,7 +68,7 @@ export async function runRestore(args: readonly string[], outside: DataOutside):
     storageKeyFile: storageKeyFile ?? undefined,
     passphrase: () => readPassphrase({ file, environment: outside.environment, isNew: false }),
   });
-  outside.print(`Restored ${files} files of ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`);
-  if (isKeyRestored) outside.print("The storage key came with them; it lies there in the file storage-key.");
-  if (keptIn !== undefined) outside.print(`What was there before lies in "${keptIn}"; delete that once all is well.`);
+  outside.print(`Restored ${files} files from ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`);
+  if (isKeyRestored) outside.print("The storage key was restored, too: it's in the file storage-key.");
+  if (keptIn !== undefined) outside.print(`The previous data is in "${keptIn}". Delete it when everything works.`);
 }

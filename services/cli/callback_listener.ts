@@ -24,14 +24,14 @@ export function openCallbackListener(state: string): CallbackListener {
     // The name in the address is ours, too: otherwise a page could reach us by a name of its own.
     const isOurs = url.hostname === "127.0.0.1" && url.pathname === "/callback" &&
       url.searchParams.get("state") === state;
-    if (!isOurs) return page(404, "Nothing here", "This address belongs to a sign-in of the command line.");
+    if (!isOurs) return page(404, "Nothing here", "This address is for signing in the command line.");
     const code = url.searchParams.get("code");
     if (code !== null) {
       resolve({ code });
-      return page(200, "Back to the terminal", "The command line has what it needs. You can close this tab.");
+      return page(200, "Return to the terminal", "The command line is signed in. You can close this tab.");
     }
     resolve({ denied: true });
-    return page(200, "Not signed in", "The command line was told that you said no. You can close this tab.");
+    return page(200, "Not signed in", "The request was denied. You can close this tab.");
   });
   return {
     port: server.addr.port,

@@ -17,7 +17,7 @@ export interface CliOutside {
 /** @throws {AppError} `invalid_request` when the user has no home folder. */
 export function openOutside(environment: Readonly<Record<string, string | undefined>>): CliOutside {
   const home = environment.HOME ?? environment.USERPROFILE;
-  if (!home) throw new AppError("invalid_request", "No home folder is known for cli.token; set HOME");
+  if (!home) throw new AppError("invalid_request", "The home folder is unknown. Set HOME");
   return {
     environment,
     account: accountFiles(home),
@@ -32,7 +32,7 @@ export async function readPem(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
   } catch (cause) {
-    throw new AppError("invalid_request", `Cannot read "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("invalid_request", `Can't read "${path}": ${messageOf(cause)}`, { cause });
   }
 }
 

@@ -30,7 +30,7 @@ export async function runDoctor(args: readonly string[], outside: DoctorOutside)
   }
   const problems = findings.filter(({ level }) => level === "problem").length;
   outside.print(
-    problems === 0 ? "Nothing is wrong." : `${problems} ${problems === 1 ? "thing is" : "things are"} wrong.`,
+    problems === 0 ? "No problems found." : `${problems} ${problems === 1 ? "thing is" : "things are"} wrong.`,
   );
   return problems === 0 ? 0 : 1;
 }

@@ -44,7 +44,7 @@ export interface ImportOutside {
 export async function runImport(args: readonly string[], outside: ImportOutside): Promise<number> {
   const { words: [kind = "", path = ""], options, rest } = takeOptions(args, { "dry-run": false }, {
     wordCount: 2,
-    usage: "parlor import KIND PATH; parlor import --help says more",
+    usage: "parlor import KIND PATH. See parlor import --help",
   });
   if (!isKind(kind)) {
     throw new AppError("invalid_request", `Cannot import "${kind}": the kinds are ${IMPORT_KINDS.join(", ")}`);

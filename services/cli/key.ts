@@ -22,11 +22,11 @@ const COMMANDS = new Map([["export", exportKey], ["import", importKeyFile], ["ro
 /** Runs one of them. @throws {AppError} with a sentence for the terminal. */
 export async function runKey([command, ...args]: readonly string[], outside: DataOutside): Promise<void> {
   if (command === undefined) {
-    throw new AppError("invalid_request", "Usage: parlor key export | import | rotate; parlor key --help says more");
+    throw new AppError("invalid_request", "Usage: parlor key export | import | rotate. See parlor key --help");
   }
   const run = COMMANDS.get(command);
   if (run === undefined) {
-    throw new AppError("invalid_request", `Unknown command key ${command}; parlor key --help lists them all`);
+    throw new AppError("invalid_request", `Unknown command "key ${command}". See parlor key --help`);
   }
   await run(args, outside);
 }
@@ -39,13 +39,15 @@ async function exportKey(args: readonly string[], outside: DataOutside): Promise
   );
   const { dataDir, storageKeyFile } = outside.place(rest);
   const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
-  if (key === undefined) throw new AppError("not_found", `There is no storage key in "${dataDir}" yet`);
-  if (await fileExists(path)) throw new AppError("conflict", `Cannot write "${path}": there is such a file`);
+  if (key === undefined) throw new AppError("not_found", `No storage key in "${dataDir}" yet`);
+  if (await fileExists(path)) throw new AppError("conflict", `Can't write "${path}": the file already exists`);
   const passphrase = options.has("plain")
     ? undefined
     : await readPassphrase({ file: options.get("passphrase-file"), environment: outside.environment, isNew: true });
   await writeFileAtomic(path, await exportedKey({ key, passphrase, nowMs: Date.now() }));
-  outside.print(`Wrote the storage key to "${path}"; without it nobody reads the data, so keep it elsewhere.`);
+  outside.print(
+    `Exported the storage key to "${path}". Store it somewhere else: without the key, the data can't be read.`,
+  );
 }
 
 async function importKeyFile(args: readonly string[], outside: DataOutside): Promise<void> {
@@ -67,7 +69,7 @@ async function importKeyFile(args: readonly string[], outside: DataOutside): Pro
     () => readPassphrase({ file, environment: outside.environment, isNew: false }),
   );
   const isNew = await importKey(dataDir, key);
-  outside.print(isNew ? `The storage key lies in "${dataDir}" now.` : `That storage key was in "${dataDir}" already.`);
+  outside.print(isNew ? `Imported the storage key into "${dataDir}".` : `This storage key is already in "${dataDir}".`);
 }
 
 async function rotate(args: readonly string[], outside: DataOutside): Promise<void> {
@@ -82,10 +84,10 @@ async function rotate(args: readonly string[], outside: DataOutside): Promise<vo
     ...{ dataDir, newKeyFile, keepUnreadable: options.has("keep-unreadable") },
     storageKeyFile: storageKeyFile ?? undefined,
   });
-  outside.print(`Sealed ${resealed} values anew with a new key.`);
-  if (unreadable > 0) outside.print(`${unreadable} could not be opened and stay lost.`);
+  outside.print(`Encrypted ${resealed} values with a new key.`);
+  if (unreadable > 0) outside.print(`${unreadable} couldn't be decrypted and are lost.`);
   if (newKeyFile !== undefined) {
-    outside.print(`Put "${newKeyFile}" in the place of "${storageKeyFile}" before the next start.`);
+    outside.print(`Before the next start, replace "${storageKeyFile}" with "${newKeyFile}".`);
   }
-  outside.print("Backups and exported keys made before have the old key: make new ones.");
+  outside.print("Existing backups and exported keys use the old key: create new ones.");
 }

@@ -17,11 +17,11 @@ export function parseOptions(args: readonly string[], table: OptionTable): Map<s
     const takesValue = table[name];
     if (takesValue === undefined) {
       const found = args[i]!.startsWith("-") ? `Unknown option ${args[i]}` : `"${args[i]}" belongs to no option`;
-      throw new AppError("invalid_request", `${found}; parlor auth --help lists them all`);
+      throw new AppError("invalid_request", `${found}. See parlor auth --help`);
     }
     const value = takesValue ? inline ?? args[++i] : inline ?? "true";
     if (value === undefined || value === "") {
-      throw new AppError("invalid_request", `Bad value for --${name}: none given`);
+      throw new AppError("invalid_request", `Bad value for --${name}: no value`);
     }
     values.set(name, value);
   }

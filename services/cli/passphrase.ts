@@ -25,7 +25,7 @@ export async function readPassphrase({ file, environment, isNew }: PassphraseSou
   if (passphrase !== "") return passphrase;
   throw new AppError(
     "invalid_request",
-    `No passphrase was given; use --passphrase-file FILE, ${PASSPHRASE_VARIABLE} or standard input`,
+    `No passphrase. Use --passphrase-file FILE, ${PASSPHRASE_VARIABLE} or standard input`,
   );
 }
 
@@ -33,15 +33,15 @@ async function readFile(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
   } catch (cause) {
-    throw new AppError("invalid_request", `Cannot read the passphrase from "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("invalid_request", `Can't read the passphrase from "${path}": ${messageOf(cause)}`, { cause });
   }
 }
 
 async function fromInput(isNew: boolean): Promise<string> {
   if (!Deno.stdin.isTerminal()) return firstLine(await new Response(Deno.stdin.readable).text());
   const passphrase = await ask("Passphrase: ");
-  if (isNew && await ask("The same again: ") !== passphrase) {
-    throw new AppError("invalid_request", "Bad passphrase: the two differ");
+  if (isNew && await ask("Repeat passphrase: ") !== passphrase) {
+    throw new AppError("invalid_request", "The passphrases don't match");
   }
   return passphrase;
 }

@@ -69,13 +69,13 @@ export function openServerClient(baseUrl: string, caCert?: string): ServerClient
         });
         text = await response.text();
       } catch (cause) {
-        throw new AppError("upstream_error", `Cannot reach Parlor at "${base}": ${reasonOf(cause)}`, { cause });
+        throw new AppError("upstream_error", `Can't reach Parlor at "${base}": ${reasonOf(cause)}`, { cause });
       }
       const json = parseObject(text);
       if (response.ok && (json !== undefined || text === "")) return { json: json ?? {}, headers: response.headers };
       const error = json?.error as { code?: AppError["code"]; message?: string } | undefined;
       if (typeof error?.code === "string") throw new Refusal(response.status, error.code, error.message ?? "");
-      throw new AppError("upstream_error", `What answers at "${base}" is no Parlor: status ${response.status}`);
+      throw new AppError("upstream_error", `"${base}" isn't a Parlor server: status ${response.status}`);
     },
   };
 }
@@ -91,8 +91,10 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 }
 
 function reasonOf(cause: unknown): string {
-  if (cause instanceof DOMException && cause.name === "TimeoutError") return `no answer after ${ANSWER_WITHIN_MS} ms`;
+  if (cause instanceof DOMException && cause.name === "TimeoutError") {
+    return `no response after ${ANSWER_WITHIN_MS / 1000} s`;
+  }
   const { kind, reason } = explainConnectError(cause);
   if (kind === "refused") return `${reason}, is Parlor running?`;
-  return kind === "certificate" ? `${reason}; give the authority that vouches for it by --ca-cert FILE` : reason;
+  return kind === "certificate" ? `${reason}. Use --ca-cert FILE for a private certificate authority` : reason;
 }

@@ -136,7 +136,7 @@ function parseEnvironment(environment: ConfigInput["environment"]): Map<ConfigKe
     if (known === undefined) {
       throw new AppError(
         "invalid_request",
-        `Unknown environment variable ${name}; parlor --help lists those there are`,
+        `Unknown environment variable ${name}. See parlor --help`,
       );
     }
     values.set(known.key, check(known.key, name, () => parseValueText(known.row.type, text)));
@@ -152,14 +152,14 @@ function parseFile(path: string, input: ConfigInput): Map<ConfigKeyName, ConfigV
   try {
     document = parseToml(text, { integersAsBigInt: false });
   } catch (error) {
-    throw new AppError("invalid_request", `Cannot read "${path}": ${messageOf(error).split("\n")[0]}`);
+    throw new AppError("invalid_request", `Can't read "${path}": ${messageOf(error).split("\n")[0]}`);
   }
   for (const [name, value] of Object.entries(document)) {
     if (!(name in CONFIG_KEYS)) throw new AppError("invalid_request", `Unknown key ${name} in "${path}"`);
     const key = name as ConfigKeyName;
     const row: ConfigKey = CONFIG_KEYS[key];
     if (row.notInFile) {
-      throw bad(key, path, `it cannot stand in this file; use ${flagName(key)} or ${environmentName(key)}`);
+      throw bad(key, path, `it can't be set in this file; use ${flagName(key)} or ${environmentName(key)}`);
     }
     values.set(key, check(key, path, () => parseTomlValue(row.type, value)));
   }
@@ -170,7 +170,7 @@ function defaultDataDir({ environment, os }: ConfigInput): string {
   const home = environment.HOME ?? environment.USERPROFILE;
   if (os === "windows" && environment.APPDATA) return `${environment.APPDATA}\\parlor`;
   if (os !== "darwin" && environment.XDG_DATA_HOME) return `${environment.XDG_DATA_HOME}/parlor`;
-  if (!home) throw bad("data_dir", "default", "no home folder is known; give --data-dir");
+  if (!home) throw bad("data_dir", "default", "the home folder is unknown; use --data-dir");
   return os === "darwin" ? `${home}/Library/Application Support/parlor` : `${home}/.local/share/parlor`;
 }
 
@@ -178,7 +178,7 @@ function defaultDataDir({ environment, os }: ConfigInput): string {
 function checkTogether(config: Config): void {
   if ((config.tlsCert === null) !== (config.tlsKey === null)) {
     const missing = config.tlsCert === null ? "tls_cert" : "tls_key";
-    throw new AppError("invalid_request", `Bad value for ${missing}: tls_cert and tls_key are needed together`);
+    throw new AppError("invalid_request", `Bad value for ${missing}: set both tls_cert and tls_key`);
   }
   const openToLoopbackNames = config.allowedHosts.some((host) =>
     /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)\.?$/i.test(host)

@@ -30,7 +30,7 @@ export async function saveConfigKey(config: Config, key: ConfigKeyName, value: b
   if (source === "flag" || source === "environment") {
     throw new AppError(
       "conflict",
-      `Cannot change ${key}: it is fixed by ${source === "flag" ? flagName(key) : "the environment"}`,
+      `Can't change ${key}: it's set by ${source === "flag" ? flagName(key) : "the environment"}`,
     );
   }
   const path = `${config.dataDir}/config.toml`;
@@ -38,7 +38,7 @@ export async function saveConfigKey(config: Config, key: ConfigKeyName, value: b
     const bytes = await readFileIfExists(path);
     const text = withKey(bytes === undefined ? "" : new TextDecoder().decode(bytes), key, value);
     if (parseToml(text)[key] !== value) {
-      throw new AppError("internal", `Cannot write ${key} into "${path}": its layout is not understood`);
+      throw new AppError("internal", `Can't save ${key} in "${path}": unexpected file format`);
     }
     await writeFileAtomic(path, text);
   });

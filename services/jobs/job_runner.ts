@@ -108,7 +108,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       await step(job, "done");
     } catch (error) {
       await settleFailure(job, definition, error).catch((failure) =>
-        report(`Cannot store the end of job "${record.id}": ${messageOf(failure)}`)
+        report(`Can't save the end of job "${record.id}": ${messageOf(failure)}`)
       );
     }
   }
@@ -121,7 +121,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       return await step(job, "cancelled");
     }
     if (isClosing && definition.resumable) return; // found as it stands by the next start
-    if (isClosing) return await fail(job, interrupted("Parlor was stopped while it ran"));
+    if (isClosing) return await fail(job, interrupted("Parlor was stopped while the job was running"));
     if (!(error instanceof AppError)) report(`Job "${record.id}" of kind "${record.kind}" failed: ${traceOf(error)}`);
     await fail(job, jobError(error));
   }
@@ -131,7 +131,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     try {
       await definition?.discard?.(record.content?.params);
     } catch (error) {
-      report(`Cannot remove what job "${record.id}" left: ${messageOf(error)}`);
+      report(`Can't clean up after job "${record.id}": ${messageOf(error)}`);
     }
   }
 
@@ -172,8 +172,8 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       return;
     }
     if (record.state === "queued") record.state = "running"; // unreadable: the table knows no shorter way to its end
-    const reason = "Parlor ended while it ran, and this kind of job cannot go on where it was";
-    inBackground(fail(job, interrupted(reason)), `Cannot store the end of job "${record.id}"`);
+    const reason = "Parlor ended while the job was running, and this kind of job can't be resumed";
+    inBackground(fail(job, interrupted(reason)), `Can't save the end of job "${record.id}"`);
   }
 
   /** Forgets ended jobs that are old or many. */
@@ -185,12 +185,12 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       .map(({ record }) => record.id);
     if (ids.length === 0) return;
     for (const id of ids) jobs.delete(id);
-    inBackground(store.remove(ids), "Cannot remove old jobs");
+    inBackground(store.remove(ids), "Can't remove old jobs");
   }
 
   function getJob(id: string): LiveJob {
     const job = jobs.get(id);
-    if (job === undefined) throw new AppError("not_found", `Cannot find job "${id}"`);
+    if (job === undefined) throw new AppError("not_found", `No job "${id}"`);
     return job;
   }
 
@@ -203,7 +203,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
   prune();
   return {
     register(kind, definition) {
-      if (lanes.has(kind)) throw new AppError("internal", `Cannot register job kind "${kind}": it is registered`);
+      if (lanes.has(kind)) throw new AppError("internal", `Can't register job kind "${kind}": it's already registered`);
       const lane: Lane = { definition, queue: [], runningCount: 0 };
       lanes.set(kind, lane);
       for (const job of [...jobs.values()]) {
@@ -214,7 +214,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
 
     async start(kind, request) {
       const lane = lanes.get(kind);
-      if (lane === undefined) throw new AppError("internal", `Cannot start a job of kind "${kind}": it is unknown`);
+      if (lane === undefined) throw new AppError("internal", `Can't start a job: unknown kind "${kind}"`);
       const { title, params, key, progress = null, detail } = request;
       while (key !== undefined) {
         const same = findUnfinished(kind, key);
@@ -223,7 +223,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
         if (!same.isCancelled) return snapshotOf(same);
         await same.settled; // it is on its way out, and its leftovers must be gone before a new one begins
       }
-      if (isClosing) throw new AppError("not_available", `Cannot start "${title}": Parlor is stopping`);
+      if (isClosing) throw new AppError("not_available", `Can't start "${title}": Parlor is shutting down`);
       const nowMs = now();
       const job = liveJob({
         id: newId(),
@@ -266,7 +266,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
 
     async forget(id) {
       const job = getJob(id);
-      if (!isEnd(job.record.state)) throw new AppError("conflict", `Cannot forget job "${id}": it has not ended`);
+      if (!isEnd(job.record.state)) throw new AppError("conflict", `Can't delete job "${id}": it hasn't ended`);
       await store.remove([id]);
       jobs.delete(id);
       events.publish({ kind: "job", id });
@@ -288,7 +288,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     async close() {
       isClosing = true;
       const running = [...jobs.values()].filter(({ settled }) => settled !== undefined);
-      for (const job of running) job.abort.abort(new DOMException("Parlor is stopping", "AbortError"));
+      for (const job of running) job.abort.abort(new DOMException("Parlor is shutting down", "AbortError"));
       await Promise.all(running.map(({ settled }) => settled));
       await Promise.all(background);
     },
@@ -311,7 +311,7 @@ function snapshotOf({ record }: LiveJob): JobSnapshot {
   const { id, kind, state, createdAtMs, updatedAtMs, content } = record;
   const base = { id, kind, state, createdAtMs, updatedAtMs };
   if (content === undefined) {
-    const error: JobError = { code: "internal", message: `Cannot open the stored job "${id}"` };
+    const error: JobError = { code: "internal", message: `Can't decrypt job "${id}"` };
     return { ...base, title: "", progress: null, error };
   }
   const { key, title, progress, detail, error } = content;
@@ -321,7 +321,7 @@ function snapshotOf({ record }: LiveJob): JobSnapshot {
 /** The words of an AppError are made to be shown; a defect's are not. */
 function jobError(error: unknown): JobError {
   if (error instanceof AppError) return { code: error.code, message: error.message };
-  return { code: "internal", message: "The job met a defect of the program; its log says more" };
+  return { code: "internal", message: "Internal error. See the server's log for details" };
 }
 
 function interrupted(message: string): JobError {

@@ -37,6 +37,6 @@ export function isLegalStep(from: JobState, to: JobState): boolean {
  */
 export function assertLegalStep(id: string, from: JobState, to: JobState): void {
   if (!isLegalStep(from, to)) {
-    throw new AppError("conflict", `Cannot turn job "${id}" from ${from} to ${to}: no such step`);
+    throw new AppError("conflict", `Job "${id}" can't change from ${from} to ${to}`);
   }
 }

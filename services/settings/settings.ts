@@ -102,7 +102,7 @@ export class Settings {
     if (!isExpected(expectedVersion, before.version)) {
       throw new AppError(
         "revision_mismatch",
-        `The settings are at version ${before.version}, not at the one asked for`,
+        `The settings have changed: the current version is ${before.version}`,
       );
     }
     const changed = merged(before.changed, patch);

@@ -62,7 +62,7 @@ test(
     expect(restored).toMatchObject({
       code: 0,
       stderr: "",
-      stdout: expect.stringContaining("storage key came with them"),
+      stdout: expect.stringContaining("storage key was restored, too"),
     });
     await using server = await startChildServer({ dataDir: there.file("data") });
     for (const writer of settled) await writer.check(server);
@@ -141,7 +141,7 @@ test(
       await server.json("PUT", "/api/personas/p1", { name: "Ann" });
     }
     const made = await runParlor(["backup", file, "--storage-key-only", "--data-dir", data]);
-    expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining("keep that key elsewhere") });
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining("store the key somewhere else, too") });
     const without = await runParlor(["restore", file, "--data-dir", other]);
     expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining("parlor key import") });
     await Deno.copyFile(`${data}/storage-key`, `${other}/storage-key`);

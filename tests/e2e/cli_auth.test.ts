@@ -49,7 +49,7 @@ test("login by the browser, whoami, logout: the token is private, counts, and en
   // A page that guesses the port knows nothing of the state.
   expect(await callBack({ ...asked, state: "guessed" }, { code: "x" })).toMatch(/^404 /);
   const page = await callBack(asked, { code: await approve(owner, asked.challenge!) });
-  expect(page).toMatch(/^200 .*Back to the terminal/);
+  expect(page).toMatch(/^200 .*Return to the terminal/);
   const signedIn = await login.ended;
   expect([signedIn.code, signedIn.stdout]).toEqual([
     0,
@@ -74,7 +74,7 @@ test("login by the browser, whoami, logout: the token is private, counts, and en
   await expect(Deno.stat(home.token)).rejects.toThrow(Deno.errors.NotFound);
   expect((await app.get("/api/settings", { headers: { Authorization: `Bearer ${token}` } })).status).toBe(401);
   const nobody = await startCli(["auth", "whoami"], home.path).ended;
-  expect([nobody.code, nobody.stderr]).toEqual([1, "parlor: Nobody is signed in; run parlor auth login\n"]);
+  expect([nobody.code, nobody.stderr]).toEqual([1, "parlor: Not signed in. Run parlor auth login\n"]);
 });
 
 test("login over HTTPS with the code pasted, for a server of an own authority; the next one replaces its token", async () => {
@@ -97,7 +97,7 @@ test("login over HTTPS with the code pasted, for a server of an own authority; t
     );
     const [, url] = await login.told(/^ {2}(https:\S+)$/m);
     await login.type("not a code");
-    await login.told(/not a code of the page/);
+    await login.told(/isn't a code from the page/);
     await login.type(app.services.auth.cliCodes.issue(session, askedFor(url!).challenge!));
     expect((await login.ended).code).toBe(0);
   }
@@ -180,7 +180,7 @@ test("login starts the browser that BROWSER names", async () => {
   } else watcher.close();
   expect((await Deno.readTextFile(`${home.path}/opened`)).trim()).toBe(url);
   await callBack(askedFor(url!), { error: "denied" });
-  expect((await login.ended).stderr).toContain("in the browser that opens");
+  expect((await login.ended).stderr).toContain("in the browser");
 });
 
 test("invite prints a code of the server that runs on the data folder, and says when there is none", async () => {
@@ -206,7 +206,7 @@ test("parlor auth says what it can do, and what it cannot", async () => {
   const help = await startCli(["auth", "--help"], home.path).ended;
   expect([help.code, help.stdout]).toEqual([0, expect.stringMatching(/auth login[^]*logout[^]*whoami[^]*invite/)]);
   expect((await startCli(["auth", "dance"], home.path).ended).stderr).toBe(
-    "parlor: Unknown command auth dance; parlor auth --help lists them all\n",
+    "parlor: Unknown command auth dance. See parlor auth --help\n",
   );
   expect((await startCli(["auth", "login", "--nonsense"], home.path).ended).stderr).toMatch(/^parlor: Unknown option/);
 });

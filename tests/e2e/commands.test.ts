@@ -31,10 +31,10 @@ test.each([
 
 test.each([
   [["dance"], {}, "parlor: Unknown command dance; parlor --help lists them all\n"],
-  [["key"], {}, "parlor: Usage: parlor key export | import | rotate; parlor key --help says more\n"],
-  [["auth"], {}, "parlor: Usage: parlor auth login | logout | whoami | invite; parlor auth --help says more\n"],
+  [["key"], {}, "parlor: Usage: parlor key export | import | rotate. See parlor key --help\n"],
+  [["auth"], {}, "parlor: Usage: parlor auth login | logout | whoami | invite. See parlor auth --help\n"],
   [["backup", "one", "two"], {}, 'parlor: "two" belongs to no option; parlor --help lists them all\n'],
-  [["auth", "logout", "now"], {}, 'parlor: "now" belongs to no option; parlor auth --help lists them all\n'],
+  [["auth", "logout", "now"], {}, 'parlor: "now" belongs to no option. See parlor auth --help\n'],
   [["--port", "x"], {}, "parlor: Bad value for port (--port): expected a whole number\n"],
   [[], { PARLOR_PROT: "1" }, "parlor: Unknown environment variable PARLOR_PROT; parlor --help lists those there are\n"],
   [

@@ -21,10 +21,15 @@ test("a fresh folder has nothing wrong, and so has a running server whose model 
   await server.json("POST", "/api/connections/d/activate");
   const port = new URL(server.url).port;
   const after = await runParlor(["doctor", "--data-dir", data, "--port", port]);
+<<<<<<< HEAD
   expect(after).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("Nothing is wrong.") });
   expect(linesOf(after.stdout, "ok").join("\n")).toMatch(
     /database is intact[^]*The server responds[^]*responds in \d+ ms/,
   );
+=======
+  expect(after).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("No problems found.") });
+  expect(linesOf(after.stdout, "ok").join("\n")).toMatch(/database is whole[^]*A server answers[^]*answers in \d+ ms/);
+>>>>>>> 7b643f9 (refactor(http): one form reader, one body reader, error messages in plain English)
 }, 60_000);
 
 test("each thing that is wrong is told with its remedy, and the command ends with 1", async () => {

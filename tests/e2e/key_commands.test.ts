@@ -26,7 +26,7 @@ test("parlor key: exported, lost, imported, rotated; the data reads on, and a fo
   expect((await Deno.stat(plain)).mode! & 0o777).toBe(0o600);
   expect(await key(["export", plain, "--plain"])).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("there is such"),
+    stderr: expect.stringContaining("already exists"),
   });
   expect(await Deno.readTextFile(file)).not.toContain((await Deno.readTextFile(plain)).trim());
 
@@ -40,7 +40,10 @@ test("parlor key: exported, lost, imported, rotated; the data reads on, and a fo
     code: 1,
     stderr: expect.stringContaining("Wrong passphrase"),
   });
-  expect(await key(["import", file])).toMatchObject({ code: 0, stdout: expect.stringContaining("lies in") });
+  expect(await key(["import", file])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("Imported the storage key into"),
+  });
   expect(await key(["import", plain])).toMatchObject({ code: 0, stdout: expect.stringContaining("already") });
   expect((await Deno.stat(`${data}/storage-key`)).mode! & 0o777).toBe(0o600);
   await expectDraft();
@@ -48,7 +51,7 @@ test("parlor key: exported, lost, imported, rotated; the data reads on, and a fo
   expect(await key(["rotate"])).toMatchObject({
     code: 0,
     stderr: "",
-    stdout: expect.stringContaining("make new ones"),
+    stdout: expect.stringContaining("create new ones"),
   });
   await expectDraft();
   expect(await key(["import", plain])).toMatchObject({

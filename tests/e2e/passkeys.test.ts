@@ -139,7 +139,7 @@ test("a second device enters by an invite; revoked, it is out at once", async ()
   await phone.page.getByText("Enter the code first").waitFor();
   await phone.page.getByLabel("Code").fill("0000-0000");
   await phone.page.getByRole("button", { name: "Create passkey" }).click();
-  await phone.page.getByText("The code is wrong").waitFor();
+  await phone.page.getByText("The code is invalid").waitFor();
   // What the QR code leads to: the code is filled in, and out of the address bar.
   await phone.page.goto("about:blank");
   await phone.page.goto(at(app, "chat.example", `/pair#code=${code}`));
@@ -154,7 +154,7 @@ test("a second device enters by an invite; revoked, it is out at once", async ()
   await revoke(owner, "Phone");
   await phone.page.getByRole("heading", { name: "Sign in to Parlor" }).waitFor();
   await phone.page.getByRole("button", { name: "Sign in with a passkey" }).click();
-  await phone.page.getByText("Cannot sign in").waitFor();
+  await phone.page.getByText("Can't sign in").waitFor();
   await expectClean(owner, phone);
 });
 
@@ -250,7 +250,7 @@ test("the command line: signed in and allowed in the browser, by a code, and den
     await owner.page.getByRole("button", { name: "Create passkey" }).click();
     await owner.page.getByText("only if you just ran parlor auth login").waitFor();
     await owner.page.getByRole("button", { name: "Allow" }).click();
-    await owner.page.getByRole("heading", { name: "Back to the terminal" }).waitFor();
+    await owner.page.getByRole("heading", { name: "Return to the terminal" }).waitFor();
     expect((await allowed.ended).code).toBe(0);
 
     const byCode = await login();

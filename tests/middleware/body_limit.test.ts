@@ -261,7 +261,7 @@ test("a long JSON body comes to the route as a short one does, parsed a piece at
     expect(noUtf8.status).toBe(400);
     expect((await noUtf8.json()).error).toMatchObject({
       code: "invalid_json",
-      message: expect.stringContaining("no UTF-8"),
+      message: expect.stringContaining("valid UTF-8"),
     });
   } finally {
     parsed.mockRestore();

@@ -304,7 +304,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
       const [, address] = await login.told(/^ {2}(http:\S+)$/m);
       await owner.page.goto(address!);
       await owner.page.getByRole("button", { name: "Allow" }).click();
-      await owner.page.getByRole("heading", { name: "Back to the terminal" }).waitFor();
+      await owner.page.getByRole("heading", { name: "Return to the terminal" }).waitFor();
       expect(await login.ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signed in to") });
       expect(await command(["auth", "whoami"]).ended).toMatchObject({
         code: 0,

@@ -306,7 +306,7 @@ test("every reason to refuse a sign-in has the same answer", { tags: ["G14"] }, 
       JSON.stringify({
         status: 401,
         code: "unauthenticated",
-        message: "Cannot sign in: the passkey was not accepted here",
+        message: "Can't sign in: the passkey wasn't accepted",
       }),
     ]),
   );

@@ -142,7 +142,7 @@ test(
     const doctor = async (...args: string[]) => {
       const flags = ["--data-dir", app.dataDir, "--port", "9", "--loopback-auth-bypass", "false"];
       const { code, stdout } = await runParlor(["doctor", ...flags, ...args]);
-      return { code, isFine: stdout.includes("Nothing is wrong."), problems: stdout.match(/^problem .*$/gm) ?? [] };
+      return { code, isFine: stdout.includes("No problems found."), problems: stdout.match(/^problem .*$/gm) ?? [] };
     };
     const loopback = expect.stringContaining("under localhost, *.localhost, 127.0.0.0/8, [::1]");
     expect(await doctor()).toEqual({ code: 1, isFine: false, problems: [loopback] });

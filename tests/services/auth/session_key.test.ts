@@ -41,12 +41,12 @@ const FAULTS: [string, (file: string) => Promise<void>, RegExp][] = [
   ["of mode 0644", async (file) => {
     await Deno.writeFile(file, new Uint8Array(32).fill(7));
     await Deno.chmod(file, 0o644);
-  }, /mode is 0644 and must be 0600/],
+  }, /mode is 0644 but must be 0600/],
   ["a symlink", async (file) => {
     await Deno.writeFile(`${file}.real`, new Uint8Array(32).fill(7), { mode: 0o600 });
     await Deno.symlink(`${file}.real`, file);
-  }, /no regular file/],
-  ["a folder", (file) => Deno.mkdir(file), /no regular file/],
+  }, /not a regular file/],
+  ["a folder", (file) => Deno.mkdir(file), /not a regular file/],
 ];
 
 test.each(FAULTS)(

@@ -33,7 +33,7 @@ test("parlor import tries a folder, brings it in, and says what it left out", { 
   expect(await (await app.get("/api/conversations")).json()).toHaveLength(2);
   const besides = await run();
   expect(besides).toMatchObject({ code: 1 });
-  expect(besides.stderr).toMatch(/^parlor: Cannot lock/);
+  expect(besides.stderr).toMatch(/^parlor: Can't lock/);
 });
 
 test("a kind that is none is refused before anything is opened", { timeout: SLOW_MS }, async () => {

@@ -85,7 +85,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const owl = (await main.getByRole("link", { name: "Owl" }).getAttribute("href"))!;
     expect((await (await app.get(`/api${owl}`)).json()).name).toBe("Owl");
 
-    // The same again: nothing comes twice, and it is said so.
+    // Repeat passphrase: nothing comes twice, and it is said so.
     await page.goto(`${app.url}${IMPORT}`);
     await choose(page, zipFile("default-user.zip", files));
     await main.getByRole("button", { name: "Preview import" }).click();
