@@ -1,4 +1,4 @@
-/** Fourth link: who is asking. The rules are in services/auth/access_policy.ts; here they meet paths and headers. */
+/** Fourth middleware: authentication. Maps paths and headers to the rules in services/auth/access_policy.ts. */
 import type { MiddlewareHandler } from "hono";
 import type { AccessPolicy, PresentedCredentials, RouteAccess } from "../services/auth/access_policy.ts";
 import type { OpenStreams } from "../services/auth/open_streams.ts";
@@ -7,24 +7,24 @@ import { endingBody } from "./ending_body.ts";
 import type { AppContext, Env, RequestFacts } from "./env.ts";
 import { sendSessionCookie, sessionCookieName } from "./session_cookie.ts";
 
-/** Paths that a stranger needs in order to become somebody. */
+/** Paths open to callers who want to sign in or add a passkey. */
 const CEREMONY_PATH = /^\/api\/auth\/(status|register\/[^/]+|login\/[^/]+)$/;
 
-/** Where the command line brings its one-time code: open to strangers like a ceremony, but only on listed hosts. */
+/** Where the command line redeems its one-time code: open like a ceremony, but only on listed hosts. */
 const REDEEM_PATH = "/api/auth/cli/redeem";
 
-/** Tells whether a path is open to callers without credentials, and on hosts not listed yet. */
+/** Returns whether a path is open to callers without credentials, even on unlisted hosts. */
 export function isCeremonyPath(path: string): boolean {
   return CEREMONY_PATH.test(path);
 }
 
-/** Tells whether a request is a browser's CORS preflight: it carries no credentials and never reaches the router. */
+/** Returns whether a request is a CORS preflight, which has no credentials and never reaches the router. */
 export function isPreflight(request: Request): boolean {
   return request.method === "OPTIONS" && request.headers.has("access-control-request-method");
 }
 
 /**
- * Sets `identity`; renews the session cookie, and ends streams whose right was revoked meanwhile.
+ * Sets `identity`, renews the session cookie, and ends streams whose access is revoked.
  *
  * @throws {AppError} `unauthenticated`; `too_many_requests` after too many wrong tokens from one address.
  */
@@ -50,11 +50,11 @@ export function authentication(options: {
 
 function finish(c: AppContext, streams: OpenStreams, access: AccessPolicy): void {
   const { identity, facts } = c.var;
-  // A route that opened or ended a session has the last word on the cookie.
+  // A route that opens or ends a session sets the cookie itself.
   if (identity.method === "session" && identity.renewal !== undefined && !c.res.headers.has("set-cookie")) {
     sendSessionCookie(c, identity.renewal);
   }
-  // The type first: a look at the body alone makes a stream of one that is not.
+  // Checks the type first: reading `body` turns a body that isn't a stream into one.
   if (!c.res.headers.get("content-type")?.startsWith("text/event-stream") || c.res.body === null) return;
   const watched = streams.watch(identity, access.rpIdOf(facts.host));
   if (watched !== undefined) c.res = new Response(endingBody(c.res.body, watched), c.res);
@@ -65,7 +65,7 @@ function routeAccess(path: string): RouteAccess {
   return path === "/api/setup/status" ? "setup_status" : "other";
 }
 
-/** Picks out what a request presents as its credentials. */
+/** Reads the credentials of a request. */
 export function presentedBy(request: Request, facts: Pick<RequestFacts, "scheme">): PresentedCredentials {
   return {
     bearerToken: presentedToken(request),
@@ -82,7 +82,7 @@ function presentedToken(request: Request): string | null | undefined {
   return values.length === 1 ? values[0] : null;
 }
 
-/** Finds a cookie by its exact name; a name given twice is nobody's (an attacker may have planted the first). */
+/** Finds a cookie by its exact name. Ignores cookies that occur twice, because an attacker could have set one. */
 export function cookieValue(header: string | null, name: string): string | undefined {
   if (header === null) return undefined;
   const values = header.split(";").map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ""))

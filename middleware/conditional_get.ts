@@ -1,10 +1,10 @@
-/** Last link before the routes: 304 and 412 for reads with a precondition, and the length of what HEAD asks for. */
+/** Last middleware before the routes: 304 and 412 for conditional reads, and Content-Length for HEAD. */
 import type { MiddlewareHandler } from "hono";
 import { AppError } from "../services/errors.ts";
 import { matchesStrongly, matchesWeakly, parseTagList } from "../services/storage/preconditions.ts";
 import type { Env } from "./env.ts";
 
-/** Answers whose length GET doesn't say either: they go on for as long as they go on. */
+/** Responses without Content-Length even for GET, because their length isn't known in advance. */
 const UNMEASURED = /^(text\/event-stream|application\/zip)\b/;
 
 /**

@@ -1,4 +1,4 @@
-/** Sixth link: refuses what another site's page asks for, reads and writes alike, and answers preflights. */
+/** Sixth middleware: refuses requests from other sites, reads and writes alike, and answers preflights. */
 import type { MiddlewareHandler } from "hono";
 import { AppError } from "../services/errors.ts";
 import { isPreflight } from "./authentication.ts";
@@ -75,7 +75,7 @@ function isCrossSite(facts: RequestFacts, site: string | undefined, corsOrigins:
   const { requestOrigin, origin } = facts;
   const isListed = requestOrigin !== null && corsOrigins.includes(requestOrigin);
   if (isListed) return false;
-  // "none" is the person's own doing: the address bar, a bookmark.
+  // "none" is the user's own action: the address bar, a bookmark.
   if (site === "same-origin" || site === "none") return false;
   if (site !== undefined) return true;
   return requestOrigin !== null && requestOrigin !== origin;

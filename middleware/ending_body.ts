@@ -1,4 +1,4 @@
-/** A body that ends when the right to it does. */
+/** Ends a response body when its client loses access. */
 
 /**
  * Passes a body on until the signal fires; then the body ends and its source is cancelled.

@@ -1,10 +1,10 @@
-/** The facts a request carries through the chain. Each is computed once, by the link named; later code reads no raw headers. */
+/** Facts about a request that the middleware computes once. Later code reads no raw headers. */
 import type { Context } from "hono";
 import type { Identity } from "../services/auth/access_policy.ts";
 
 export type { Identity } from "../services/auth/access_policy.ts";
 
-/** What the listener knows of a request beside the request itself. */
+/** What the listener knows about the connection of a request. */
 export interface Connection {
   /** Address of the socket's other end as the runtime gives it. */
   peerAddress: string;
@@ -46,7 +46,7 @@ export interface RequestFacts {
   requestOrigin: string | null;
 }
 
-/** Hono's environment of every route and link. */
+/** Hono environment of all routes and middleware. */
 export interface Env {
   Bindings: Connection;
   Variables: {
@@ -56,7 +56,7 @@ export interface Env {
   };
 }
 
-/** What routes and links get from Hono. */
+/** Context of routes and middleware. */
 export type AppContext = Context<Env>;
 
 /**

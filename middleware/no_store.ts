@@ -1,8 +1,8 @@
-/** Third link: nothing under /api/ is kept by a cache. A route may tighten it (`no-store, no-transform`), none loosens it. */
+/** Third middleware: no caching below /api/. A route can make it stricter (`no-store, no-transform`), but not looser. */
 import type { MiddlewareHandler } from "hono";
 import type { Env } from "./env.ts";
 
-/** Puts `Cache-Control: no-store` on answers and on failures of the links behind it. */
+/** Adds `Cache-Control: no-store` to all responses, including errors. */
 export function noStore(): MiddlewareHandler<Env> {
   return async (c, next) => {
     await next();

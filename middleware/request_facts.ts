@@ -1,4 +1,4 @@
-/** Computes peer, client, scheme, host and origin of a request, once. Only trusted_proxies calls it. */
+/** Computes the peer, client, scheme, host and origin of a request. Only trusted_proxies.ts calls it. */
 import { addressMatcher, isLoopbackAddress, parseAddress } from "../services/auth/addresses.ts";
 import { isLoopbackName, parseHost } from "../services/auth/host_names.ts";
 import { AppError } from "../services/errors.ts";

@@ -1,10 +1,10 @@
-/** Second link: one line a request. No ids, query strings, content or tokens: the route's pattern stands for its path. */
+/** Second middleware: logs one line per request. Logs the route's pattern, and no ids, query strings, content or tokens. */
 import type { MiddlewareHandler } from "hono";
 import type { Log } from "../services/log.ts";
 import type { Env } from "./env.ts";
 import type { RouteTable } from "./route_table.ts";
 
-/** Methods that are written as they came; any other word is the client's own text. */
+/** Methods to log as they are. Other words are text from the client. */
 const KNOWN_METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
 /** Asked by a health check every few seconds, for as long as the server runs. */
 const HEALTH_CHECK = "/healthz";

@@ -1,4 +1,4 @@
-/** What the chain has to know of a route before the router meets it: its pattern, its body, the methods of its path. */
+/** What the middleware needs to know about routes before the router runs: patterns, bodies, methods. */
 
 /** One route of the API document. */
 export interface RouteFacts {

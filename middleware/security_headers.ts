@@ -1,4 +1,4 @@
-/** Around the chain: what every answer carries, failures of the first link included. */
+/** Outermost middleware: request ids and security headers on every response, including errors. */
 import type { MiddlewareHandler } from "hono";
 import { uuidV7 } from "../services/crypto/random.ts";
 import { corsHeaders } from "./cors.ts";

@@ -1,4 +1,4 @@
-/** First link: who asks for which origin. X-Forwarded-For, -Proto and -Host count from trusted proxies only. */
+/** First middleware: client address and origin of the request. X-Forwarded-* headers count only from trusted proxies. */
 import type { MiddlewareHandler } from "hono";
 import type { Env } from "./env.ts";
 import { requestFactsFor } from "./request_facts.ts";

@@ -1,4 +1,4 @@
-/** Any thrown value becomes a status and the one error body. The only table from code to status. */
+/** Turns any thrown value into a status and the error body. Has the only table from code to status. */
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { AppContext } from "../middleware/env.ts";
@@ -40,7 +40,7 @@ export interface ErrorBody {
   error: { code: ErrorCode; message: string; request_id: string; issues?: ErrorIssue[]; trash_id?: string };
 }
 
-/** Gives the status that belongs to a code. */
+/** Returns the status of a code. */
 export function statusOf(code: ErrorCode): ContentfulStatusCode {
   return STATUS_OF_CODE[code];
 }
@@ -91,7 +91,7 @@ export function errorResponse(thrown: unknown, c: AppContext): Response {
   return c.json(errorBody(error, c.var.requestId), statusOf(error.code));
 }
 
-/** Tells whether a thrown value is a defect of ours, to be logged whole. */
+/** Returns whether a thrown value is a defect, which is logged with its stack. */
 export function isDefect(thrown: unknown): boolean {
   return toAppError(thrown).code === "internal";
 }

@@ -1,14 +1,14 @@
-/** Decides who passes and why. Which paths and headers that means is the business of middleware/authentication.ts. */
+/** Decides who has access. middleware/authentication.ts maps paths and headers to these rules. */
 import { AppError } from "../errors.ts";
 import type { CredentialStore } from "./credential_store.ts";
 import type { FailureLimiter } from "./failure_limiter.ts";
 import type { PageOriginWatch } from "./page_origin.ts";
 import { rpIdForHost } from "./rp_id.ts";
 
-/** Why a request without credentials passes; `null`: it does not, or need not. */
+/** Why a request without credentials has access; `null` if it doesn't, or doesn't need to. */
 export type Bypass = "auth_disabled" | "loopback" | "grace" | null;
 
-/** Who a request comes from. */
+/** Identity of a caller. */
 export type Identity =
   | {
     method: "session";
@@ -53,7 +53,7 @@ export interface AccessSettings {
   tailnetSuffix: string;
 }
 
-/** How things stand for the caller's origin. */
+/** State of the caller's origin. */
 export interface AccessState {
   rpId: string;
   /** A credential is enrolled for the RPID. */
@@ -62,19 +62,19 @@ export interface AccessState {
   bypass: Bypass;
 }
 
-/** The three pass-through rules, then credentials. */
+/** Decides by the three rules that need no credentials, then by credentials. */
 export interface AccessPolicy {
   readonly pairing: "open" | "code";
-  /** Gives the RPID of a host. */
+  /** Returns the RP ID of a host. */
   rpIdOf(host: string): string;
   /**
-   * Gives the caller's identity.
+   * Returns the caller's identity.
    *
    * @throws {AppError} `unauthenticated` when the RPID is gated and nothing valid was presented, or when grace does not
    *   open this route; `too_many_requests` in its place after too many wrong tokens from one address.
    */
   decide(facts: AccessFacts, presented: PresentedCredentials, route: RouteAccess): Promise<Identity>;
-  /** Says how things stand for the caller's origin. */
+  /** Returns the state of the caller's origin. */
   stateOf(facts: AccessFacts): Promise<AccessState>;
 }
 

@@ -1,4 +1,4 @@
-/** IP addresses as the access rules see them: one spelling each, and IPv4-mapped IPv6 is IPv4. */
+/** IP addresses in canonical form. IPv4-mapped IPv6 addresses are IPv4. */
 import ipaddr from "ipaddr.js";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -16,13 +16,13 @@ export function parseAddress(text: string): Address | undefined {
   return ipaddr.IPv6.isValid(address) ? ipaddr.process(address) : undefined;
 }
 
-/** Tells whether an address is this machine talking to itself. */
+/** Returns whether an address is a loopback address. */
 export function isLoopbackAddress(text: string): boolean {
   return parseAddress(text)?.range() === "loopback";
 }
 
 /**
- * Makes a test for membership in a list of addresses and CIDRs; items of another kind are passed over.
+ * Creates a function that checks whether an address is in a list of addresses and CIDRs. Other items are ignored.
  *
  * @returns A function of a canonical address, or of an IP literal host.
  */

@@ -39,16 +39,16 @@ export interface Auth {
   readonly cliCodes: CliCodes;
   readonly failures: FailureLimiter;
   readonly streams: OpenStreams;
-  /** Ends a session, and the streams it opened. */
+  /** Ends a session and its streams. */
   endSession(id: string): Promise<void>;
-  /** A passkey was enrolled: grace ended for its RPID, and the streams that grace opened end with it. */
+  /** Call after a passkey was added: the grace period of its RP ID has ended, and its streams end, too. */
   announceEnrolment(): Promise<void>;
   /** Revokes a passkey, its sessions and their streams. @throws {AppError} `not_found` */
   revokeCredential(id: string): Promise<void>;
-  /** Gives all passkeys, newest first. */
+  /** Returns all passkeys, newest first. */
   listCredentials(): Promise<CredentialRecord[]>;
   listTokens(): Promise<TokenRecord[]>;
-  /** Makes a token; its text is given this once. */
+  /** Creates a token. Its text is returned only this once. */
   mintToken(label: string): Promise<{ record: TokenRecord; token: string }>;
   /** Revokes a token and ends its streams. @throws {AppError} `not_found` */
   revokeToken(id: string): Promise<void>;

@@ -1,27 +1,27 @@
-/** Challenges of ceremonies under way: each counts once, for five minutes, for the ceremony and the browser that began it. */
+/** Challenges of running ceremonies: valid once, for five minutes, in the ceremony and browser that started it. */
 import { randomToken } from "../crypto/random.ts";
 import { clientKey } from "./client_key.ts";
 
 /** Lifetime of a challenge (docs/protocols/auth.md#ceremonies). */
 export const CHALLENGE_MS = 5 * 60 * 1000;
-/** Ceremonies under way at most, all clients together; beyond it the client with most of them loses its oldest. */
+/** Maximum number of running ceremonies. Beyond it, the client with the most loses its oldest. */
 const MAX_IN_ALL = 4_096;
 /** The same for one client. */
 const MAX_PER_CLIENT = 512;
 
-/** What a challenge is bound to. */
+/** What a challenge is valid for. */
 export interface CeremonyScope {
   kind: "register" | "login";
   rpId: string;
   /** `scheme://host[:port]` */
   origin: string;
-  /** What tells this browser from others. */
+  /** Identifies the browser. */
   browser: string;
 }
 
-/** Holds the challenges, and with each what its ceremony has to remember. */
+/** Stores challenges, each with the state of its ceremony. */
 export interface Challenges<T> {
-  /** @param address Of the client, for the bounds. @returns The challenge, base64url, 32 random bytes. */
+  /** @param address Address of the client, for the limits. @returns The challenge: 32 random bytes, base64url. */
   issue(scope: CeremonyScope, address: string, memory: T): string;
   /**
    * Uses a challenge up, whether it fits or not.
@@ -38,7 +38,7 @@ interface Entry<T> {
   memory: T;
 }
 
-/** Makes an empty store. */
+/** Creates an empty store. */
 export function createChallenges<T>(now: () => number): Challenges<T> {
   const entries = new Map<string, Entry<T>>();
   /** Challenges by client, oldest first. */
@@ -59,7 +59,7 @@ export function createChallenges<T>(now: () => number): Challenges<T> {
   }
 
   function makeRoom(): void {
-    // Entries lie in the order of their making, so those that are over come first.
+    // Entries are in the order of creation, so expired ones come first.
     for (const [challenge, { endsAtMs }] of entries) {
       if (endsAtMs > now()) break;
       remove(challenge);

@@ -1,28 +1,28 @@
-/** One-time codes by which a page that signed in lets the command line in: bound to a PKCE challenge, two minutes, once. */
+/** One-time codes that sign in the command line from a signed-in page: bound to a PKCE challenge, valid once, for two minutes. */
 import { Buffer } from "node:buffer";
 import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomToken } from "../crypto/random.ts";
 
 /** Lifetime of a code. */
 const CODE_MS = 2 * 60 * 1000;
-/** Codes open at a time; the oldest is forgotten first. */
+/** Maximum number of open codes. The oldest is dropped first. */
 const MAX_CODES = 64;
 
-/** Whose session the command line gets a share of. */
+/** Owner of the session that the command line gets. */
 export interface CliOwner {
   rpId: string;
   credentialId: string;
 }
 
-/** Makes and redeems codes. */
+/** Creates and redeems codes. */
 export interface CliCodes {
   /** @param challenge SHA-256 of the verifier, base64url (RFC 7636, "S256"). */
   issue(owner: CliOwner, challenge: string): string;
-  /** Uses a code up, right verifier or not. @returns `undefined` when it is unknown, over, spent, or of another verifier or RPID. */
+  /** Consumes a code. @returns `undefined` if it's unknown, expired, used, or if the verifier or RP ID doesn't match. */
   redeem(code: string, verifier: string, rpId: string): CliOwner | undefined;
 }
 
-/** Makes an empty store. */
+/** Creates an empty store. */
 export function createCliCodes(now: () => number): CliCodes {
   const codes = new Map<string, { owner: CliOwner; challenge: string; endsAtMs: number }>();
   return {

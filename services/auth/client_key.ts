@@ -1,8 +1,8 @@
-/** Whom to count failures and open ceremonies against. */
+/** Identifies clients, for counting failures and ceremonies. */
 import { parseAddress } from "./addresses.ts";
 
 /**
- * Gives the key of a client: its IPv4 address, or the /64 of its IPv6 address, since one customer has all of that.
+ * Returns the key of a client: its IPv4 address, or the /64 network of its IPv6 address, because one customer gets a whole /64.
  *
  * @param address Canonical, or `"unknown"`.
  */

@@ -1,4 +1,4 @@
-/** The enrolled passkeys: `credentials.json`, sealed, one document. Who may enrol or revoke is the ceremonies' business. */
+/** Registered passkeys, stored in the encrypted `credentials.json`. Doesn't check who can add or revoke them. */
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -6,7 +6,7 @@ import { isLoopbackName } from "./host_names.ts";
 import { openSealedDocument } from "../storage/documents/sealed_json_file.ts";
 import { isJsonObject } from "../json/type_guards.ts";
 
-/** One enrolled passkey. */
+/** A registered passkey. */
 export interface CredentialRecord {
   /** Credential id, base64url. */
   id: string;
@@ -14,35 +14,35 @@ export interface CredentialRecord {
   name: string;
   /** COSE key, base64url. */
   public_key: string;
-  /** Signature counter the authenticator last told; most tell 0 for ever. */
+  /** Last signature counter of the authenticator; most always report 0. */
   counter: number;
   /** How the authenticator was reached: `"internal"`, `"hybrid"`, … */
   transports: string[];
-  /** What the authenticator keeps as its user, base64url. */
+  /** User handle stored in the authenticator, base64url. */
   user_handle: string;
   /** ISO 8601, UTC. */
   created_at: string;
   last_used_at: string | null;
 }
 
-/** What the file holds. */
+/** Content of the file. */
 interface CredentialDocument {
   credentials: CredentialRecord[];
-  /** Every RPID that ever had a passkey: revoking the last one does not bring grace back, removing the file does. */
+  /** Every RP ID that ever had a passkey. Revoking the last one doesn't restore the grace period; deleting the file does. */
   gated_rp_ids: string[];
 }
 
-/** Where the file's text is bound to; nothing else is sealed for this purpose. */
+/** AAD of the file's text. Nothing else is sealed for this purpose. */
 export const CREDENTIALS_PLACE: Place = { table: "credentials.json", id: "credentials", field: "document", version: 1 };
 
-/** The credentials as they lie on disk now: removing the file reopens grace without a restart. */
+/** The passkeys on disk. Deleting the file restores the grace period without a restart. */
 export interface CredentialStore {
   /**
    * Tells whether an RPID is gated. All loopback names are one origin here: a passkey for one of them gates every one.
    * A file that cannot be read gates every RPID: doubt never opens grace.
    */
   isGated(rpId: string): Promise<boolean>;
-  /** Gives every RPID that is gated. @throws {AppError} `internal` when the file cannot be read. */
+  /** Returns every RP ID with a passkey. @throws {AppError} `internal` if the file can't be read. */
   gatedRpIds(): Promise<readonly string[]>;
   /**
    * Gives all records; none when there is no file.
@@ -50,7 +50,7 @@ export interface CredentialStore {
    * @throws {AppError} `internal` when the file is there and cannot be read.
    */
   load(): Promise<readonly CredentialRecord[]>;
-  /** Gives one record. @throws {AppError} `internal` when the file cannot be read. */
+  /** Finds one passkey. @throws {AppError} `internal` if the file can't be read. */
   find(id: string): Promise<CredentialRecord | undefined>;
   /**
    * Adds a passkey and gates its RPID.
@@ -67,14 +67,14 @@ export interface CredentialStore {
    * @see WebAuthn Level 3, section 7.2, step 22 (a counter that doesn't increase means a cloned authenticator)
    */
   recordSignIn(id: string, counter: number, usedAt: string): Promise<string | undefined>;
-  /** Removes a passkey; its RPID stays gated. @throws {AppError} `not_found` */
+  /** Removes a passkey. Its RP ID still requires sign-in. @throws {AppError} `not_found` */
   remove(id: string): Promise<void>;
 }
 
 /**
  * @param options.path `<datadir>/credentials.json`.
  * @param options.sealer Of the purpose `"credentials"`.
- * @param options.log Told once about each state of the file that cannot be read.
+ * @param options.log Logs each unreadable state of the file once.
  */
 export function createCredentialStore(options: { path: string; sealer: PurposeSealer; log: Log }): CredentialStore {
   const document = openSealedDocument<CredentialDocument>({

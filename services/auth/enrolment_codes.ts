@@ -1,4 +1,4 @@
-/** The codes that let a new device enrol: the pairing code on the terminal, and invites made by whoever is in already. */
+/** Codes that allow a new device to add a passkey: the pairing code in the terminal, and invites from signed-in devices. */
 import { Buffer } from "node:buffer";
 import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomBytes } from "../crypto/random.ts";
@@ -7,33 +7,33 @@ import { clientKey } from "./client_key.ts";
 
 /** Lifetime of an invite. */
 const INVITE_MS = 10 * 60 * 1000;
-/** Wrong tries after which every code there is gets replaced, and after which an address is heard no more. */
+/** Wrong tries after which all codes are replaced, and after which an address is blocked. */
 const MAX_WRONG_TRIES = 10;
-/** How long an address that tried too often is not heard. */
+/** How long an address stays blocked. */
 const BLOCKED_MS = 10 * 60 * 1000;
-/** Addresses remembered; the oldest is forgotten first. */
+/** Maximum number of addresses to remember. The oldest is dropped first. */
 const MAX_CLIENTS = 10_000;
-/** Invites open at a time; the oldest is forgotten first. */
+/** Maximum number of open invites. The oldest is dropped first. */
 const MAX_INVITES = 64;
-/** Crockford's base 32: no I, L, O, U to be mistaken. 8 characters are 40 bits, with ten tries to guess them. */
+/** Crockford's Base32, without the ambiguous I, L, O and U. 8 characters are 40 bits, with ten tries to guess them. */
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const CODE_LENGTH = 8;
 
-/** A code that was right when it was checked. */
+/** A code that was valid when it was checked. */
 export interface CodeTicket {
   readonly kind: "pairing" | "invite";
 }
 
-/** An invite as it is shown, once. */
+/** A new invite. It's shown only once. */
 export interface Invite {
   /** `"7K3M-QX2P"` */
   code: string;
   expiresAtMs: number;
 }
 
-/** Makes, checks and consumes codes. */
+/** Creates, checks and consumes codes. */
 export interface EnrolmentCodes {
-  /** Makes an invite. @param rpId Only there it counts; anywhere if undefined. */
+  /** Creates an invite. @param rpId The only RP ID for which it's valid; any if undefined. */
   invite(rpId?: string): Invite;
   /**
    * Checks a code, typed by a person or taken from an address.
@@ -44,7 +44,7 @@ export interface EnrolmentCodes {
    *   when the address has had too many wrong ones.
    */
   check(code: string, place: { rpId: string; isInGrace: boolean }, address: string): CodeTicket;
-  /** Uses a checked code up. @throws {AppError} `pairing_code_required` when somebody else did, or it was replaced. */
+  /** Consumes a checked code. @throws {AppError} `pairing_code_required` if it was already used or replaced. */
   consume(ticket: CodeTicket): void;
 }
 
@@ -57,7 +57,7 @@ interface Code extends CodeTicket {
 }
 
 /**
- * @param options.announcePairingCode Set under `pairing = "code"`: shows the code to whoever sees the terminal. Called at
+ * @param options.announcePairingCode Set if `pairing = "code"`: prints the code to the terminal. Called at
  *   once, and again with each new code.
  */
 export function createEnrolmentCodes(options: {
@@ -141,7 +141,7 @@ function shown(text: string): string {
   return `${text.slice(0, CODE_LENGTH / 2)}-${text.slice(CODE_LENGTH / 2)}`;
 }
 
-/** Undoes what people do to codes: lower case, blanks, look-alikes. */
+/** Normalizes a typed code: lower case, spaces, look-alike letters. */
 function normalized(given: string): string {
   return given.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
 }

@@ -1,13 +1,13 @@
-/** Slows down whoever keeps failing to authenticate. A valid credential is never counted, so it is never locked out. */
+/** Limits failed authentication attempts. Valid credentials never count, so they're never locked out. */
 import { AppError } from "../errors.ts";
 import { clientKey } from "./client_key.ts";
 
 const WINDOW_MS = 5 * 60 * 1000;
-/** Failures one address may have in a window before its next ones are answered by 429. */
+/** Failures per address and window before a 429 response. */
 const MAX_PER_CLIENT = 100;
 /** The same for all addresses together: a flood from many of them. */
 const MAX_IN_ALL = 2_000;
-/** Addresses remembered; the oldest is forgotten first. */
+/** Maximum number of addresses to remember. The oldest is dropped first. */
 const MAX_CLIENTS = 10_000;
 
 interface Window {
@@ -27,13 +27,13 @@ export interface FailureLimiter {
   count(address: string, failure: AppError): AppError;
 }
 
-/** Makes a limiter without a memory of earlier runs. */
+/** Creates a limiter without failures. */
 export function createFailureLimiter(now: () => number): FailureLimiter {
   const clients = new Map<string, Window>();
   let all: Window = { count: 0, endsAtMs: 0 };
 
   const fresh = (): Window => ({ count: 0, endsAtMs: now() + WINDOW_MS });
-  // A clock set back must not leave a window open for longer than it was meant to be.
+  // If the clock is set back, the window must not become longer.
   const isOver = ({ endsAtMs }: Window) => endsAtMs <= now() || endsAtMs > now() + WINDOW_MS;
 
   return {

@@ -1,9 +1,9 @@
-/** Host names: their one spelling, the loopback names, and which hosts may be asked for. */
+/** Host names: parsing, loopback names, and the allowlist. */
 import { AppError } from "../errors.ts";
 import { addressMatcher, parseAddress } from "./addresses.ts";
 import { rpIdForHost } from "./rp_id.ts";
 
-/** A host as every rule sees it. */
+/** A parsed host. */
 export interface HostAndPort {
   /** Lower case, no trailing dot; IPv6 in brackets in its canonical spelling. */
   host: string;
@@ -38,19 +38,19 @@ function canonicalHost(text: string): string | undefined {
   return URL.canParse(`http://${text}`) ? new URL(`http://${text}`).hostname : undefined;
 }
 
-/** Tells whether a canonical host names the machine itself: `localhost`, names below it, loopback literals. */
+/** Returns whether a canonical host is this machine: `localhost`, names below it, loopback literals. */
 export function isLoopbackName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost") || parseAddress(host)?.range() === "loopback";
 }
 
-/** What of a request's facts the allowlist rests on. */
+/** Facts of a request that the allowlist uses. */
 export interface HostFacts {
   host: string;
   isLocal: boolean;
   listener: "main" | "tailnet";
 }
 
-/** The own tailnet node's names, last values known. */
+/** Last known names of Parlor's own tailnet node. */
 export interface OwnNode {
   /** `"parlor.fox-owl.ts.net"`, no trailing dot. */
   fqdn: string;
@@ -60,16 +60,16 @@ export interface OwnNode {
 
 /** Decides which hosts reach the API. */
 export interface HostPolicy {
-  /** Tells whether a host reaches every route. */
+  /** Returns whether a host can use every route. */
   isAllowed(facts: HostFacts): boolean;
-  /** Tells whether an unlisted host reaches at least status and ceremonies, so that a new origin can enrol. */
+  /** Returns whether a host can use at least the status and ceremonies, so that a new origin can add a passkey. */
   opensCeremonies(facts: HostFacts): boolean;
-  /** Tells whether an RPID is that of a listed host, of the own node or of this machine. */
+  /** Returns whether an RP ID belongs to a listed host, Parlor's own node or this machine. */
   ownsRpId(rpId: string): boolean;
 }
 
 /**
- * Builds the allowlist.
+ * Creates the allowlist.
  *
  * @param options.allowedHosts Names, IPs, CIDRs and `*.suffix`; they count from any peer.
  * @param options.ownNode The own node's names; its FQDN counts on its own listener only.

@@ -1,10 +1,10 @@
-/** Ends answers that are still being sent once the right to them is gone: a stream outlives the check at its beginning. */
+/** Ends streaming responses when their client loses access, because a stream outlives the check at its start. */
 import type { Identity } from "./access_policy.ts";
 
-/** How soon a file removed by hand ends the streams it gave the right to. */
+/** How soon deleting a credential file ends the streams that depend on it. */
 const LOOK_EVERY_MS = 1_000;
 
-/** Streams under way whose right can end. */
+/** Open streams whose access can be revoked. */
 export interface OpenStreams {
   /**
    * Watches over one stream.
@@ -13,12 +13,12 @@ export interface OpenStreams {
    * @returns `undefined` where the right cannot end. Else a signal that fires when it does; release it at the stream's end.
    */
   watch(identity: Identity, rpId: string): { signal: AbortSignal; release(): void } | undefined;
-  /** Looks now: something was revoked or enrolled. */
+  /** Checks all streams now, after something was revoked or registered. */
   look(): Promise<void>;
   close(): void;
 }
 
-/** @param stillCounts Tells whether what opened a stream would open it now. */
+/** @param stillCounts Returns whether an identity still has access. */
 export function createOpenStreams(stillCounts: (identity: Identity, rpId: string) => Promise<boolean>): OpenStreams {
   const streams = new Set<{ identity: Identity; rpId: string; ending: AbortController }>();
   let timer: ReturnType<typeof setInterval> | undefined;

@@ -1,12 +1,12 @@
 /**
- * Judges what a browser sends at the end of a ceremony. The cryptography is the library's, loaded with the first ceremony;
- * what it would let pass and we do not, or would go and ask the network about, is refused before it sees the answer.
+ * Verifies what a browser sends at the end of a ceremony. The library does the cryptography and is loaded with the first ceremony;
+ * responses that it would accept but Parlor doesn't, or for which it would use the network, are refused first.
  */
 import { Buffer } from "node:buffer";
 import { AppError, messageOf } from "../errors.ts";
 import type { CredentialRecord } from "./credential_store.ts";
 
-/** COSE numbers of EdDSA, ES256, RS256. */
+/** COSE algorithm numbers of EdDSA, ES256 and RS256. */
 export const ALGORITHMS = [-8, -7, -257];
 
 /** A browser's answer to `navigator.credentials.create`; what is in its texts is base64url. */
@@ -23,7 +23,7 @@ export interface LoginAnswer {
   response: { clientDataJSON: string; authenticatorData: string; signature: string; userHandle?: string | null };
 }
 
-/** What an answer has to fit. */
+/** What a response must match. */
 export interface Expectation {
   challenge: string;
   /** Compared character by character, also where machines share an RPID. */
@@ -31,7 +31,7 @@ export interface Expectation {
   rpId: string;
 }
 
-/** What a registration brought. */
+/** Result of a registration. */
 export interface NewCredential {
   id: string;
   /** COSE key, base64url. */
@@ -41,9 +41,9 @@ export interface NewCredential {
 }
 
 /**
- * Gives the challenge that an answer was made for, by which its ceremony is found.
+ * Returns the challenge of a response, which identifies its ceremony.
  *
- * @throws {AppError} `invalid_request` when it is no client data, or was made inside a frame of another site.
+ * @throws {AppError} `invalid_request` if it isn't client data, or was created in a frame of another site.
  */
 export function challengeOf(clientDataJSON: string): string {
   let data: unknown;
@@ -55,7 +55,7 @@ export function challengeOf(clientDataJSON: string): string {
   if (typeof data !== "object" || data === null || !("challenge" in data) || typeof data.challenge !== "string") {
     throw new AppError("invalid_request", "Can't read the passkey response: clientDataJSON has no challenge");
   }
-  // The library looks at crossOrigin at sign-in only, and there lets it pass without a topOrigin.
+  // The library checks crossOrigin only at sign-in, and accepts it there without a topOrigin.
   if (("crossOrigin" in data && data.crossOrigin !== false) || "topOrigin" in data) {
     throw new AppError("invalid_request", "The passkey was used inside a frame of another site");
   }
@@ -63,7 +63,7 @@ export function challengeOf(clientDataJSON: string): string {
 }
 
 /**
- * Checks a registration; attestation other than `none` is refused unread, since it could name addresses to ask.
+ * Verifies a registration. Attestation other than `none` is refused unread, because it could name addresses to contact.
  *
  * @throws {AppError} `invalid_request`, its cause says what did not fit.
  */
@@ -100,10 +100,10 @@ export async function verifyRegistration(
 }
 
 /**
- * Checks a sign-in.
+ * Verifies a sign-in.
  *
  * @param credential `undefined` when the id is unknown here: the same work is done, and the answer is the same.
- * @returns The authenticator's new signature counter, or why the answer is refused.
+ * @returns The authenticator's new signature counter, or why the response is refused.
  */
 export async function verifyLogin(
   answer: LoginAnswer,

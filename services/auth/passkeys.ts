@@ -24,10 +24,10 @@ import {
 /** Maximum number of RP IDs of hosts outside the allowlist, where anyone can enroll. */
 const MAX_UNLISTED_RP_IDS = 16;
 
-/** Passkeys of one RPID; more than anybody has devices, few enough that the file stays small. */
+/** Maximum number of passkeys per RP ID: more than anyone has devices, few enough to keep the file small. */
 const MAX_PER_RP_ID = 50;
 
-/** Who performs a ceremony, and where. */
+/** The caller of a ceremony. */
 export interface CeremonyCaller {
   rpId: string;
   /** `scheme://host[:port]` */
@@ -37,21 +37,21 @@ export interface CeremonyCaller {
   /** The host is on the allowlist, not just open to ceremonies. */
   isHostListed: boolean;
   identity: Identity;
-  /** What tells this browser from others. */
+  /** Identifies the browser. */
   browser: string;
 }
 
-/** What begins a registration. */
+/** Input of a registration. */
 export interface RegistrationRequest {
   name?: string;
   /** Pairing code or invite. */
   code?: string;
 }
 
-/** The ceremonies. */
+/** Passkey registration and sign-in. */
 export interface Passkeys {
   /**
-   * Begins an enrolment.
+   * Starts a registration.
    *
    * @throws {AppError} `unauthenticated`, `session_required` (a bearer token is not enough) or `pairing_code_required` when
    *   the caller may not; `too_many_requests` after too many wrong codes, or when unlisted hosts hold too many RPIDs.
@@ -61,7 +61,7 @@ export interface Passkeys {
     request: RegistrationRequest,
   ): Promise<PublicKeyCredentialCreationOptionsJSON>;
   /**
-   * Enrols.
+   * Finishes a registration.
    *
    * @throws {AppError} as `beginRegistration`; `invalid_request` when the answer fits no ceremony under way; `conflict`
    *   when the RPID got its first passkey meanwhile, or this one is enrolled already.
@@ -71,7 +71,7 @@ export interface Passkeys {
     answer: RegistrationAnswer,
     name: string | undefined,
   ): Promise<CredentialRecord>;
-  /** Begins a sign-in. It names no passkey, so that a stranger learns of none. */
+  /** Starts a sign-in. The options name no passkey, so that strangers don't learn about them. */
   beginLogin(caller: CeremonyCaller): PublicKeyCredentialRequestOptionsJSON;
   /**
    * Signs in.
@@ -81,7 +81,7 @@ export interface Passkeys {
   finishLogin(caller: CeremonyCaller, answer: LoginAnswer): Promise<CredentialRecord>;
 }
 
-/** Why somebody may enrol; it has to hold still when the ceremony ends. */
+/** Why the caller can add a passkey. Checked again at the end of the ceremony. */
 type EnrolmentRight = { kind: "grace" | "session" | "bypass" } | { kind: "code"; ticket: CodeTicket };
 
 interface PendingRegistration {
@@ -90,7 +90,7 @@ interface PendingRegistration {
   userHandle: string;
 }
 
-/** @param options.pairing Under `"code"` grace alone lets nobody enrol. */
+/** @param options.pairing With `"code"`, the grace period alone doesn't allow adding passkeys. */
 export function createPasskeys(options: {
   credentials: CredentialStore;
   codes: EnrolmentCodes;

@@ -1,34 +1,34 @@
-/** The value of the session cookie: what it says, and the signature without which it says nothing. */
+/** Encodes and verifies the signed value of the session cookie. */
 import { Buffer } from "node:buffer";
 import { nodeCrypto } from "../crypto/node_crypto.ts";
 
-/** What a cookie says. Whether the session still stands is known to sessions.ts. */
+/** Claims of a cookie. sessions.ts knows whether the session is still valid. */
 export interface SessionClaims {
   id: string;
   rp_id: string;
   credential_id: string;
-  /** When this value was made, milliseconds since 1970; the session itself may be older. */
+  /** When this value was created, in ms since 1970. The session can be older. */
   issued: number;
 }
 
-/** First part of every value; another layout gets another number. */
+/** First part of every value: the version of its format. */
 const VERSION = "1";
 
-/** Longer values are none of ours; a RP ID has at most 253 characters, a credential id 1364. */
+/** No valid value is longer: an RP ID has at most 253 characters, a credential ID 1364. */
 const MAX_LENGTH = 3072;
 
-/** Gives `1.<claims>.<HMAC-SHA256>`, both in base64url. */
+/** Returns `1.<claims>.<HMAC-SHA256>`, both in base64url. */
 export function signSession(key: Uint8Array, claims: SessionClaims): string {
   const signed = `${VERSION}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
   return `${signed}.${macOf(key, signed)}`;
 }
 
-/** Gives what a value says, or `undefined` when this key did not sign exactly these characters. */
+/** Returns the claims of a value, or `undefined` if this key didn't sign exactly these characters. */
 export function readSession(key: Uint8Array, value: string): SessionClaims | undefined {
   if (value.length > MAX_LENGTH) return undefined;
   const end = value.lastIndexOf(".");
   const signed = value.slice(0, Math.max(end, 0));
-  // The texts are compared, not the bytes they stand for: base64url has several spellings of the same bytes.
+  // Compares the texts, not the bytes: the same bytes have several base64url encodings.
   const given = Buffer.from(value.slice(end + 1));
   const expected = Buffer.from(macOf(key, signed));
   if (given.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(given, expected)) return undefined;

@@ -1,4 +1,4 @@
-/** The key that signs session cookies: `session-key`, 32 random bytes. Deleting the file, also while the server runs, logs everyone out. */
+/** The key that signs session cookies: `session-key`, 32 random bytes. Deleting the file signs everyone out, even while the server runs. */
 import { createKeyFile, isPrivateFile, KEY_BYTES, readKeyFile } from "../crypto/key_file.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -6,9 +6,9 @@ import { type FileState, fileState } from "../storage/file_state.ts";
 
 const WHAT = "session key";
 
-/** The key as it lies on disk now. */
+/** The key on disk. */
 export interface SessionKey {
-  /** The file was missing at the start, so that no session of an earlier run can count. */
+  /** The file was missing at the start, so no earlier session is valid. */
   readonly isFresh: boolean;
   /**
    * Gives the key, the same object until it changes; a missing file is made anew.
@@ -19,9 +19,9 @@ export interface SessionKey {
 }
 
 /**
- * Opens the key file, made with mode 0600 when missing.
+ * Opens the key file, and creates it with mode 0600 if it's missing.
  *
- * @throws {AppError} `internal` when it is no private regular file of 32 bytes other than zeros.
+ * @throws {AppError} `internal` if it isn't a private regular file of 32 bytes, or all bytes are zero.
  */
 export async function openSessionKey(path: string, log: Log): Promise<SessionKey> {
   const isFresh = !await isPrivateFile(path, WHAT);
@@ -48,7 +48,7 @@ export async function openSessionKey(path: string, log: Log): Promise<SessionKey
       const seen = fileState(path);
       if (seen.id === state?.id && state.isSettled && seen.id !== "absent") return key;
       reading ??= refresh().catch((error) => {
-        // Remembered, so that the same unusable file is reported once and not read at every request.
+        // Cached, so that an unusable file is reported once and not read for every request.
         if (state?.id !== seen.id) {
           log("error", `${messageOf(error)}; nobody is signed in until it is put right or removed`);
         }

@@ -1,4 +1,4 @@
-/** Login sessions: known to the server, signed into a cookie, ended by logout, revocation, a removed file or 30 idle days. */
+/** Sign-in sessions: stored on the server, signed into a cookie, ended by sign-out, revocation, a deleted key file or 30 idle days. */
 import { randomToken } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -10,26 +10,26 @@ import type { SessionKey } from "./session_key.ts";
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Sessions end after 30 days without use (docs/protocols/auth.md#sessions). */
 export const SESSION_IDLE_MS = 30 * DAY_MS;
-/** Age at which a cookie is sent anew, so that the browser keeps it as long as the server does. */
+/** Age at which the cookie is renewed, so that the browser keeps it as long as the server does. */
 const REISSUE_AFTER_MS = DAY_MS;
-/** How much of the last use may be forgotten by a kill. */
+/** How much of the last use a killed process can lose. */
 const SEEN_WRITTEN_EVERY_MS = 10 * 60 * 1000;
-/** Cookie values whose signature was checked already; more than anybody has devices. */
+/** Cache size for cookie values with a verified signature; more than anyone has devices. */
 const MAX_VERIFIED = 256;
 
-/** Sessions one passkey may have open; beyond it the one not seen for longest ends. */
+/** Maximum number of sessions per passkey. Beyond it, the one unused for longest ends. */
 const MAX_PER_CREDENTIAL = 64;
 
-/** A session that counts. */
+/** A valid session. */
 export interface LiveSession {
   id: string;
   rpId: string;
   credentialId: string;
-  /** The value to send back as cookie, when the one that came is old. */
+  /** New cookie value to send, if the current one is old. */
   renewal?: string;
 }
 
-/** Opens, recognises and ends sessions. */
+/** Opens, finds and ends sessions. */
 export interface Sessions {
   /**
    * Opens a session.
@@ -39,12 +39,12 @@ export interface Sessions {
    * @throws {AppError} `internal` when the session key cannot be used.
    */
   open(owner: { rpId: string; credentialId: string }, lifetimeMs?: number): Promise<string>;
-  /** Recognises a cookie on a host of an RPID, and notes that it was seen. */
+  /** Finds the session of a cookie for an RP ID, and records its use. */
   find(cookie: string, rpId: string): Promise<LiveSession | undefined>;
-  /** Tells whether a session still counts, without noting that it was seen. */
+  /** Returns whether a session is valid, without recording its use. */
   isLive(id: string): Promise<boolean>;
   end(id: string): Promise<void>;
-  /** Ends the sessions that a passkey opened. */
+  /** Ends all sessions of a passkey. */
   endOfCredential(credentialId: string): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ interface Session {
   credentialId: string;
   seenAtMs: number;
   writtenAtMs: number;
-  /** Set on those that are kept in memory only. */
+  /** True for sessions that exist in memory only. */
   endsAtMs?: number;
 }
 
@@ -65,7 +65,7 @@ interface SessionRow {
   seen_at: number;
 }
 
-/** Reads the sessions of earlier runs and forgets those that are idle for too long. */
+/** Loads stored sessions and deletes expired ones. */
 export async function openSessions(options: {
   db: Database;
   key: SessionKey;
@@ -76,7 +76,7 @@ export async function openSessions(options: {
   const { db, key, credentials, log, now } = options;
   const isForgotten = "FROM session WHERE seen_at < ?";
   const forgottenBeforeMs = key.isFresh ? Number.MAX_SAFE_INTEGER : now() - SESSION_IDLE_MS;
-  // Seldom any, and a write would start the writer's thread for nothing.
+  // Usually none, and a write would start the writer's thread.
   if (db.get(`SELECT 1 ${isForgotten}`, forgottenBeforeMs) !== undefined) {
     await db.write([{ sql: `DELETE ${isForgotten}`, params: [forgottenBeforeMs] }]);
   }
@@ -93,13 +93,13 @@ export async function openSessions(options: {
   let presentKey = await key.read();
   const verified = new Map<string, SessionClaims>();
 
-  /** Gives the key as it is now; a changed one ends every session. */
+  /** Reads the current key. A changed key ends every session. */
   async function currentKey(): Promise<Uint8Array | undefined> {
     const found = await key.read();
     if (found === presentKey) return found;
     presentKey = found;
     verified.clear();
-    // While the key cannot be used nobody gets in; once it can, those who hold cookies of the old one are out for good.
+    // While the key can't be used, nobody can sign in. Cookies signed with an old key never become valid again.
     if (found !== undefined) await drop([...sessions.values()]);
     return found;
   }
@@ -121,7 +121,7 @@ export async function openSessions(options: {
     return claims;
   }
 
-  /** Gives a session that counts; one whose time is over, or whose passkey is gone, is dropped. */
+  /** Finds a valid session. Drops it if it's expired or its passkey is gone. */
   async function standing(id: string): Promise<Session | undefined> {
     const session = sessions.get(id);
     if (session === undefined) return undefined;
@@ -131,7 +131,7 @@ export async function openSessions(options: {
     try {
       credential = await credentials.find(session.credentialId);
     } catch {
-      return undefined; // The file may be restored, and with it the session.
+      return undefined; // The file can be restored, and the session with it.
     }
     if (!isOver && credential?.rp_id === session.rpId) return session;
     await drop([session]);
@@ -140,7 +140,7 @@ export async function openSessions(options: {
 
   function noteSeen(session: Session): void {
     session.seenAtMs = now();
-    // The clock may have been set back meanwhile, so the distance counts and not the direction.
+    // Absolute difference: the clock can be set back.
     if (session.endsAtMs !== undefined || Math.abs(session.seenAtMs - session.writtenAtMs) < SEEN_WRITTEN_EVERY_MS) {
       return;
     }

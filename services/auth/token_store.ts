@@ -1,4 +1,4 @@
-/** Bearer tokens: `tokens.json`, sealed, hashes only. Removing the file ends them all, also while the server runs. */
+/** Bearer tokens, stored as hashes in the encrypted `tokens.json`. Deleting the file revokes them all, even while the server runs. */
 import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import type { Place, PurposeSealer } from "../crypto/sealer.ts";
@@ -6,7 +6,7 @@ import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { openSealedDocument } from "../storage/documents/sealed_json_file.ts";
 
-/** One token, without what it is made of. */
+/** A token without its text. */
 export interface TokenRecord {
   id: string;
   label: string;
@@ -17,30 +17,30 @@ export interface TokenRecord {
   last_used_at: string | null;
 }
 
-/** Where the file's text is bound to. */
+/** AAD of the file's text. */
 export const TOKENS_PLACE: Place = { table: "tokens.json", id: "tokens", field: "document", version: 1 };
 
-/** So that a person, or a search for leaked secrets, knows one when it turns up somewhere. */
+/** Prefix by which people and secret scanners recognize a leaked token. */
 const PREFIX = "parlor_";
 const RANDOM_BYTES = 32;
 const PATTERN = new RegExp(`^${PREFIX}[A-Za-z0-9_-]{43}$`);
 
-/** How much of the last use may be forgotten by a kill: a write of the file at every request would cost too much. */
+/** How much of the last use a killed process can lose. Writing the file for every request would cost too much. */
 const USE_WRITTEN_EVERY_MS = 10 * 60 * 1000;
 
-/** The tokens as they lie on disk now. */
+/** The tokens on disk. */
 export interface TokenStore {
-  /** Finds the token a request presented, by its hash, and notes its use. `undefined` while the file cannot be read. */
+  /** Finds the token of a request by its hash, and records its use. `undefined` if the file can't be read. */
   find(token: string): Promise<TokenRecord | undefined>;
-  /** Tells whether a token still counts. */
+  /** Returns whether a token exists. */
   has(id: string): Promise<boolean>;
-  /** Gives all tokens, newest first. @throws {AppError} `internal` when the file cannot be read. */
+  /** Returns all tokens, newest first. @throws {AppError} `internal` if the file can't be read. */
   list(): Promise<TokenRecord[]>;
-  /** Makes a token; its text is given this once and kept nowhere. */
+  /** Creates a token. Its text is returned only this once and isn't stored. */
   mint(label: string): Promise<{ record: TokenRecord; token: string }>;
   /** @throws {AppError} `not_found` */
   revoke(id: string): Promise<void>;
-  /** Writes the uses not written yet. */
+  /** Saves pending last uses. */
   close(): Promise<void>;
 }
 
@@ -62,7 +62,7 @@ export function createTokenStore(options: {
     stringify: (tokens) => JSON.stringify([...tokens.values()]),
     untilRepaired: "no bearer token is accepted",
   });
-  /** Last uses by token id, newer than those in the file. */
+  /** Last uses by token id that aren't saved yet. */
   const uses = new Map<string, number>();
   let writtenAtMs = now();
   let writing: Promise<void> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** Stores the command line's token in `cli.token`, and the server it belongs to in `cli.json`. */
+/** Stores the token of the command line in `cli.token`, and its server in `cli.json`. */
 import { AppError } from "../errors.ts";
 import { fileError, readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 
@@ -7,11 +7,11 @@ export interface AccountInfo {
   /** `"https://chat.example.org"`, no slash at its end. */
   base_url: string;
   token_id: string;
-  /** PEM file of the authority that vouches for the server, where the public ones do not. */
+  /** PEM file with the certificate authority of the server, if it isn't a public one. */
   ca_cert?: string;
 }
 
-/** A token and whose it is. */
+/** A token and its server. */
 export interface Account extends AccountInfo {
   token: string;
 }

@@ -13,16 +13,16 @@ export const AUTH_HELP =
        parlor auth whoami
        parlor auth invite [--rp-id NAME] [--base-url URL] [--ca-cert FILE] [options of parlor serve]
 
-  login   signs in with a passkey in the browser and saves a token in ~/.config/app/cli.token
-  logout  revokes that token and removes it
-  whoami  says which server it is for, and whether it still counts
-  invite  prints a code by which another device may enrol a passkey; run it where the server runs`;
+  login   sign in with a passkey in the browser, and save a token in ~/.config/app/cli.token
+  logout  revoke the token and delete it
+  whoami  show the server of the token, and whether the token is valid
+  invite  print a code that lets another device add a passkey; run it on the server's machine`;
 
 /**
  * Runs one of them.
  *
  * @param local Reads the server's configuration from the options given.
- * @throws {AppError} with a sentence for the terminal.
+ * @throws {AppError} with a message for the terminal.
  */
 export async function runAuth(
   args: readonly string[],

@@ -18,7 +18,7 @@ export interface LocalServer {
  * Prints a code.
  *
  * @param local Reads the configuration with the options that are not this command's own.
- * @throws {AppError} with a sentence for the terminal when no server answers, or the data folder is somebody else's.
+ * @throws {AppError} with a message for the terminal when no server answers, or the data folder is somebody else's.
  */
 export async function authInvite(
   args: readonly string[],

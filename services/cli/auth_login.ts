@@ -15,7 +15,7 @@ const DEFAULT_TIMEOUT_S = 300;
  * Signs in and saves the token.
  *
  * @param defaultUrl Where to sign in without `--base-url` and without an earlier sign-in.
- * @throws {AppError} with a sentence for the terminal when denied, timed out, offline, or where no passkey can be.
+ * @throws {AppError} with a message for the terminal when denied, timed out, offline, or where no passkey can be.
  */
 export async function authLogin(args: readonly string[], outside: CliOutside, defaultUrl: () => string): Promise<void> {
   const options = parseOptions(args, {

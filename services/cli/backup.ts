@@ -12,13 +12,13 @@ export const BACKUP_HELP =
   `Usage: parlor backup FILE [--passphrase-file FILE] [--storage-key-only] [--replace] [options of parlor serve]
        parlor restore FILE [--passphrase-file FILE] [--replace] [options of parlor serve]
 
-  backup   writes everything but models, caches and the tailnet node into one sealed file, also while the server runs,
-           and reads it back; --storage-key-only seals it by the storage key instead of a passphrase and leaves that key out
-  restore  puts a backup into the data folder, with the server stopped; --replace puts aside what is there
+  backup   writes everything except models, caches and the tailnet node to one encrypted file, even while the server runs,
+           and verifies it; --storage-key-only encrypts it with the storage key instead of a passphrase, without including the key
+  restore  restores a backup into the data folder while the server is stopped; --replace moves existing data aside
 
 The passphrase is the first line of the file named by --passphrase-file, PARLOR_BACKUP_PASSPHRASE, or typed.`;
 
-/** Makes a backup; the file is not overwritten without `--replace`. @throws {AppError} with a sentence for the terminal. */
+/** Creates a backup. The file isn't overwritten without `--replace`. @throws {AppError} with a message for the terminal. */
 export async function runBackup(args: readonly string[], outside: DataOutside): Promise<void> {
   const { words: [path = ""], options, rest } = takeOptions(
     args,
@@ -54,7 +54,7 @@ export async function runBackup(args: readonly string[], outside: DataOutside): 
   );
 }
 
-/** Restores one. @throws {AppError} with a sentence for the terminal; the data folder is as it was then. */
+/** Restores a backup. @throws {AppError} with a message for the terminal; the data folder is as it was then. */
 export async function runRestore(args: readonly string[], outside: DataOutside): Promise<void> {
   const { words: [path = ""], options, rest } = takeOptions(
     args,

@@ -1,4 +1,4 @@
-/** Opens an address in the person's browser, where that is possible and sensible. */
+/** Opens an address in the browser. */
 
 const OPENERS: Partial<Record<typeof Deno.build.os, string[]>> = {
   darwin: ["open"],
@@ -6,10 +6,10 @@ const OPENERS: Partial<Record<typeof Deno.build.os, string[]>> = {
 };
 
 /**
- * Opens a browser. Over SSH it would be one on the wrong machine, so there none is.
+ * Opens the browser, except over SSH, where it would be on the wrong machine.
  *
- * @param environment `BROWSER` names a program of the person's own.
- * @returns Whether a program was started; whether it shows anything is not known.
+ * @param environment `BROWSER` overrides the program.
+ * @returns Whether a program was started.
  */
 export async function openBrowser(
   url: string,
@@ -18,7 +18,7 @@ export async function openBrowser(
   const isRemote = environment.SSH_CONNECTION !== undefined || environment.SSH_TTY !== undefined;
   const [command, ...args] = environment.BROWSER ? [environment.BROWSER] : OPENERS[Deno.build.os] ?? ["xdg-open"];
   if (command === undefined || (isRemote && !environment.BROWSER)) return false;
-  // Where programs may not be started the address on the terminal has to do; asking the person about it helps nobody.
+  // Doesn't prompt for permission to run programs: the address is printed in the terminal anyway.
   const { state } = await Deno.permissions.query({ name: "run", command });
   if (state !== "granted") return false;
   try {

@@ -1,8 +1,8 @@
-/** Where the page sends the browser after its ceremony: a listener of the command line's own, on this machine, for one visit. */
+/** Local listener that receives the sign-in code from the browser. */
 
 const CLOSE_WITHIN_MS = 1_000;
 
-/** What the browser brought. */
+/** Result of the sign-in in the browser. */
 export type CallbackOutcome = { code: string } | { denied: true };
 
 /** An open listener. */
@@ -15,13 +15,13 @@ export interface CallbackListener {
 /**
  * Listens on a free port of 127.0.0.1.
  *
- * @param state Random; a visit without it comes from somebody else's page and is turned away.
+ * @param state Random value. Requests without it come from other pages and are refused.
  */
 export function openCallbackListener(state: string): CallbackListener {
   const { promise, resolve } = Promise.withResolvers<CallbackOutcome>();
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
     const url = new URL(request.url);
-    // The name in the address is ours, too: otherwise a page could reach us by a name of its own.
+    // Checks the host, too: otherwise a page could reach the listener by its own host name (DNS rebinding).
     const isOurs = url.hostname === "127.0.0.1" && url.pathname === "/callback" &&
       url.searchParams.get("state") === state;
     if (!isOurs) return page(404, "Nothing here", "This address is for signing in the command line.");
@@ -36,7 +36,7 @@ export function openCallbackListener(state: string): CallbackListener {
   return {
     port: server.addr.port,
     outcome: promise,
-    // The last page is let out; a connection that browsers open ahead and never use is not waited for.
+    // Sends the last page, but doesn't wait for idle connections that browsers open in advance.
     close: () =>
       Promise.race([server.shutdown(), new Promise<void>((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS))]),
   };

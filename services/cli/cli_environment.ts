@@ -1,16 +1,16 @@
-/** What the commands need of the world around them, so that each says what it does and not where it gets it. */
+/** Environment of the `parlor auth` commands: terminal, home folder, environment variables. */
 import { AppError, messageOf } from "../errors.ts";
 import { type AccountFiles, accountFiles } from "./account.ts";
 
-/** The world around a command. */
+/** Environment of a command. */
 export interface CliOutside {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly account: AccountFiles;
-  /** Writes a line to standard output: what the command was asked for. */
+  /** Writes a line to standard output. */
   print(text: string): void;
-  /** Writes a line to standard error: what the person should know meanwhile. */
+  /** Writes a line to standard error. */
   tell(text: string): void;
-  /** Gives the next line the person types; never settles once there is nobody to type. */
+  /** Returns the next line typed. Never settles after the end of the input. */
   readLine(): Promise<string>;
 }
 

@@ -1,23 +1,23 @@
-/** What the commands on the data folder share: their own options beside those of the server, and its configuration. */
+/** Shared by the commands on the data folder: their options, and the server's configuration. */
 import { AppError } from "../errors.ts";
 import { parseOptions } from "./options.ts";
 
-/** What of the configuration says where the data lies. */
+/** Location of the data. */
 export interface DataPlace {
   dataDir: string;
   storageKeyFile: string | null;
 }
 
-/** What a command was asked. */
+/** Parsed arguments of a command. */
 export interface CommandRequest {
-  /** Words that are no options, such as a file. */
+  /** Arguments that aren't options, such as a file. */
   words: string[];
   options: Map<string, string>;
-  /** What remains for the server's configuration. */
+  /** Remaining arguments, for the server's configuration. */
   rest: string[];
 }
 
-/** What a command on the data folder has of the world around it. */
+/** Environment of a command on the data folder. */
 export interface DataOutside {
   environment: Readonly<Record<string, string | undefined>>;
   version: string;
@@ -26,7 +26,7 @@ export interface DataOutside {
   print(text: string): void;
 }
 
-/** One of them; gives its exit code where that is not 0. @throws {AppError} with a sentence for the terminal */
+/** A command. Returns its exit code if that isn't 0. @throws {AppError} with a message for the terminal */
 export type DataCommand = (args: readonly string[], outside: DataOutside) => Promise<number | void>;
 
 /**

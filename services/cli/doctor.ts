@@ -1,13 +1,13 @@
-/** `parlor doctor`: prints what was found, and ends with 1 when something is wrong. */
+/** `parlor doctor`: checks the installation and prints problems. */
 import { type DoctorConfig, examine } from "../diagnostics/doctor.ts";
 import { takeOptions } from "./data_commands.ts";
 
 /** Text of `parlor doctor --help`. */
 export const DOCTOR_HELP = `Usage: parlor doctor [--url URL] [options of parlor serve]
 
-Looks at configuration, permissions, addresses, data, disk, clock, programs and the running server with its model.
---url names an address under which it is reached, such as https://chat.example.org, to be tried as well.
-Ends with code 1 when something is wrong.`;
+Checks configuration, permissions, addresses, data, disk, clock, programs, and the running server with its model.
+--url also checks the address where users reach Parlor, such as https://chat.example.org.
+Exits with code 1 if there is a problem.`;
 
 /** What it has of the world around it. */
 export interface DoctorOutside {
@@ -30,7 +30,7 @@ export async function runDoctor(args: readonly string[], outside: DoctorOutside)
   }
   const problems = findings.filter(({ level }) => level === "problem").length;
   outside.print(
-    problems === 0 ? "No problems found." : `${problems} ${problems === 1 ? "thing is" : "things are"} wrong.`,
+    problems === 0 ? "No problems found." : `${problems} ${problems === 1 ? "problem" : "problems"} found.`,
   );
   return problems === 0 ? 0 : 1;
 }

@@ -1,11 +1,11 @@
-/** `parlor import KIND PATH`: brings in what lies on this machine, with the server stopped. */
+/** `parlor import KIND PATH`: imports data of other programs while the server is stopped. */
 import { AppError } from "../errors.ts";
 import { IMPORT_KINDS, type ImportKind } from "../import_export/import_item.ts";
 import type { ImportReport } from "../import_export/import_report.ts";
 import type { ImportRequest } from "../import_export/imports.ts";
 import { takeOptions } from "./data_commands.ts";
 
-/** What each kind brings, in the order of the help. */
+/** Description of each kind, in the order of the help text. */
 const KINDS: Record<ImportKind, string> = {
   sillytavern: "the folder of a SillyTavern user",
   tavern: "chats in Tavern's JSONL",
@@ -13,20 +13,20 @@ const KINDS: Record<ImportKind, string> = {
   agnai: "the folder of an Agnai server, or its characters, chats and memory books",
   chatgpt: "the export of ChatGPT",
   openwebui: "the export of Open WebUI's chats",
-  parlor: "what another Parlor exported",
+  parlor: "an export of another Parlor server",
 };
 
 /** Text of `parlor import --help`. */
 export const IMPORT_HELP = `Usage: parlor import KIND PATH [--dry-run] [options of parlor serve]
 
-Brings in what another program holds, and says what came in and what did not. PATH is a folder, a zip or a file.
-The server has to be stopped; while it runs, the page imports under Settings, Data.
+Imports data of another program and reports what was imported. PATH is a folder, a ZIP file or another file.
+The server must be stopped. While it runs, import in the browser under Settings, Data.
 
   KIND       what PATH is:
 ${kindLines()}
-  --dry-run  reads and compares everything, and changes nothing
+  --dry-run  reads and compares everything without changing anything
 
-Importing the same again adds nothing twice.`;
+Importing the same data again doesn't create duplicates.`;
 
 /** What the command has of the world around it. */
 export interface ImportOutside {
@@ -40,7 +40,7 @@ export interface ImportOutside {
   progress(text: string): void;
 }
 
-/** @returns 1 when something was refused, else 0. @throws {AppError} with a sentence for the terminal */
+/** @returns 1 when something was refused, else 0. @throws {AppError} with a message for the terminal */
 export async function runImport(args: readonly string[], outside: ImportOutside): Promise<number> {
   const { words: [kind = "", path = ""], options, rest } = takeOptions(args, { "dry-run": false }, {
     wordCount: 2,
@@ -60,7 +60,7 @@ export async function runImport(args: readonly string[], outside: ImportOutside)
 }
 
 function* reportLines({ counts, messages, lines, lines_dropped, dry_run }: ImportReport): Generator<string> {
-  yield dry_run ? "Nothing was changed. An import would bring:" : "Imported:";
+  yield dry_run ? "Dry run: nothing was changed. An import would add:" : "Imported:";
   for (const [thing, { added, updated, present, refused }] of Object.entries(counts)) {
     if (added + updated + present + refused === 0) continue;
     const more = [[updated, "updated"], [present, "here already"], [refused, "refused"]] as const;

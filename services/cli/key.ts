@@ -12,14 +12,14 @@ export const KEY_HELP = `Usage: parlor key export FILE [--passphrase-file FILE] 
        parlor key import FILE [--passphrase-file FILE] [options of parlor serve]
        parlor key rotate [--new-key-file FILE] [--keep-unreadable] [options of parlor serve]
 
-  export  writes the storage key to a file under a passphrase, or with --plain as it is, such as for storage_key_file
-  import  puts an exported key into a data folder whose key was lost, with the server stopped
-  rotate  makes a new key and seals all data anew with it, with the server stopped; needs as much free space as the data.
-          Where storage_key_file is set, the new key goes to --new-key-file and is yours to put in its place`;
+  export  writes the storage key to a file, encrypted with a passphrase; --plain writes it unencrypted, for storage_key_file
+  import  puts an exported key into a data folder whose key was lost, while the server is stopped
+  rotate  creates a new key and encrypts all data with it, while the server is stopped; needs as much free space as the
+          data. If storage_key_file is set, writes the new key to --new-key-file; then replace the old file yourself`;
 
 const COMMANDS = new Map([["export", exportKey], ["import", importKeyFile], ["rotate", rotate]]);
 
-/** Runs one of them. @throws {AppError} with a sentence for the terminal. */
+/** Runs one of them. @throws {AppError} with a message for the terminal. */
 export async function runKey([command, ...args]: readonly string[], outside: DataOutside): Promise<void> {
   if (command === undefined) {
     throw new AppError("invalid_request", "Usage: parlor key export | import | rotate. See parlor key --help");

@@ -1,4 +1,4 @@
-/** `parlor licenses`: what others wrote of the program, and under which terms. */
+/** `parlor licenses`: license notices of all bundled packages. */
 
 /** Text of `parlor licenses --help`. */
 export const LICENCES_HELP = "Usage: parlor licenses\n\nPrints the license notices of everything in this executable.";

@@ -1,4 +1,4 @@
-/** Where the commands get a passphrase: a file, the environment, or whoever sits at the terminal. Never an argument. */
+/** Reads passphrases: from a file, the environment or the terminal, never from an argument. */
 import { AppError, messageOf } from "../errors.ts";
 
 /** Environment variable that holds it. */
@@ -9,12 +9,12 @@ export interface PassphraseSource {
   /** Value of `--passphrase-file`. */
   file: string | undefined;
   environment: Readonly<Record<string, string | undefined>>;
-  /** Asked twice at a terminal, since nobody could open what a slip of the finger sealed. */
+  /** A new passphrase is asked twice at the terminal, because a typo would make the data unreadable. */
   isNew: boolean;
 }
 
 /**
- * Gives the passphrase; its first line where it comes from a file or standard input.
+ * Returns the passphrase: the first line of the file or of standard input.
  *
  * @throws {AppError} `invalid_request` when there is none, or the two at the terminal differ.
  */

@@ -1,8 +1,8 @@
-/** Requests of the command line to a Parlor server, with failures in words for a terminal. */
+/** HTTP client of the command line, with error messages for the terminal. */
 import { AppError } from "../errors.ts";
 import { explainConnectError } from "../http/connect_error.ts";
 
-/** One server. Redirects are not followed: a token goes to the address it was made for. */
+/** A server. Redirects aren't followed: a token is sent only to its own server. */
 export interface ServerClient {
   readonly baseUrl: string;
   /**
@@ -21,7 +21,7 @@ export interface RequestOptions {
   headers?: Record<string, string>;
 }
 
-/** An answer that is no refusal. */
+/** A successful response. */
 export interface Answer {
   json: Record<string, unknown>;
   headers: Headers;
@@ -29,7 +29,7 @@ export interface Answer {
 
 const ANSWER_WITHIN_MS = 30_000;
 
-/** A refusal, with its status: callers tell "not any more" from "not at all". */
+/** An error response of the server, with its status. */
 export class Refusal extends AppError {
   constructor(readonly status: number, code: AppError["code"], message: string) {
     super(code, message);

@@ -1,4 +1,4 @@
-/** Tells whoever listens what changed. It carries names only, never content. */
+/** Publishes changes to listeners. Events contain names only, never content. */
 
 import { messageOf } from "../errors.ts";
 
@@ -12,19 +12,19 @@ export interface ChangeEvent {
   revision?: number;
 }
 
-/** The one place where changes are announced. */
+/** Publishes changes. */
 export interface EventHub {
-  /** Tells every listener, in the order they came; a listener that throws is reported on stderr and harms nobody. */
+  /** Calls every listener, in the order of subscription. Errors of a listener are logged to stderr. */
   publish(event: ChangeEvent): void;
   /**
-   * Adds a listener, called at once on every publish, so it should only note the event down.
+   * Adds a listener. It's called synchronously, so it should only record the event.
    *
-   * @returns Ends it; may be called twice.
+   * @returns Removes the listener. Can be called twice.
    */
   subscribe(listener: (event: ChangeEvent) => void): () => void;
 }
 
-/** Makes a hub without listeners. */
+/** Creates a hub without listeners. */
 export function createEventHub(): EventHub {
   // Wrapped, so that the same function subscribed twice is two listeners.
   const listeners = new Set<{ listener: (event: ChangeEvent) => void }>();

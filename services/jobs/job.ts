@@ -1,4 +1,4 @@
-/** What a background job is, to the rooms that define kinds of them and to the routes that show them. */
+/** Types of background jobs, for the services that define kinds of jobs and the routes that show them. */
 
 import type { JobState } from "./job_states.ts";
 import type { JobError, JobProgress } from "./job_store.ts";
@@ -6,7 +6,7 @@ import type { JobError, JobProgress } from "./job_store.ts";
 export type { JobState } from "./job_states.ts";
 export type { JobError, JobProgress } from "./job_store.ts";
 
-/** A job as it is at one moment. */
+/** State of a job at one moment. */
 export interface JobSnapshot {
   id: string;
   kind: string;
@@ -15,7 +15,7 @@ export interface JobSnapshot {
   title: string;
   state: JobState;
   progress: JobProgress | null;
-  /** What only this kind can say, such as the files of a download or the report of an import. */
+  /** Details of this kind of job, such as the files of a download or the report of an import. */
   detail?: unknown;
   /** Set when the job failed. */
   error?: JobError;
@@ -23,18 +23,18 @@ export interface JobSnapshot {
   updatedAtMs: number;
 }
 
-/** What a running job works with. */
+/** Context of a running job. */
 export interface JobContext {
   readonly id: string;
   /** As given to `start`, in JSON's terms; after an update of the program an older version may have written them. */
   readonly params: unknown;
   /** Fires on cancel and on shutdown. */
   readonly signal: AbortSignal;
-  /** True when an earlier process began this job. */
+  /** True if an earlier process started this job. */
   readonly isResumed: boolean;
-  /** Tells how far it is; kept in memory, stored with the next change of state. */
+  /** Reports progress. Saved with the next change of state. */
   progress(progress: JobProgress | null): void;
-  /** Sets the part only this kind knows; JSON, stored with the next change of state. */
+  /** Sets the details of this kind (JSON). Saved with the next change of state. */
   detail(detail: unknown): void;
   /**
    * Begins the end of the job, after which it cannot be cancelled: call it before the first lasting effect, such as
@@ -47,11 +47,11 @@ export interface JobContext {
 
 /** One kind of job. */
 export interface JobKind {
-  /** Jobs of this kind that may run at once. */
+  /** Maximum number of jobs of this kind at the same time. */
   parallel: number;
-  /** True when `run` can begin again on the same parameters; else a job left running fails at the next start. */
+  /** True if `run` can start again with the same parameters. Otherwise an interrupted job fails at the next start. */
   resumable: boolean;
-  /** Does the work. It ends soon after the signal fires, with whatever it half made removed, unless `discard` does that. */
+  /** Does the work. Ends soon after the signal fires and cleans up, unless `discard` does that. */
   run(context: JobContext): Promise<void>;
   /**
    * Removes what a cancelled job left, also where it was cancelled before it ran again. For kinds whose half-made things

@@ -1,11 +1,11 @@
-/** The states of a background job and the one table of its legal steps. */
+/** States of background jobs and the allowed transitions. */
 
 import { AppError } from "../errors.ts";
 
-/** Where a job stands. */
+/** State of a job. */
 export type JobState = "queued" | "running" | "verifying" | "done" | "failed" | "cancelled";
 
-/** Every legal step. A state without a row is an end. */
+/** Allowed transitions. States without an entry are final. */
 const LEGAL_STEPS: Partial<Record<JobState, readonly JobState[]>> = {
   queued: ["running", "cancelled"],
   running: ["verifying", "failed", "cancelled"],
@@ -15,17 +15,17 @@ const LEGAL_STEPS: Partial<Record<JobState, readonly JobState[]>> = {
 /** All states, in the order a job goes through them. */
 export const JOB_STATES: readonly JobState[] = ["queued", "running", "verifying", "done", "failed", "cancelled"];
 
-/** Says whether a stored text is a state. */
+/** Returns whether a stored text is a state. */
 export function isJobState(text: string): text is JobState {
   return JOB_STATES.some((state) => state === text);
 }
 
-/** Says whether a job in this state will change no more. */
+/** Returns whether a state is final. */
 export function isEnd(state: JobState): boolean {
   return LEGAL_STEPS[state] === undefined;
 }
 
-/** Says whether a job may go from one state to the other. */
+/** Returns whether a transition is allowed. */
 export function isLegalStep(from: JobState, to: JobState): boolean {
   return LEGAL_STEPS[from]?.includes(to) ?? false;
 }
