@@ -156,11 +156,7 @@ export const FINDINGS = {
   health_untold: { about: "The server didn't report the state of its model: status {status}" },
   no_connection: {
     about: "No model connection is active",
-<<<<<<< HEAD
     remedy: "Choose one in Settings > Connections",
-=======
-    remedy: "Choose one under Settings, Connections",
->>>>>>> 7b643f9 (refactor(http): one form reader, one body reader, error messages in plain English)
   },
   model_ok: { about: 'The model of "{name}" responds in {ms} ms' },
   model_silent: {

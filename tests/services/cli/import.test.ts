@@ -22,7 +22,7 @@ test("parlor import tries a folder, brings it in, and says what it left out", { 
 
   const trial = await run("--dry-run");
   expect(trial, trial.stderr).toMatchObject({ code: 0 });
-  expect(trial.stdout).toContain("Nothing was changed");
+  expect(trial.stdout).toContain("nothing was changed");
   const done = await run();
   expect(done, done.stderr).toMatchObject({ code: 0 });
   expect(done.stdout).toMatch(/conversation\s+2 new\n/);
