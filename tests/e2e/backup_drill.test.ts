@@ -49,7 +49,7 @@ test(
       await Promise.all(both[0]!);
       const before = Math.min(...restless.map(({ acknowledged }) => acknowledged));
       const made = await runParlor(["backup", file, "--data-dir", here.file("data")], { env: PASSPHRASE });
-      expect(made).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("read back whole") });
+      expect(made).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining("verified the backup") });
       expect(Math.min(...restless.map(({ acknowledged }) => acknowledged))).toBeGreaterThan(before);
       writing.stop();
       await Promise.all(both[1]!);
@@ -107,7 +107,7 @@ test(
       restore(here.file("sealed/one"), other, { PARLOR_BACKUP_PASSPHRASE: "another one" }),
       /Wrong passphrase/,
     );
-    await refused(restore(here.file("sealed/one"), other, {}), /No passphrase was given/);
+    await refused(restore(here.file("sealed/one"), other, {}), /No passphrase\. Use/);
     await refused(restore(here.file("sealed/one"), data), /it has data .*--replace/);
     const bytes = await Deno.readFile(here.file("sealed/one"));
     await Deno.writeFile(here.file("sealed/cut"), bytes.subarray(0, bytes.length - 40));
