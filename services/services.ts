@@ -8,7 +8,7 @@
 import { type Lazy, LazyScope } from "./async/lazy.ts";
 import type { ImagePool } from "./attachments/images/image_pool.ts";
 import { openAuth } from "./auth/auth.ts";
-import { unendedReplies } from "./conversations/reply_rows.ts";
+import { findUnendedReplies } from "./conversations/reply_rows.ts";
 import type { Config } from "./config/config.ts";
 import { createMaintenance } from "./core/maintenance.ts";
 import { openCore } from "./core/open_core.ts";
@@ -234,7 +234,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
 
   const imageServices = scope.lazy(async (onClose) => {
-    const [{ openImageGeneration }, { MessagePictures }] = await Promise.all([
+    const [{ openImageGeneration }, { MessageAttachments }] = await Promise.all([
       import("./image_generation/image_generation.ts"),
       import("./conversations/message_images.ts"),
     ]);
@@ -244,7 +244,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       sealer: sealer.forPurpose("images"),
       attachments: await attachments(),
       avatars: (await characters()).avatars,
-      messages: new MessagePictures({ ...await conversations(), events }),
+      messages: new MessageAttachments({ ...await conversations(), events }),
       ask: (messages, signal) => modelRouter.ask(messages, signal),
       imagePool: await images(),
       limits: options.imageLimits,
@@ -288,8 +288,13 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
   const imports = scope.lazy(async (onClose) => {
     const { Imports } = await import("./import_export/imports.ts");
-    const { arrivals } = await conversations();
-    const imports = await Imports.open({ ...core, ...await getOwnedData(), arrivals, folder: folders.uploads });
+    const { conversationImporter } = await conversations();
+    const imports = await Imports.open({
+      ...core,
+      ...await getOwnedData(),
+      conversationImporter,
+      folder: folders.uploads,
+    });
     onClose(() => imports.close());
     return imports;
   });
@@ -353,7 +358,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     backup: backups,
   };
   // Replies and jobs that an earlier process left unfinished are resumed or ended before anyone can ask for them.
-  if (unendedReplies(db).length > 0) await conversations();
+  if (findUnendedReplies(db).length > 0) await conversations();
   const unfinished = new Set(jobs.list().filter(({ state }) => !isEnd(state)).map(({ kind }) => kind));
   for (const kind of unfinished) await jobKinds[kind]?.();
   if (config.backupDir !== null) await backups();

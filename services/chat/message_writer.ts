@@ -1,7 +1,7 @@
 /** Stores what a chat request adds to a conversation before the model is asked: the user message, and an empty reply. */
 import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { type ConversationState, titleFrom } from "../conversations/conversation.ts";
+import { type ConversationState, toTitle } from "../conversations/conversation.ts";
 import type { Conversations } from "../conversations/conversations.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import {
@@ -12,11 +12,11 @@ import {
   type Message,
   textOfContent,
 } from "../conversations/message.ts";
-import { replyBegun } from "../conversations/reply_rows.ts";
-import { NOTHING_STORED } from "../conversations/revisions/revision_preparation.ts";
-import { withTrueSummary } from "../conversations/summary_validity.ts";
-import { lineOf } from "../conversations/tree/message_tree.ts";
-import { userTextOf, type VariantStore, withoutText } from "../conversations/variants.ts";
+import { startReplyRow } from "../conversations/reply_rows.ts";
+import { EMPTY_TREE } from "../conversations/revisions/tree_replacement.ts";
+import { dropStaleSummary } from "../conversations/summary_validity.ts";
+import { createLinearTree } from "../conversations/tree/message_tree.ts";
+import { toUserText, type VariantStore, withoutText } from "../conversations/variants.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
@@ -136,7 +136,7 @@ export class MessageWriter {
     const { blocks, conversations, variants } = this.#deps;
     const { conversationId: id, userMessageId: mid } = request;
     blocks.requireOnPath(id, mid!);
-    const text = userTextOf(request.messages.at(-1)!, mid!, isoTime(reply));
+    const text = toUserText(request.messages.at(-1)!, mid!, isoTime(reply));
     const saved: Statement[] = [];
     const n = blocks.messageOf(id, mid!).variant_count;
     const edit = blocks.switchVersion(id, mid!, n, (before) => {
@@ -151,7 +151,7 @@ export class MessageWriter {
         active_variant: n,
       };
     }, [emptyReply(reply)]);
-    const next = withTrueSummary(blocks, withTitle(existing, request), mid!);
+    const next = dropStaleSummary(blocks, withTitle(existing, request), mid!);
     const change = { statements: edit.statements, last: edit.after, touched: edit.touched };
     await conversations.write(next, edit.messageCount - existing.messageCount, change, [...saved, startRow(id, reply)]);
     return edit.after;
@@ -209,8 +209,8 @@ export class MessageWriter {
       head: { title: titleOf(request), participants: [] },
     };
     const { statements } = await conversations.replacing(undefined, state, {
-      tree: lineOf(added),
-      standing: NOTHING_STORED,
+      tree: createLinearTree(added),
+      storedTree: EMPTY_TREE,
       snippetOwner: userMessage,
     });
     await db.write([...statements, startRow(id, reply)]);
@@ -258,11 +258,11 @@ function withTitle(state: ConversationState, request: StatefulChatRequest): Conv
 
 function titleOf(request: StatefulChatRequest): string {
   const last = request.messages.findLast((message) => message.role === "user");
-  return titleFrom(textOfContent(last?.content));
+  return toTitle(textOfContent(last?.content));
 }
 
 function startRow(conversationId: string, { messageId, generation, now }: NewReply, previous?: Message): Statement {
-  return replyBegun({
+  return startReplyRow({
     mid: messageId,
     conversation_id: conversationId,
     generation,

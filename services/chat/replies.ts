@@ -4,7 +4,7 @@ import type { ConversationReader } from "../conversations/conversation_reader.ts
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import type { LiveReplies } from "../conversations/live_replies.ts";
 import { isEmptyFailure, type Message } from "../conversations/message.ts";
-import { conversationsOfReply, findReplyRow } from "../conversations/reply_rows.ts";
+import { findConversationsOfReply, findReplyRow } from "../conversations/reply_rows.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError } from "../errors.ts";
 import type { Database } from "../storage/database/database.ts";
@@ -60,7 +60,7 @@ export class Replies {
    */
   async get(mid: string, conversationId?: string): Promise<ReplySource> {
     const { live, db, locks } = this.#deps;
-    for (const id of conversationId === undefined ? conversationsOfReply(db, mid) : [conversationId]) {
+    for (const id of conversationId === undefined ? findConversationsOfReply(db, mid) : [conversationId]) {
       // Under the lock, because a reply that is about to start is in the database a moment before it is live.
       const find = () => live.findByMessage(id, mid) ?? this.#findStored(id, mid, "lastRun");
       const reply = live.findByMessage(id, mid) ?? await locks.run(id, find);

@@ -4,7 +4,7 @@
 import { delay } from "../async/delay.ts";
 import type { Conversations } from "../conversations/conversations.ts";
 import { type Message, type MessageStatus, replyText } from "../conversations/message.ts";
-import { replyEnded } from "../conversations/reply_rows.ts";
+import { endReplyRow } from "../conversations/reply_rows.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError, traceOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -46,7 +46,7 @@ export class ReplySaver {
     for (;;) {
       try {
         const time = new Date(now()).toISOString();
-        const statements: Statement[] = [replyEnded(conversationId, messageId, now())];
+        const statements: Statement[] = [endReplyRow(conversationId, messageId, now())];
         await conversations.editMessage(conversationId, messageId, (before) => {
           const ended = { ...reply.finalMessage(before), ...extra, updated_at: time };
           const settled = settleAttempt(variants, conversationId, ended, reply.previousVariant, time);

@@ -1,6 +1,6 @@
 /** Titles conversations with their own model while no reply is being written. Until then a title is the first words. */
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { titleFrom } from "../conversations/conversation.ts";
+import { toTitle } from "../conversations/conversation.ts";
 import { textOfContent } from "../conversations/message.ts";
 import { updateHead, type UpdateHeadDeps } from "../conversations/system_update.ts";
 import { traceOf } from "../errors.ts";
@@ -91,7 +91,7 @@ export class Titles {
       ...(first === undefined ? [] : blocks.messagesOf(conversationId, first)).filter(({ role }) => role === "user"),
       ...call.messages.filter(({ role }) => role === "user").slice(-1),
     ];
-    return userMessages.some(({ content }) => titleFrom(textOfContent(content)) === title) ? title : undefined;
+    return userMessages.some(({ content }) => toTitle(textOfContent(content)) === title) ? title : undefined;
   }
 }
 
@@ -118,7 +118,7 @@ export function parseTitle(completion: OpenAiCompletion): string | undefined {
   const lines = text.split(/\r?\n/).map(stripMarkup).filter((line) => line !== "");
   // Skips an introduction such as "Here is a title:".
   const line = lines.find((candidate) => !candidate.endsWith(":"));
-  return line === undefined ? undefined : titleFrom(line) || undefined;
+  return line === undefined ? undefined : toTitle(line) || undefined;
 }
 
 function stripMarkup(line: string): string {

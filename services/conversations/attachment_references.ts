@@ -9,12 +9,12 @@ import type { Database } from "../storage/database/database.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { revisionPlace } from "./aad.ts";
+import { revisionAad } from "./aad.ts";
 import { openVariant, type VariantRow } from "./variants.ts";
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
 
 /** What looking needs. */
-export interface ReferenceParts {
+export interface AttachmentReferencesDeps {
   db: Database;
   sealer: PurposeSealer;
   store: ConversationStore;
@@ -31,17 +31,17 @@ const decoder = new TextDecoder();
 
 /** Lets go of references that nothing in their conversations bears out any more. */
 export class AttachmentReferences {
-  readonly #parts: ReferenceParts;
+  readonly #deps: AttachmentReferencesDeps;
   /** Revision and draft at the last look; a conversation that has not moved since need not be looked at again. */
   readonly #seen = new Map<string, string>();
 
-  constructor(parts: ReferenceParts) {
-    this.#parts = parts;
+  constructor(parts: AttachmentReferencesDeps) {
+    this.#deps = parts;
   }
 
   /** Looks at every conversation that refers to attachments. */
   async sweep(): Promise<void> {
-    const { locks, attachments, log } = this.#parts;
+    const { locks, attachments, log } = this.#deps;
     for (const id of attachments.listReferringConversations()) {
       // One that cannot be read keeps its pictures and holds up no other.
       await locks.run(id, () => this.#look(id)).catch((error) =>
@@ -52,7 +52,7 @@ export class AttachmentReferences {
 
   /** In the conversation's turn: nothing comes into it meanwhile. */
   async #look(id: string): Promise<void> {
-    const { db } = this.#parts;
+    const { db } = this.#deps;
     const mark = this.#markOf(id);
     if (mark !== undefined && this.#seen.get(id) === mark) return;
     const found = mark === undefined ? [] : [...await this.#namesOf(id)];
@@ -67,7 +67,7 @@ export class AttachmentReferences {
 
   /** What moves with everything a conversation could refer from; `undefined` when it is gone for good. */
   #markOf(id: string): string | undefined {
-    const row = this.#parts.db.get<{ revision: number; draft: number | null; oldest: number | null }>(
+    const row = this.#deps.db.get<{ revision: number; draft: number | null; oldest: number | null }>(
       `SELECT revision, (SELECT version FROM draft WHERE conversation_id = c.id) AS draft,
         (SELECT min(n) FROM revision WHERE conversation_id = c.id) AS oldest FROM conversation c WHERE id = ?`,
       id,
@@ -76,7 +76,7 @@ export class AttachmentReferences {
   }
 
   async #namesOf(id: string): Promise<Set<string>> {
-    const { db, sealer, blocks, store } = this.#parts;
+    const { db, sealer, blocks, store } = this.#deps;
     const state = store.find(id) ?? store.findRemoved(id);
     const draft = store.draft(id);
     // What it refers to isn't known, so nothing may be removed.
@@ -95,7 +95,7 @@ export class AttachmentReferences {
         id,
       ).map((row) => () => openVariant(sealer, row)),
       ...db.all<{ n: number; sealed: Uint8Array }>("SELECT n, sealed FROM revision WHERE conversation_id = ?", id)
-        .map((row) => () => sealer.open(revisionPlace(id, row.n), row.sealed)),
+        .map((row) => () => sealer.open(revisionAad(id, row.n), row.sealed)),
     ];
     for (let at = 0; at < opened.length; at += OPENED_AT_ONCE) {
       const texts = await Promise.all(opened.slice(at, at + OPENED_AT_ONCE).map((open) => open()));

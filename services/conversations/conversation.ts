@@ -84,7 +84,7 @@ export function headFrom(input: ConversationInput): ConversationHead {
  *
  * @throws {AppError} `invalid_request` as `headFrom` does.
  */
-export function patchedHead(before: ConversationHead, patch: ConversationInput): ConversationHead {
+export function patchHead(before: ConversationHead, patch: ConversationInput): ConversationHead {
   const { character_id: characterId, ...fields } = patch;
   if (characterId !== undefined && patch.participants === undefined) {
     // It stands for the first participant, the others stay.
@@ -96,7 +96,7 @@ export function patchedHead(before: ConversationHead, patch: ConversationInput):
 }
 
 /** Gives the API's conversation without `messages`, as the text of an object that lacks its closing brace. */
-export function openingText(state: ConversationState, draft: { text: string; version: number }): string {
+export function headJson(state: ConversationState, draft: { text: string; version: number }): string {
   const object = {
     id: state.id,
     ...state.head,
@@ -127,12 +127,12 @@ export function summaryOf(state: ConversationState, snippet: string): Conversati
 }
 
 /** Gives the begin of a message for lists: one line, at most 160 characters. */
-export function snippetOf(message: Message | undefined): string {
+export function toSnippet(message: Message | undefined): string {
   return message === undefined ? "" : firstWords(textOfContent(message.content), SNIPPET_LENGTH);
 }
 
 /** Gives a title from the first thing that was said, without the marks of markdown. */
-export function titleFrom(text: string): string {
+export function toTitle(text: string): string {
   return firstWords(text.replace(/\*\*|__|`|^\s*[#>]+\s/g, ""), TITLE_LENGTH);
 }
 

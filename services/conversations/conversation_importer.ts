@@ -1,19 +1,19 @@
-/** Conversations that come from elsewhere: written whole, with their other texts and times, in one atomic write. */
+/** Imports conversations with all their versions and times, each in one transaction. */
 import { createHash } from "node:crypto";
 import { storeInlineImages } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { type ConversationInput, type ConversationState, headFrom } from "./conversation.ts";
-import type { ConversationParts, Conversations } from "./conversations.ts";
+import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import { type MessageTree } from "./tree/message_tree.ts";
 import { ROOT_SEGMENT } from "./tree/conversation_tree.ts";
-import { NOTHING_STORED } from "./revisions/revision_preparation.ts";
+import { EMPTY_TREE } from "./revisions/tree_replacement.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
 import type { VariantText } from "./variants.ts";
 
-/** One text of a message. */
-export interface ArrivingText {
+/** One version of a message. */
+export interface TextImport {
   content: MessageContent;
   reasoning?: string;
   model?: string;
@@ -21,61 +21,61 @@ export interface ArrivingText {
   updated_at?: string;
 }
 
-/** A message with all of its texts. */
-export interface ArrivingMessage extends MessageInput {
+/** A message with all its versions. */
+export interface MessageImport extends MessageInput {
   id: string;
-  /** The active one among them; absent where it has but one. */
-  variants?: ArrivingText[];
+  /** All versions, including the active one. Absent if there is only one. */
+  variants?: TextImport[];
   active_variant?: number;
 }
 
-/** What follows a version of a message that isn't the active one. */
-export interface ArrivingContinuation {
+/** The messages that follow a version that isn't active. */
+export interface ContinuationImport {
   message_id: string;
   /** Number of the version, from 0. */
   n: number;
-  /** Along the active versions. */
-  messages: ArrivingMessage[];
+  /** The path along the active versions. */
+  messages: MessageImport[];
 }
 
-/** A conversation from elsewhere. */
-export interface ArrivingConversation {
+/** A conversation to import. */
+export interface ConversationImport {
   id: string;
   head: ConversationInput;
-  /** Of what came; an arrival with the same one changes nothing. */
+  /** Hash of the source. Importing the same hash again changes nothing. */
   hash: string;
   createdAtMs?: number;
   updatedAtMs?: number;
   /** The active path. */
-  messages: ArrivingMessage[];
-  continuations?: ArrivingContinuation[];
-  /** What stands in the composer of one that is new here. */
+  messages: MessageImport[];
+  continuations?: ContinuationImport[];
+  /** Draft of a message. Ignored if the conversation exists already. */
   draft?: string;
 }
 
-/** What an arrival meets: nothing, itself, an older state of itself, or one that went on here. */
-export type ArrivalState = "added" | "present" | "updated" | "changed_here";
+/** What an import finds: no such conversation, the same one, an older state of it, or one that was changed here. */
+export type ConversationImportState = "added" | "present" | "updated" | "changed_here";
 
-/** Messages between two looks at the clock. */
-const AT_ONCE = 100;
-/** Field of a conversation that says what came, so that it is known again. */
+/** Messages processed between two checks of the clock. */
+const STEP_MESSAGES = 100;
+/** Field of the head that holds the hash and the revision of the import. Part of the stored format. */
 const ORIGIN = "imported";
-/** Ids that one source can take, one after the other, while the earlier ones are in the trash. */
+/** Ids that one source may use, one after another, while the earlier ones are in the trash. */
 const MAX_IDS = 8;
 
-/** Takes conversations in. */
-export class Arrivals {
-  readonly #parts: ConversationParts;
+/** Imports conversations. */
+export class ConversationImporter {
+  readonly #deps: ConversationsDeps;
   readonly #conversations: Conversations;
 
-  constructor(parts: ConversationParts, conversations: Conversations) {
-    this.#parts = parts;
+  constructor(parts: ConversationsDeps, conversations: Conversations) {
+    this.#deps = parts;
     this.#conversations = conversations;
   }
 
-  /** Says what `take` would do. */
-  stateOf({ id, hash }: Pick<ArrivingConversation, "id" | "hash">): ArrivalState {
-    const present = this.#parts.store.find(this.#idFor(id));
+  /** Returns what `importConversation` would find. */
+  checkState({ id, hash }: Pick<ConversationImport, "id" | "hash">): ConversationImportState {
+    const present = this.#deps.store.find(this.#idFor(id));
     if (present === undefined) return "added";
     const origin = present.head[ORIGIN] as { hash?: string; revision?: number } | undefined;
     if (origin?.hash === hash) return "present";
@@ -83,46 +83,46 @@ export class Arrivals {
   }
 
   /**
-   * Imports a conversation, unless it is already there or has changed here since. Its earlier state is kept as a
+   * Imports a conversation, unless it is already there or has changed here since. The state before is stored as a
    * revision. A copy in the trash stays there, and the import takes a fresh id.
    *
    * @throws {AppError} `conflict`, `too_large`, `storage_full`
    */
-  async take(arriving: ArrivingConversation): Promise<ArrivalState> {
-    const messages = await this.#withStoredPictures(arriving.messages);
-    const continuations: ArrivingContinuation[] = [];
-    for (const one of arriving.continuations ?? []) {
-      continuations.push({ ...one, messages: await this.#withStoredPictures(one.messages) });
+  async importConversation(input: ConversationImport): Promise<ConversationImportState> {
+    const messages = await this.#storeImages(input.messages);
+    const continuations: ContinuationImport[] = [];
+    for (const continuation of input.continuations ?? []) {
+      continuations.push({ ...continuation, messages: await this.#storeImages(continuation.messages) });
     }
-    const all = [...messages, ...continuations.flatMap((one) => one.messages)];
-    const id = this.#idFor(arriving.id);
-    return await this.#parts.locks.run(id, async () => {
-      const { store, blocks, db, now } = this.#parts;
-      store.refuseRemoved(id); // Deleted since the id was chosen.
-      const found = this.stateOf(arriving);
+    const all = [...messages, ...continuations.flatMap((continuation) => continuation.messages)];
+    const id = this.#idFor(input.id);
+    return await this.#deps.locks.run(id, async () => {
+      const { store, blocks, db, now } = this.#deps;
+      store.refuseRemoved(id); // It may have been deleted since the id was chosen.
+      const found = this.checkState(input);
       if (found === "present" || found === "changed_here") return found;
       const past = store.find(id);
-      const standing = past === undefined ? NOTHING_STORED : await blocks.openTree(id);
+      const storedTree = past === undefined ? EMPTY_TREE : await blocks.openTree(id);
       this.#conversations.refuseCaseClash(id);
       const revision = (past?.revision ?? 0) + 1;
       const nowMs = now();
       const isoNow = new Date(nowMs).toISOString();
-      const tree = await arrivingTree(messages, continuations, isoNow, () => blocks.newId());
+      const tree = await buildTree(messages, continuations, isoNow, () => blocks.newId());
       const state: ConversationState = {
-        ...{ id, revision, messageCount: messages.length },
-        createdAtMs: past?.createdAtMs ?? arriving.createdAtMs ?? nowMs,
-        updatedAtMs: arriving.updatedAtMs ?? nowMs,
-        head: headFrom({ ...arriving.head, [ORIGIN]: { hash: arriving.hash, revision } }),
+        id,
+        revision,
+        messageCount: messages.length,
+        createdAtMs: past?.createdAtMs ?? input.createdAtMs ?? nowMs,
+        updatedAtMs: input.updatedAtMs ?? nowMs,
+        head: headFrom({ ...input.head, [ORIGIN]: { hash: input.hash, revision } }),
       };
-      const { statements, text } = await this.#conversations.replacing(past, state, { tree, standing });
-      for (let at = 0; at < all.length; at += AT_ONCE) {
+      const { statements, text } = await this.#conversations.replacing(past, state, { tree, storedTree });
+      for (let at = 0; at < all.length; at += STEP_MESSAGES) {
         await yieldIfTickUsedUp();
-        const others = all.slice(at, at + AT_ONCE).flatMap(otherTexts);
-        for (const statement of this.#parts.variants.restore(id, others)) statements.push(statement);
+        const versions = all.slice(at, at + STEP_MESSAGES).flatMap(inactiveVersions);
+        for (const statement of this.#deps.variants.restore(id, versions)) statements.push(statement);
       }
-      const draft = past === undefined && arriving.draft
-        ? [store.saveDraft(id, { text: arriving.draft, version: 1 })]
-        : [];
+      const draft = past === undefined && input.draft ? [store.saveDraft(id, { text: input.draft, version: 1 })] : [];
       await db.write([...statements, ...draft], { isMoved: text === undefined });
       this.#conversations.publish(state);
       return found;
@@ -130,22 +130,22 @@ export class Arrivals {
   }
 
   /**
-   * Returns the id for an imported conversation: the one it has here, else its own, else the first that isn't in the
-   * trash. Derived from its own id, so that importing the same file again finds the same conversation.
+   * Returns the id for an imported conversation: the one that exists, or its own, or the first derived one that isn't in the
+   * trash. Ids are derived from its own, so that importing the same file again finds the same conversation.
    */
   #idFor(id: string): string {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     const ids = [id, ...Array.from({ length: MAX_IDS - 1 }, (_, n) => derivedId(id, n + 1))];
-    const present = ids.find((one) => store.exists(one));
-    return present ?? ids.find((one) => !store.isRemoved(one)) ?? uuidV7();
+    const present = ids.find((candidate) => store.exists(candidate));
+    return present ?? ids.find((candidate) => !store.isRemoved(candidate)) ?? uuidV7();
   }
 
-  async #withStoredPictures(messages: ArrivingMessage[]): Promise<ArrivingMessage[]> {
-    const { pictures } = this.#parts;
-    const moved: ArrivingMessage[] = [];
+  async #storeImages(messages: MessageImport[]): Promise<MessageImport[]> {
+    const { pictures } = this.#deps;
+    const moved: MessageImport[] = [];
     for (const [index, message] of messages.entries()) {
-      if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
-      const variants: ArrivingText[] = [];
+      if (index % STEP_MESSAGES === 0) await yieldIfTickUsedUp();
+      const variants: TextImport[] = [];
       for (const text of message.variants ?? []) {
         variants.push({ ...text, content: await storeInlineImages(pictures, text.content) });
       }
@@ -160,34 +160,31 @@ function derivedId(id: string, n: number): string {
   return createHash("sha256").update(`${id}\n${n}`).digest("hex").slice(0, 32);
 }
 
-/**
- * Puts what arrives into segments: what follows an active version lies behind its message, any other has a segment of its
- * own.
- */
-async function arrivingTree(
-  messages: ArrivingMessage[],
-  continuations: ArrivingContinuation[],
+/** Divides messages into segments: the active path is one, and each continuation of another version is one. */
+async function buildTree(
+  messages: MessageImport[],
+  continuations: ContinuationImport[],
   now: string,
   newId: () => number,
 ): Promise<MessageTree> {
-  const following = Map.groupBy(continuations, (one) => one.message_id);
+  const byMessage = Map.groupBy(continuations, (continuation) => continuation.message_id);
   const tree: MessageTree = { segments: new Map(), continuations: [] };
-  const waiting: { segment: number; messages: ArrivingMessage[] }[] = [{ segment: ROOT_SEGMENT, messages }];
+  const waiting: { segment: number; messages: MessageImport[] }[] = [{ segment: ROOT_SEGMENT, messages }];
   let placed = 0;
   for (let list = waiting.pop(); list !== undefined; list = waiting.pop()) {
     const { segment } = list;
-    const whole: Message[] = [];
+    const segmentMessages: Message[] = [];
     for (const [index, message] of list.messages.entries()) {
-      if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
-      whole.push(wholeMessage(message, now));
+      if (index % STEP_MESSAGES === 0) await yieldIfTickUsedUp();
+      segmentMessages.push(toMessage(message, now));
     }
-    tree.segments.set(segment, whole);
+    tree.segments.set(segment, segmentMessages);
     for (const { id: mid, active_variant: active = 0, variants = [] } of list.messages) {
-      const others = following.get(mid);
+      const others = byMessage.get(mid);
       if (others === undefined) continue;
       const numbers = new Set([active, ...others.map(({ n }) => n)]);
       if (numbers.size <= others.length || [...numbers].some((n) => variants[n] === undefined)) {
-        throw new AppError("unprocessable", `Message "${mid}" doesn't have the versions that are continued`);
+        throw new AppError("unprocessable", `Message "${mid}" has no version for one of its continuations`);
       }
       placed += others.length;
       tree.continuations.push({ mid, n: active, segment, isActive: true });
@@ -199,19 +196,19 @@ async function arrivingTree(
     }
   }
   if (placed < continuations.length) {
-    throw new AppError("unprocessable", "It continues versions of messages that it doesn't have");
+    throw new AppError("unprocessable", "It has continuations of messages that it doesn't have");
   }
   return tree;
 }
 
-function wholeMessage({ variants, active_variant, ...message }: ArrivingMessage, now: string): Message {
-  const whole = completeMessage(message, message.id, now);
+function toMessage({ variants, active_variant, ...message }: MessageImport, now: string): Message {
+  const complete = completeMessage(message, message.id, now);
   return variants === undefined
-    ? whole
-    : { ...whole, variant_count: variants.length, active_variant: active_variant ?? 0 };
+    ? complete
+    : { ...complete, variant_count: variants.length, active_variant: active_variant ?? 0 };
 }
 
-function otherTexts({ id: mid, variants = [], active_variant: active = 0 }: ArrivingMessage): VariantText[] {
+function inactiveVersions({ id: mid, variants = [], active_variant: active = 0 }: MessageImport): VariantText[] {
   return variants.flatMap(({ content, ...fields }, n) =>
     n === active ? [] : [{ mid, n, record: { content, ...fields, status: "complete" as const } }]
   );

@@ -7,9 +7,8 @@ import { Semaphore } from "../async/semaphore.ts";
 import type { BlockList, BlockRow } from "./blocks/block_rows.ts";
 import { parseBlock } from "./blocks/block_text.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
-import { type ConversationState, openingText } from "./conversation.ts";
-import type { ConversationStore, ListPlace } from "./conversation_store.ts";
-import type { Damage } from "./damage.ts";
+import { type ConversationState, headJson } from "./conversation.ts";
+import type { ConversationStore, ListCursor } from "./conversation_store.ts";
 import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
 import type { VariantRow, VariantStore } from "./variants.ts";
@@ -46,6 +45,16 @@ const UNREADABLE = '"error":{"code":"unreadable"}';
 /** Finds a message with several versions in the JSON text of a block. */
 const SEVERAL_VERSIONS = /"variant_count":(?!1\b)/;
 
+/** A part of a conversation that can't be read. The rest is read without it: see docs/decisions. */
+export type Damage =
+  /** Title, participants and all other fields but the messages. The fields that lists show replace them. */
+  | { part: "head" }
+  | { part: "draft" }
+  /** Adjacent messages that are still stored, after the message `after`, or at the beginning if that is null. */
+  | { part: "messages"; message_ids: string[]; after: string | null }
+  /** Versions of these messages other than the active one. */
+  | { part: "variants"; message_ids: string[] };
+
 /** How much of the messages is wanted. */
 export interface ReadOptions {
   /** All texts of messages that have several, as `variants` of the message. */
@@ -75,7 +84,7 @@ export interface MessagePage {
 }
 
 /** What reading stands on. */
-export interface ReaderParts {
+export interface ConversationReaderDeps {
   store: ConversationStore;
   blocks: BlockStore;
   variants: VariantStore;
@@ -99,7 +108,7 @@ export class ConversationReader {
   #streams = 0;
   #ids: string[] = [];
 
-  constructor({ store, blocks, variants, live, budget }: ReaderParts) {
+  constructor({ store, blocks, variants, live, budget }: ConversationReaderDeps) {
     this.#budget = budget;
     this.#store = store;
     this.#blocks = blocks;
@@ -355,14 +364,14 @@ export class ConversationReader {
     return { revision: state.revision, text: `${opening},"message_count":${state.messageCount}`, damaged };
   }
 
-  /** Gives what `openingText` does, as far as it can be read. */
+  /** Gives what `headJson` does, as far as it can be read. */
   #opening(id: string): { state: ConversationState; opening: string; damaged: Damage[] } {
     const { state, isHeadUnreadable } = this.#store.getReadable(id);
     const draft = this.#store.draft(id);
     const damaged: Damage[] = [];
     if (isHeadUnreadable) damaged.push({ part: "head" });
     if (draft.isUnreadable) damaged.push({ part: "draft" });
-    return { state, opening: openingText(state, draft), damaged };
+    return { state, opening: headJson(state, draft), damaged };
   }
 
   #damagedMessages(id: string, row: BlockRow): Damage {
@@ -613,11 +622,11 @@ function join(parts: Uint8Array[]): Uint8Array {
   return parts.length === 1 ? parts[0]! : joinedBytes(parts);
 }
 
-function cursorText(at: ListPlace): string {
+function cursorText(at: ListCursor): string {
   return `${at.updatedAtMs}.${at.id}`;
 }
 
-function parseCursor(text: string): ListPlace {
+function parseCursor(text: string): ListCursor {
   const match = /^(\d{1,15})\.([A-Za-z0-9_-]{1,64})$/.exec(text);
   if (match === null) throw new AppError("invalid_request", "This cursor did not come from a list of conversations");
   return { updatedAtMs: Number(match[1]), id: match[2]! };

@@ -3,8 +3,8 @@ import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { type ConversationHead, type ConversationState, type ConversationSummary, summaryOf } from "./conversation.ts";
-import { OpenedTexts } from "./plaintext_cache.ts";
-import { summaryPlace } from "./aad.ts";
+import { PlaintextCache } from "./plaintext_cache.ts";
+import { summaryAad } from "./aad.ts";
 
 interface Row {
   id: string;
@@ -25,7 +25,7 @@ export interface Draft {
 }
 
 /** A place in the list of conversations, newest first. */
-export interface ListPlace {
+export interface ListCursor {
   updatedAtMs: number;
   id: string;
 }
@@ -37,7 +37,7 @@ export class ConversationStore {
   #db: Database;
   #sealer: PurposeSealer;
   /** A turn reads the head of its conversation several times, and each time to open it takes longer than to find it. */
-  readonly #heads = new OpenedTexts<string>();
+  readonly #heads = new PlaintextCache<string>();
 
   constructor(db: Database, sealer: PurposeSealer) {
     this.#db = db;
@@ -97,7 +97,7 @@ export class ConversationStore {
   /** Refuses the id of a conversation in the trash: it belongs to that one until it is restored or purged. @throws {AppError} `in_trash` */
   refuseRemoved(id: string): void {
     if (!this.isRemoved(id)) return;
-    const trashId = conversationEntry(id);
+    const trashId = conversationTrashId(id);
     throw new AppError(
       "in_trash",
       `Conversation "${id}" is in the trash. Restore it with POST /api/trash/${trashId}/restore, or use another id`,
@@ -170,7 +170,7 @@ export class ConversationStore {
   /** Gives one page of sealed summaries. */
   summaries(
     limit: number,
-    after?: ListPlace,
+    after?: ListCursor,
   ): { id: string; revision: number; updated_at: number; draft_version: number; summary: Uint8Array }[] {
     const [at, id] = [after?.updatedAtMs ?? Number.MAX_SAFE_INTEGER, after?.id ?? ""];
     try {
@@ -215,7 +215,7 @@ export class ConversationStore {
    * to open these few hundred bytes.
    */
   openSummary(row: { id: string; revision: number; summary: Uint8Array }): string {
-    return decoder.decode(this.#sealer.openNow(summaryPlace(row.id, row.revision), row.summary));
+    return decoder.decode(this.#sealer.openNow(summaryAad(row.id, row.revision), row.summary));
   }
 
   /** Opens the summary of one conversation, if it can be read: every write of the conversation makes another. */
@@ -225,7 +225,7 @@ export class ConversationStore {
       id,
     );
     try {
-      return row && JSON.parse(decoder.decode(this.#sealer.openNow(summaryPlace(id, row.revision), row.summary)));
+      return row && JSON.parse(decoder.decode(this.#sealer.openNow(summaryAad(id, row.revision), row.summary)));
     } catch {
       return undefined;
     }
@@ -336,13 +336,13 @@ export class ConversationStore {
     this.#heads.keep({ id: state.id, version: state.revision, sealed: head }, text);
     return {
       head,
-      summary: this.#sealer.sealNow(summaryPlace(state.id, state.revision), summary),
+      summary: this.#sealer.sealNow(summaryAad(state.id, state.revision), summary),
     };
   }
 }
 
 /** Gives the id of a removed conversation's entry in the trash. */
-export function conversationEntry(id: string): string {
+export function conversationTrashId(id: string): string {
   return `conversation-${id}`;
 }
 

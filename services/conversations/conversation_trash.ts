@@ -1,14 +1,16 @@
-/** Messages that were taken out of a conversation, and how they get back to their place. */
+/** Conversations and messages in the trash: how they are restored to their place, or deleted. */
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
 import type { BlockChange, BlockStore, Neighbours, RemovedSubtree } from "./blocks/block_store.ts";
+import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import type { Message } from "./message.ts";
+import { dropSummaryAround } from "./summary_validity.ts";
 import { type BranchPoint, type Location, ROOT_SEGMENT, wholeSegment } from "./tree/conversation_tree.ts";
 import type { VariantStore, VariantText } from "./variants.ts";
 
 /** What is kept of removed messages. */
-export interface RemovedMessages extends Partial<RemovedSubtree> {
+export interface TrashedMessages extends Partial<RemovedSubtree> {
   /** In order, and side by side when they were removed. */
   messages: Message[];
   /** Their other texts. */
@@ -18,7 +20,7 @@ export interface RemovedMessages extends Partial<RemovedSubtree> {
 }
 
 /** What brings messages back. */
-export interface PutBackChange extends BlockChange {
+export interface RestoreChange extends BlockChange {
   /** How many of them the active path has now. */
   countOnPath: number;
 }
@@ -41,11 +43,11 @@ export function forget(conversationId: string, mids: string[]): Statement[] {
  *
  * @throws {AppError} `conflict` when one of their ids is there again.
  */
-export function putBack(
+export function restoreMessages(
   { blocks, variants }: { blocks: BlockStore; variants: VariantStore },
   conversationId: string,
-  removed: RemovedMessages,
-): PutBackChange {
+  removed: TrashedMessages,
+): RestoreChange {
   const { messages, segments = [], continuations = [], variants: texts, place } = removed;
   const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map(({ id }) => id);
   const [taken] = blocks.taken(conversationId, mids);
@@ -78,7 +80,7 @@ function versionFollowedBy({ segments, active }: BranchPoint, segment: number | 
   return [...segments].find(([, other]) => other === segment)?.[0] ?? active;
 }
 
-function insertion(blocks: BlockStore, id: string, messages: Message[], place: Neighbours): PutBackChange {
+function insertion(blocks: BlockStore, id: string, messages: Message[], place: Neighbours): RestoreChange {
   const tree = blocks.tree(id);
   const { after, before, segment } = place;
   const countIf = (isOnPath: boolean) => ({ countOnPath: isOnPath ? messages.length : 0 });
@@ -150,4 +152,48 @@ function atAnEnd(blocks: BlockStore, id: string, messages: Message[], isStart: b
 
 function isEarlier(one: Message, other: Message): boolean {
   return one.created_at === other.created_at ? one.id < other.id : one.created_at < other.created_at;
+}
+
+/** The trash entry of removed messages. */
+export interface TrashedMessagesRecord {
+  conversationId: string;
+  removed: TrashedMessages;
+}
+
+/** Creates the trash handler of conversations. They stay in their tables, marked as deleted; the entry holds the id. */
+export function conversationTrashKind({ db, store, blocks, locks }: ConversationsDeps, conversations: Conversations) {
+  return {
+    async restore(record: unknown, deleteEntry: Statement): Promise<void> {
+      const { id } = record as { id: string };
+      await locks.run(id, async () => {
+        if (store.exists(id)) throw new AppError("conflict", `There is already a conversation "${id}"`);
+        await db.write([store.undelete(id), deleteEntry]);
+        conversations.publish(store.getReadable(id).state);
+      });
+    },
+    async purge(record: unknown, deleteEntry: Statement): Promise<void> {
+      const { id } = record as { id: string };
+      await locks.run(id, async () => {
+        // Restored after the entry was read.
+        if (store.exists(id)) return;
+        await db.write([deleteEntry, ...store.remove(id), ...blocks.removeAll(id)]);
+      });
+    },
+  };
+}
+
+/** Creates the trash handler of messages. The entry holds them whole. */
+export function messageTrashKind(parts: ConversationsDeps, conversations: Conversations) {
+  return {
+    async restore(record: unknown, deleteEntry: Statement): Promise<void> {
+      const { conversationId: id, removed } = record as TrashedMessagesRecord;
+      await parts.locks.run(id, async () => {
+        const state = parts.store.find(id);
+        if (state === undefined) throw new AppError("conflict", `The conversation "${id}" doesn't exist anymore`);
+        const change = restoreMessages(parts, id, removed);
+        const next = change.countOnPath === 0 ? state : dropSummaryAround(parts.blocks, state, removed.place);
+        await conversations.write(next, change.countOnPath, change, [deleteEntry]);
+      });
+    },
+  };
 }

@@ -14,27 +14,27 @@ import {
   type ConversationInput,
   type ConversationState,
   headFrom,
-  openingText,
-  patchedHead,
-  snippetOf,
+  headJson,
+  patchHead,
+  toSnippet,
 } from "./conversation.ts";
 import type { ConversationReader } from "./conversation_reader.ts";
-import { conversationEntry, type ConversationStore, type Draft } from "./conversation_store.ts";
+import { type ConversationStore, conversationTrashId, type Draft } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { isoTime, type Message, type MessageInput } from "./message.ts";
-import { completeMessages, takeMessages } from "./input_messages.ts";
+import { completeMessages, prepareMessages } from "./input_messages.ts";
 import { changeTexts, NO_TEXT_CHANGE, type TextChange } from "./input_variants.ts";
-import { greetingQuestion, type GreetingSource, openingFrom } from "./greetings.ts";
+import { createGreeting, createGreetingQuestion, type GreetingSource } from "./greetings.ts";
 import { branchIds, type MessageTree, pathOf, withPath } from "./tree/message_tree.ts";
-import { NOTHING_STORED, replaceMessages, replaceTree, treeOf } from "./revisions/revision_preparation.ts";
+import { EMPTY_TREE, replaceMessages, replaceTree, treeOf } from "./revisions/tree_replacement.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
-import { headWithTrueSummary, withTrueSummary } from "./summary_validity.ts";
+import { dropChangedSummary, dropStaleSummary } from "./summary_validity.ts";
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { VariantStore } from "./variants.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
 /** What the conversations stand on. */
-export interface ConversationParts {
+export interface ConversationsDeps {
   db: Database;
   store: ConversationStore;
   blocks: BlockStore;
@@ -78,20 +78,20 @@ const encoder = new TextEncoder();
 
 /** Conversations with their messages and drafts. */
 export class Conversations {
-  #parts: ConversationParts;
+  #deps: ConversationsDeps;
 
-  constructor(parts: ConversationParts) {
-    this.#parts = parts;
+  constructor(parts: ConversationsDeps) {
+    this.#deps = parts;
   }
 
   /** Which messages each revision touched. */
   get changes(): ChangeLog {
-    return this.#parts.changes;
+    return this.#deps.changes;
   }
 
   /** Lists and whole documents; see conversation_reader.ts. */
   get reader(): ConversationReader {
-    return this.#parts.reader;
+    return this.#deps.reader;
   }
 
   /**
@@ -108,8 +108,8 @@ export class Conversations {
     input: ConversationInput & { messages: MessageInput[] },
     expected?: ExpectedVersion,
   ): Promise<SavedConversation> {
-    const { store, live, pictures } = this.#parts;
-    const given = await takeMessages(pictures, input.messages);
+    const { store, live, pictures } = this.#deps;
+    const given = await prepareMessages(pictures, input.messages);
     const { mids } = given;
     const isLeftOut = (running: LiveReply) => !mids.includes(running.messageId);
     const find = () => {
@@ -123,14 +123,14 @@ export class Conversations {
       );
     };
     return await this.#withoutReply(id, { find, expected, isInTheWay: isLeftOut }, async (before) => {
-      const now = this.#parts.now();
-      const standing = before === undefined ? NOTHING_STORED : await this.#parts.blocks.openReadableTree(id);
-      this.#refuseLosingUnreadable(id, standing, mids);
+      const now = this.#deps.now();
+      const storedTree = before === undefined ? EMPTY_TREE : await this.#deps.blocks.openReadableTree(id);
+      this.#refuseLosingUnreadable(id, storedTree, mids);
       await yieldIfTickUsedUp();
-      const [treeBefore, branches] = [treeOf(standing), branchIds(standing)];
+      const [treeBefore, branches] = [treeOf(storedTree), branchIds(storedTree)];
       const path = new Map(pathOf(treeBefore).map((message) => [message.id, message]));
-      if (branches.size > 0) refuseOffPath(this.#parts.blocks, id, mids, path);
-      const unreadable = new Set(unreadableIn(standing).flatMap(({ messages }) => messages.map((one) => one.id)));
+      if (branches.size > 0) refuseOffPath(this.#deps.blocks, id, mids, path);
+      const unreadable = new Set(unreadableIn(storedTree).flatMap(({ messages }) => messages.map((one) => one.id)));
       const stored = new Map([...path].filter(([mid]) => !unreadable.has(mid)));
       this.refuseCaseClash(id);
       const isoNow = new Date(now).toISOString();
@@ -142,20 +142,20 @@ export class Conversations {
         createdAtMs: before?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
         updatedAtMs: now,
         messageCount: messages.length,
-        head: headWithTrueSummary(headFrom(input), before?.head, [...stored.values()], messages),
+        head: dropChangedSummary(headFrom(input), before?.head, [...stored.values()], messages),
       };
       const draft = this.#draftOf(id, input, before === undefined);
-      const texts = await changeTexts(this.#parts.variants, id, withTexts);
+      const texts = await changeTexts(this.#deps.variants, id, withTexts);
       const tree = withPath(treeBefore, messages);
-      refuseMovingUnreadable(id, standing, tree);
-      const { statements, text } = await this.replacing(before, state, { tree, standing, texts });
+      refuseMovingUnreadable(id, storedTree, tree);
+      const { statements, text } = await this.replacing(before, state, { tree, storedTree, texts });
       await yieldIfTickUsedUp();
-      await this.#parts.db.write([...statements, ...draft], { isMoved: text === undefined });
+      await this.#deps.db.write([...statements, ...draft], { isMoved: text === undefined });
       this.publish(state);
-      if (draft.length > 0) this.#parts.events.publish({ kind: "draft", id, revision: store.draft(id).version });
+      if (draft.length > 0) this.#deps.events.publish({ kind: "draft", id, revision: store.draft(id).version });
       // What was just written need not be read again, but for the text that a running reply has by now.
       const json = runningId === undefined && text !== undefined && !store.draft(id).isUnreadable
-        ? encoder.encode(`${openingText(state, store.draft(id))},"messages":[${text}]}`)
+        ? encoder.encode(`${headJson(state, store.draft(id))},"messages":[${text}]}`)
         : (await this.reader.open(id, { isUnderWay: true })).json;
       return { isNew: before === undefined, revision: state.revision, json };
     });
@@ -167,10 +167,10 @@ export class Conversations {
    *
    * @throws {AppError} `conflict`
    */
-  #refuseLosingUnreadable(id: string, standing: OpenTree, mids: string[]): void {
-    const path = this.#parts.blocks.tree(id);
+  #refuseLosingUnreadable(id: string, storedTree: OpenTree, mids: string[]): void {
+    const path = this.#deps.blocks.tree(id);
     const saved = new Set(mids);
-    for (const { row, messages } of unreadableIn(standing)) {
+    for (const { row, messages } of unreadableIn(storedTree)) {
       if (path.stretchOf(row) === undefined || messages.length === 0) continue;
       // Of a block on a damaged page of the file there is no row to replace.
       if (isLost(row) || messages.some((message) => !saved.has(message.id))) throw unreadableConflict(id, messages);
@@ -187,26 +187,26 @@ export class Conversations {
   async replacing(
     past: ConversationState | undefined,
     state: ConversationState,
-    { tree, standing, texts = NO_TEXT_CHANGE, snippetOwner = pathOf(tree).at(-1) }: {
+    { tree, storedTree, texts = NO_TEXT_CHANGE, snippetOwner = pathOf(tree).at(-1) }: {
       tree: MessageTree;
-      standing: OpenTree;
+      storedTree: OpenTree;
       texts?: TextChange;
       snippetOwner?: Message;
     },
   ): Promise<{ statements: Statement[]; text?: string }> {
-    const { store, blocks } = this.#parts;
-    const snippet = snippetOf(snippetOwner);
+    const { store, blocks } = this.#deps;
+    const snippet = toSnippet(snippetOwner);
     const referred = addReferences("conversation", state.id, JSON.stringify(state.head));
     if (past === undefined) {
       const { statements, text } = await replaceTree(blocks, state.id, tree);
       return { statements: [store.insert(state, snippet), ...referred, ...statements, ...texts.statements], text };
     }
-    const replacement = { standing, head: state.head, tree, texts, cause: "put" as const };
-    const { statements, text, touched } = await replaceMessages(this.#parts, past, replacement);
+    const replacement = { storedTree, head: state.head, tree, texts, cause: "put" as const };
+    const { statements, text, touched } = await replaceMessages(this.#deps, past, replacement);
     return {
       statements: [
         store.update(state, snippet),
-        ...this.#parts.changes.record(state.id, state.revision, touched),
+        ...this.#deps.changes.record(state.id, state.revision, touched),
         ...referred,
         ...statements,
       ],
@@ -217,21 +217,21 @@ export class Conversations {
   /**
    * Creates a conversation under an id of the server's. It begins with a greeting of its first character, if that has any.
    *
-   * @param greeting Number of the greeting, from 0; see `openingFrom`.
+   * @param greeting Number of the greeting, from 0; see `createGreeting`.
    * @throws {AppError} `invalid_request` for a greeting that the character does not have.
    */
   async create(input: ConversationInput, greeting?: number): Promise<{ id: string; revision: number }> {
-    const { db, store, blocks, variants, greetings } = this.#parts;
+    const { db, store, blocks, variants, greetings } = this.#deps;
     const id = uuidV7();
-    const now = this.#parts.now();
+    const now = this.#deps.now();
     const head = headFrom(input);
     const first = head.participants[0]?.character_id;
-    const found = first === undefined ? undefined : await greetings?.(greetingQuestion(head, first));
-    const opening = found && openingFrom(found, greeting, new Date(now).toISOString(), variants);
+    const found = first === undefined ? undefined : await greetings?.(createGreetingQuestion(head, first));
+    const opening = found && createGreeting(found, greeting, new Date(now).toISOString(), variants);
     const messages = opening === undefined ? [] : [opening.message];
     const state = { id, revision: 1, createdAtMs: now, updatedAtMs: now, messageCount: messages.length, head };
     await db.write([
-      store.insert(state, snippetOf(opening?.message)),
+      store.insert(state, toSnippet(opening?.message)),
       ...blocks.append(id, messages),
       ...opening?.statements(id) ?? [],
     ]);
@@ -245,18 +245,18 @@ export class Conversations {
    * @throws {AppError} `in_trash`, `not_found`, `revision_mismatch`, `invalid_request`
    */
   patch(id: string, patch: ConversationInput, expected?: ExpectedVersion): Promise<ConversationState> {
-    const { store, db, locks, events, now } = this.#parts;
+    const { store, db, locks, events, now } = this.#deps;
     return locks.run(id, async () => {
       const before = store.getForWrite(id);
       checkRevision(id, before.revision, expected);
       const draft = typeof patch.draft === "string" ? draftAfter(id, patch, store.draft(id)) : undefined;
-      const head = patchedHead(before.head, patch);
+      const head = patchHead(before.head, patch);
       const isHeadChanged = !isDeepStrictEqual(head, before.head);
       const state = isHeadChanged ? { ...before, head, revision: before.revision + 1, updatedAtMs: now() } : before;
       const statements = [
         ...(isHeadChanged ? [store.update(state, store.summary(id)?.snippet ?? "")] : []),
-        ...(isHeadChanged ? this.#parts.changes.record(id, state.revision, {}) : []),
-        ...(isHeadChanged ? this.#parts.revisions.keep(before, "patch", { head: before.head }) : []),
+        ...(isHeadChanged ? this.#deps.changes.record(id, state.revision, {}) : []),
+        ...(isHeadChanged ? this.#deps.revisions.keep(before, "patch", { head: before.head }) : []),
         ...(isHeadChanged ? addReferences("conversation", id, JSON.stringify(head)) : []),
         ...(draft === undefined ? [] : this.#saveDraft(id, draft)),
       ];
@@ -269,7 +269,7 @@ export class Conversations {
 
   /** Moves a conversation to the trash. A reply that runs in it is stopped first; what it had written comes back with it. */
   async remove(id: string, expected?: ExpectedVersion): Promise<void> {
-    const { store, db, trash, events, now } = this.#parts;
+    const { store, db, trash, events, now } = this.#deps;
     const place = { find: () => store.getReadable(id).state, expected, isInTheWay: () => true };
     await this.#withoutReply(id, place, async (state) => {
       const title = state.head.title || (store.summary(id)?.snippet ?? "");
@@ -280,7 +280,7 @@ export class Conversations {
           expectChanges: 1,
         },
         { sql: "DELETE FROM reply WHERE conversation_id = ?", params: [id] },
-        trash.put("conversation", title, { id }, conversationEntry(id)),
+        trash.put("conversation", title, { id }, conversationTrashId(id)),
       ]);
       events.publish({ kind: "conversation", id });
       trash.changed();
@@ -289,7 +289,7 @@ export class Conversations {
 
   /** Saves the composer's draft, which moves neither the revision nor the time of the last change. Gives its new version. */
   saveDraft(id: string, text: string, expected?: ExpectedVersion): Promise<number> {
-    const { store, locks, db, events } = this.#parts;
+    const { store, locks, db, events } = this.#deps;
     return locks.run(id, async () => {
       store.getForWrite(id);
       const before = store.draft(id);
@@ -326,15 +326,15 @@ export class Conversations {
       written?: (after: ConversationState) => void;
     } = {},
   ): Promise<Message | undefined> {
-    return this.#parts.locks.run(id, async () => {
-      const { store } = this.#parts;
+    return this.#deps.locks.run(id, async () => {
+      const { store } = this.#deps;
       // A reply that outlives its conversation has nothing left to save.
       const state = options.byReply ? store.get(id) : store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
-      if (!options.byReply && this.#parts.live.findByMessage(id, mid) !== undefined) {
+      if (!options.byReply && this.#deps.live.findByMessage(id, mid) !== undefined) {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
       }
-      let edit: BlockEdit = this.#parts.blocks.edit(id, mid, change);
+      let edit: BlockEdit = this.#deps.blocks.edit(id, mid, change);
       let added = edit.after === undefined ? -1 : 0;
       const switched = edit.after && options.switching?.(edit.before, edit.after);
       if (switched !== undefined) {
@@ -342,7 +342,7 @@ export class Conversations {
         added = switched.messageCount - state.messageCount;
       }
       const after = await this.write(
-        withTrueSummary(this.#parts.blocks, state, mid),
+        dropStaleSummary(this.#deps.blocks, state, mid),
         added,
         edit,
         options.beside?.(state) ?? [],
@@ -362,15 +362,15 @@ export class Conversations {
     const next = {
       ...state,
       revision: state.revision + 1,
-      updatedAtMs: this.#parts.now(),
+      updatedAtMs: this.#deps.now(),
       messageCount: state.messageCount + messagesAdded,
     };
     const snippet = edit.last === "unchanged"
-      ? this.#parts.store.summary(state.id)?.snippet ?? ""
-      : snippetOf(edit.last);
-    await this.#parts.db.write([
-      this.#parts.store.update(next, snippet),
-      ...this.#parts.changes.record(next.id, next.revision, edit.touched),
+      ? this.#deps.store.summary(state.id)?.snippet ?? ""
+      : toSnippet(edit.last);
+    await this.#deps.db.write([
+      this.#deps.store.update(next, snippet),
+      ...this.#deps.changes.record(next.id, next.revision, edit.touched),
       ...edit.statements,
       ...beside,
     ]);
@@ -395,7 +395,7 @@ export class Conversations {
     },
     change: (before: S) => Promise<T>,
   ): Promise<T> {
-    const { live, locks } = this.#parts;
+    const { live, locks } = this.#deps;
     for (let demanded = expected;;) {
       const done = await locks.run(
         id,
@@ -424,7 +424,7 @@ export class Conversations {
    * @throws {AppError} `conflict`
    */
   refuseCaseClash(id: string): void {
-    const clash = this.#parts.store.findCaseClash(id);
+    const clash = this.#deps.store.findCaseClash(id);
     if (clash !== undefined) {
       throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
     }
@@ -433,19 +433,19 @@ export class Conversations {
   /** A draft inside a saved conversation overwrites, unless the version beside it says that there is a newer one. */
   #draftOf(id: string, input: ConversationInput, isNew: boolean): Statement[] {
     if (typeof input.draft !== "string") return [];
-    const before = this.#parts.store.draft(id);
+    const before = this.#deps.store.draft(id);
     const isStale = !isNew && input.draft_version !== undefined && input.draft_version !== before.version;
     if (input.draft === before.text || isStale) return [];
     return this.#saveDraft(id, { text: input.draft, version: before.version + 1 });
   }
 
   #saveDraft(id: string, draft: Draft): Statement[] {
-    return [this.#parts.store.saveDraft(id, draft), ...addReferences("conversation", id, draft.text)];
+    return [this.#deps.store.saveDraft(id, draft), ...addReferences("conversation", id, draft.text)];
   }
 
   /** Tells everybody who listens of a conversation's new state. */
   publish(state: ConversationState): void {
-    this.#parts.events.publish({ kind: "conversation", id: state.id, revision: state.revision });
+    this.#deps.events.publish({ kind: "conversation", id: state.id, revision: state.revision });
   }
 }
 
@@ -464,8 +464,8 @@ function unreadableIn({ segments }: OpenTree): OpenBlock[] {
  *
  * @throws {AppError} `conflict`
  */
-function refuseMovingUnreadable(id: string, standing: OpenTree, tree: MessageTree): void {
-  const unreadable = unreadableIn(standing);
+function refuseMovingUnreadable(id: string, storedTree: OpenTree, tree: MessageTree): void {
+  const unreadable = unreadableIn(storedTree);
   if (unreadable.length === 0) return;
   const replaced = new Set(pathOf(tree).map((message) => message.id));
   for (const { row, messages } of unreadable) {

@@ -2,11 +2,11 @@
 import { Mutex } from "../async/keyed_mutex.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { type ConversationHead, type ConversationState, snippetOf } from "./conversation.ts";
-import type { ConversationParts, Conversations } from "./conversations.ts";
+import { type ConversationHead, type ConversationState, toSnippet } from "./conversation.ts";
+import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import type { Message } from "./message.ts";
-import { lineOf } from "./tree/message_tree.ts";
-import { replaceTree } from "./revisions/revision_preparation.ts";
+import { createLinearTree } from "./tree/message_tree.ts";
+import { replaceTree } from "./revisions/tree_replacement.ts";
 
 /** Where a conversation was copied from. */
 export interface ForkedFrom {
@@ -35,14 +35,14 @@ const HEADS = 64;
 
 /** Makes and finds forks. */
 export class Forks {
-  #parts: ConversationParts;
+  #deps: ConversationsDeps;
   #conversations: Conversations;
   /** Origins by conversation; a head is opened again only when its revision has moved. */
   #known = new Map<string, { revision: number; from: ForkedFrom | undefined }>();
   readonly #lookLock = new Mutex();
 
-  constructor(parts: ConversationParts, conversations: Conversations) {
-    this.#parts = parts;
+  constructor(parts: ConversationsDeps, conversations: Conversations) {
+    this.#deps = parts;
     this.#conversations = conversations;
   }
 
@@ -53,7 +53,7 @@ export class Forks {
    * @throws {AppError} `not_found`
    */
   fork(id: string, mid: string): Promise<string> {
-    const { store, blocks, variants, live, locks, db, now } = this.#parts;
+    const { store, blocks, variants, live, locks, db, now } = this.#deps;
     return locks.run(id, async () => {
       const origin = store.get(id);
       const stored = (await blocks.openPath(id)).flatMap((block) => block.messages);
@@ -66,7 +66,7 @@ export class Forks {
       // What follows the other versions of a user message stays with the origin, and so do they.
       const isBranch = (mid: string) => tree.find(mid) !== undefined;
       const messages = copied.map((message) => ({
-        ...standing(id, message, live),
+        ...asStopped(id, message, live),
         ...(isBranch(message.id) && { variant_count: 1, active_variant: 0 }),
         id: newIds.get(message.id)!,
       }));
@@ -83,9 +83,9 @@ export class Forks {
         messageCount: messages.length,
         head: copiedHead(origin.head, newIds, { conversation_id: id, message_id: mid }),
       };
-      const { statements } = await replaceTree(blocks, state.id, lineOf(messages));
+      const { statements } = await replaceTree(blocks, state.id, createLinearTree(messages));
       await db.write([
-        store.insert(state, snippetOf(messages.at(-1))),
+        store.insert(state, toSnippet(messages.at(-1))),
         ...statements,
         ...variants.restore(state.id, texts),
       ]);
@@ -96,7 +96,7 @@ export class Forks {
 
   /** Finds the origin and the copies of a conversation. @throws {AppError} `not_found` */
   async branches(id: string): Promise<Branches> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     store.get(id);
     const copies = await this.#copiesOf(id);
     const from = forkedFrom(store.get(id).head);
@@ -113,7 +113,7 @@ export class Forks {
   async #copiesOf(id: string): Promise<{ id: string; message_id: string }[]> {
     // One look at a time: what one has opened, the next need not.
     await this.#lookLock.run(() => this.#look());
-    return this.#parts.store.revisions().flatMap(({ id: copy }) => {
+    return this.#deps.store.revisions().flatMap(({ id: copy }) => {
       const from = this.#known.get(copy)?.from;
       return from?.conversation_id === id ? [{ id: copy, message_id: from.message_id }] : [];
     });
@@ -121,7 +121,7 @@ export class Forks {
 
   /** Opens the heads that have changed since the last look, off the serving thread and a few at a time. */
   async #look(): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     const present = store.revisions();
     const ids = new Set(present.map(({ id }) => id));
     for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
@@ -137,7 +137,7 @@ export class Forks {
   }
 }
 
-function standing(id: string, message: Message, live: ConversationParts["live"]): Message {
+function asStopped(id: string, message: Message, live: ConversationsDeps["live"]): Message {
   const reply = live.findByMessage(id, message.id);
   if (reply === undefined) return message;
   const { error: _, ...written } = reply.overlay(message);

@@ -27,13 +27,13 @@ export interface GreetingQuestion {
 export type GreetingSource = (question: GreetingQuestion) => Promise<Greetings | undefined>;
 
 /** Asks for the greetings of one of those who take part. */
-export function greetingQuestion(head: ConversationHead, characterId: string): GreetingQuestion {
+export function createGreetingQuestion(head: ConversationHead, characterId: string): GreetingQuestion {
   const isGroup = head.participants.length > 1;
   return { characterId, personaId: head.persona_id as string | undefined, isGroup };
 }
 
 /** The message that greets and what has to be written beside it. */
-export interface Opening {
+export interface GreetingMessage {
   message: Message;
   /** Its other texts. */
   statements(conversationId: string): Statement[];
@@ -48,12 +48,12 @@ export interface Opening {
  * @returns `undefined` where the character says nothing first.
  * @throws {AppError} `invalid_request` for a number beyond the last greeting.
  */
-export function openingFrom(
+export function createGreeting(
   { characterId, texts, groupOnlyFrom }: Greetings,
   wanted: number | undefined,
   now: string,
   variants: VariantStore,
-): Opening | undefined {
+): GreetingMessage | undefined {
   const greeting = wanted ?? Math.max(0, texts.findIndex((text, n) => n >= groupOnlyFrom && text !== ""));
   const asked = texts[greeting];
   if (asked === undefined && greeting > 0) {

@@ -4,14 +4,14 @@ import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { isId } from "../storage/ids.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
-import { type GivenTexts, type VariantInput, variantsIn, withGivenTexts } from "./input_variants.ts";
+import { getInputVariants, type InputTexts, type VariantInput, withInputTexts } from "./input_variants.ts";
 import { completeMessage, type Message, type MessageInput } from "./message.ts";
 
 /** Messages between two looks at the clock. */
 const AT_ONCE = 200;
 
 /** Messages as a client sent them, each with the id it is to have, their pictures stored. */
-export interface GivenMessages {
+export interface InputMessages {
   mids: string[];
   inputs: MessageInput[];
 }
@@ -21,13 +21,13 @@ export interface GivenMessages {
  *
  * @throws {AppError} `invalid_request` for an id that occurs twice; as `storeInlineImages` does
  */
-export async function takeMessages(pictures: ImagePartsDeps, given: MessageInput[]): Promise<GivenMessages> {
-  const mids = given.map((message) => givenId(message) ?? uuidV7());
+export async function prepareMessages(pictures: ImagePartsDeps, given: MessageInput[]): Promise<InputMessages> {
+  const mids = given.map((message) => getInputId(message) ?? uuidV7());
   refuseDuplicates(mids);
   const inputs: MessageInput[] = [];
   for (const [index, message] of given.entries()) {
     if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
-    const mayHavePictures = Array.isArray(message.content) || variantsIn(message) !== undefined;
+    const mayHavePictures = Array.isArray(message.content) || getInputVariants(message) !== undefined;
     inputs.push(mayHavePictures ? await withStoredPictures(pictures, message) : message);
   }
   return { mids, inputs };
@@ -42,7 +42,7 @@ export async function takeMessages(pictures: ImagePartsDeps, given: MessageInput
  * @returns The messages, and those among them that came with all their texts.
  */
 export async function completeMessages(
-  { mids, inputs }: GivenMessages,
+  { mids, inputs }: InputMessages,
   { stored, branches, runningId, now }: {
     stored: Map<string, Message>;
     /** Messages whose versions have continuations of their own. */
@@ -50,9 +50,9 @@ export async function completeMessages(
     runningId?: string;
     now: string;
   },
-): Promise<{ messages: Message[]; withTexts: GivenTexts[] }> {
+): Promise<{ messages: Message[]; withTexts: InputTexts[] }> {
   const messages: Message[] = [];
-  const withTexts: GivenTexts[] = [];
+  const withTexts: InputTexts[] = [];
   for (const [index, input] of inputs.entries()) {
     const mid = mids[index]!;
     if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
@@ -61,11 +61,11 @@ export async function completeMessages(
       continue;
     }
     const message = completeMessage(input, mid, now, stored.get(mid));
-    const texts = variantsIn(input);
+    const texts = getInputVariants(input);
     if (texts === undefined) messages.push(message);
     else {
       if (branches.has(mid)) refuseOtherVersions(stored.get(mid)!, input, texts.length, index);
-      const whole = withGivenTexts(message, input, texts, now);
+      const whole = withInputTexts(message, input, texts, now);
       withTexts.push(whole);
       messages.push(whole.message);
     }
@@ -82,12 +82,12 @@ function refuseOtherVersions(stored: Message, input: MessageInput, count: number
 }
 
 /** Returns the ID of a client's message, `id` or `mid`. */
-export function givenId({ id, mid }: MessageInput): string | undefined {
+export function getInputId({ id, mid }: MessageInput): string | undefined {
   return id ?? (typeof mid === "string" && isId(mid) ? mid : undefined);
 }
 
 async function withStoredPictures(pictures: ImagePartsDeps, message: MessageInput): Promise<MessageInput> {
-  const texts = variantsIn(message);
+  const texts = getInputVariants(message);
   const variants: VariantInput[] = [];
   for (const text of texts ?? []) variants.push({ ...text, content: await storeInlineImages(pictures, text.content) });
   return { ...message, content: await storeInlineImages(pictures, message.content), ...(texts && { variants }) };

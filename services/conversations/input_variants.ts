@@ -13,7 +13,7 @@ export interface VariantInput {
 }
 
 /** A message with the texts that it is to have. */
-export interface GivenTexts {
+export interface InputTexts {
   message: Message;
   /** All but the active one. */
   others: VariantText[];
@@ -32,7 +32,7 @@ export interface TextChange {
 export const NO_TEXT_CHANGE: TextChange = { statements: [], mids: [], replaced: [] };
 
 /** Gives the texts that a client hands in with a message, if it does. */
-export function variantsIn({ variants }: MessageInput): VariantInput[] | undefined {
+export function getInputVariants({ variants }: MessageInput): VariantInput[] | undefined {
   return Array.isArray(variants) ? variants as VariantInput[] : undefined;
 }
 
@@ -43,12 +43,12 @@ export function variantsIn({ variants }: MessageInput): VariantInput[] | undefin
  * @param now ISO 8601, UTC.
  * @throws {AppError} `invalid_request` when `active_variant` is none of them.
  */
-export function withGivenTexts(
+export function withInputTexts(
   message: Message,
   input: MessageInput,
   texts: VariantInput[],
   now: string,
-): GivenTexts {
+): InputTexts {
   const active = typeof input.active_variant === "number" ? input.active_variant : 0;
   const shown = texts[active];
   if (shown === undefined) {
@@ -70,7 +70,7 @@ export function withGivenTexts(
 }
 
 /** Tells how the stored texts become the given ones; texts that are the same stay as they lie, with all that is known of them. */
-export async function changeTexts(store: VariantStore, id: string, given: GivenTexts[]): Promise<TextChange> {
+export async function changeTexts(store: VariantStore, id: string, given: InputTexts[]): Promise<TextChange> {
   if (given.length === 0) return NO_TEXT_CHANGE;
   const rows = await store.openMany(store.rowsOf(id, given.map(({ message }) => message.id)));
   const stored = Map.groupBy(rows, ({ mid }) => mid);

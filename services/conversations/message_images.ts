@@ -7,7 +7,7 @@ import type { ConversationStore } from "./conversation_store.ts";
 import type { LiveReplies } from "./live_replies.ts";
 
 /** What it stands on. */
-export interface MessagePictureParts {
+export interface MessageAttachmentsDeps {
   store: ConversationStore;
   blocks: BlockStore;
   live: LiveReplies;
@@ -16,11 +16,11 @@ export interface MessagePictureParts {
 }
 
 /** Attaches pictures to messages. */
-export class MessagePictures {
-  readonly #parts: MessagePictureParts;
+export class MessageAttachments {
+  readonly #deps: MessageAttachmentsDeps;
 
-  constructor(parts: MessagePictureParts) {
-    this.#parts = parts;
+  constructor(parts: MessageAttachmentsDeps) {
+    this.#deps = parts;
   }
 
   /**
@@ -29,7 +29,7 @@ export class MessagePictures {
    * @throws {AppError} `not_found`; `unprocessable` when the conversation has no message
    */
   find(conversationId: string, messageId: string | undefined): string {
-    const { store, blocks } = this.#parts;
+    const { store, blocks } = this.#deps;
     store.get(conversationId);
     if (messageId !== undefined) {
       if (blocks.rowOf(conversationId, messageId) !== undefined) return messageId;
@@ -52,14 +52,14 @@ export class MessagePictures {
       signal.throwIfAborted();
       const ended = this.#replyEnded(conversationId, signal);
       try {
-        await this.#parts.conversations.editMessage(conversationId, messageId, (before) => {
+        await this.#deps.conversations.editMessage(conversationId, messageId, (before) => {
           const attachments = Array.isArray(before.attachments) ? before.attachments : [];
           return { ...before, attachments: [...attachments.filter((name) => !names.includes(name)), ...names] };
         });
         return;
       } catch (error) {
         const isBusy = error instanceof AppError && error.code === "conflict" &&
-          this.#parts.live.findByMessage(conversationId, messageId) !== undefined;
+          this.#deps.live.findByMessage(conversationId, messageId) !== undefined;
         if (!isBusy) throw error;
         await ended.promise;
       } finally {
@@ -71,7 +71,7 @@ export class MessagePictures {
   /** Listens from now on, so that an end between the attempt and the wait is not missed. */
   #replyEnded(conversationId: string, signal: AbortSignal): { promise: Promise<void>; stop(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const unsubscribe = this.#parts.events.subscribe(({ kind, id }) => {
+    const unsubscribe = this.#deps.events.subscribe(({ kind, id }) => {
       if (kind === "reply_ended" && id === conversationId) resolve();
     });
     const leave = () => resolve();

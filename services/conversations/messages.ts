@@ -4,17 +4,17 @@ import { storeInlineImages } from "../attachments/image_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
-import { checkRevision, type ConversationParts, type Conversations } from "./conversations.ts";
+import { checkRevision, type Conversations, type ConversationsDeps } from "./conversations.ts";
 import type { BlockChange, BlockStore, Neighbours, VersionChange } from "./blocks/block_store.ts";
 import type { Changes } from "./revisions/change_log.ts";
-import { snippetOf } from "./conversation.ts";
+import { toSnippet } from "./conversation.ts";
 import type { MessagePage } from "./conversation_reader.ts";
-import { givenId } from "./input_messages.ts";
+import { getInputId } from "./input_messages.ts";
 import { completeMessage, type Message, type MessageInput, withoutNulls } from "./message.ts";
-import { greetingQuestion, openingFrom } from "./greetings.ts";
-import { forget, type RemovedMessages } from "./conversation_trash.ts";
-import { replyEdited } from "./reply_rows.ts";
-import { withTrueSummary } from "./summary_validity.ts";
+import { createGreeting, createGreetingQuestion } from "./greetings.ts";
+import { forget, type TrashedMessages } from "./conversation_trash.ts";
+import { renewReplyRow } from "./reply_rows.ts";
+import { dropStaleSummary } from "./summary_validity.ts";
 import type { Variant } from "./variants.ts";
 import { type ExpectedVersion } from "../storage/preconditions.ts";
 
@@ -34,7 +34,7 @@ export interface RemovedEntry {
 /** What a removal takes out of the blocks. */
 interface Taken {
   change: BlockChange;
-  subtree: Pick<RemovedMessages, "messages" | "segments" | "continuations">;
+  subtree: Pick<TrashedMessages, "messages" | "segments" | "continuations">;
   /** Messages that leave the active path. */
   countOnPath: number;
   place: Neighbours;
@@ -42,37 +42,37 @@ interface Taken {
 
 /** The messages of conversations. */
 export class Messages {
-  #parts: ConversationParts;
+  #deps: ConversationsDeps;
   #conversations: Conversations;
 
-  constructor(parts: ConversationParts, conversations: Conversations) {
-    this.#parts = parts;
+  constructor(parts: ConversationsDeps, conversations: Conversations) {
+    this.#deps = parts;
     this.#conversations = conversations;
   }
 
   /** Gives the revision of a conversation, which is that of each of its messages. @throws {AppError} `not_found` */
   revisionOf(id: string): number {
-    return this.#parts.store.revisionOf(id);
+    return this.#deps.store.revisionOf(id);
   }
 
   /** Gives which messages have changed since a revision. @throws {AppError} `not_found`, `gone` when that isn't known */
   changesSince(id: string, since: number): Changes {
-    return this.#parts.changes.since(id, since, this.revisionOf(id));
+    return this.#deps.changes.since(id, since, this.revisionOf(id));
   }
 
   /** Gives one message as it stands, with what a running reply has written so far. */
   get(id: string, mid: string): Message {
-    return this.#parts.reader.message(id, mid);
+    return this.#deps.reader.message(id, mid);
   }
 
   /** Gives the last messages, or those before a message. @throws {AppError} `not_found` */
   page(id: string, limit: number, before?: string): MessagePage {
-    return this.#parts.reader.page(id, limit, before);
+    return this.#deps.reader.page(id, limit, before);
   }
 
   /** Gives a page with all texts of its messages; to be called at once, so that they are of one state. */
   async withVariants(id: string, { items, ...rest }: MessagePage): Promise<MessagePage> {
-    const { variants } = this.#parts;
+    const { variants } = this.#deps;
     const rows = variants.rowsOf(id, items.map(({ id }) => id));
     return { items: await variants.besideThem(items, rows), ...rest };
   }
@@ -87,12 +87,12 @@ export class Messages {
     given: MessageInput,
     options: { after?: string; expected?: ExpectedVersion } = {},
   ): Promise<WrittenMessage> {
-    const { store, blocks, locks, pictures, now } = this.#parts;
+    const { store, blocks, locks, pictures, now } = this.#deps;
     const input = { ...given, content: await storeInlineImages(pictures, given.content) };
     return await locks.run(id, async () => {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
-      const message = completeMessage(input, givenId(input) ?? uuidV7(), new Date(now()).toISOString());
+      const message = completeMessage(input, getInputId(input) ?? uuidV7(), new Date(now()).toISOString());
       if (blocks.taken(id, [message.id]).size > 0) {
         throw new AppError("conflict", `Conversation "${id}" has a message "${message.id}" already`);
       }
@@ -100,7 +100,7 @@ export class Messages {
       const change = options.after === undefined
         ? { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } }
         : blocks.insert(id, [message], "after", options.after);
-      const next = options.after === undefined ? state : withTrueSummary(blocks, state, options.after, true);
+      const next = options.after === undefined ? state : dropStaleSummary(blocks, state, options.after, true);
       const { revision } = await this.#conversations.write(next, 1, change);
       return { message, revision };
     });
@@ -112,12 +112,12 @@ export class Messages {
    * @throws {AppError} `invalid_request` for who takes no part or has none, `not_found`
    */
   async greet(id: string, characterId: string): Promise<Message> {
-    const { store, blocks, variants, locks, greetings, now } = this.#parts;
+    const { store, blocks, variants, locks, greetings, now } = this.#deps;
     return await locks.run(id, async () => {
       const state = store.getForWrite(id);
       const takesPart = state.head.participants.some(({ character_id }) => character_id === characterId);
-      const found = takesPart ? await greetings?.(greetingQuestion(state.head, characterId)) : undefined;
-      const opening = found && openingFrom(found, undefined, new Date(now()).toISOString(), variants);
+      const found = takesPart ? await greetings?.(createGreetingQuestion(state.head, characterId)) : undefined;
+      const opening = found && createGreeting(found, undefined, new Date(now()).toISOString(), variants);
       if (opening === undefined) {
         const why = takesPart ? "has no greeting" : "does not take part in this conversation";
         const message = `Character "${characterId}" ${why}`;
@@ -138,7 +138,7 @@ export class Messages {
    *   the path, and for a message that isn't on the path
    */
   async patch(id: string, mid: string, given: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
-    const { blocks, variants, revisions, pictures, now } = this.#parts;
+    const { blocks, variants, revisions, pictures, now } = this.#deps;
     const patch = "content" in given ? { ...given, content: await storeInlineImages(pictures, given.content) } : given;
     const beside: Statement[] = [];
     let edited: Message | undefined;
@@ -147,7 +147,7 @@ export class Messages {
       blocks.requireOnPath(id, mid);
       const { active_variant: wanted, variant_count: _, ...fields } = patch;
       // Places in the reply as it was streamed mean nothing in another text.
-      beside.push(replyEdited(id, mid, randomToken(9)));
+      beside.push(renewReplyRow(id, mid, randomToken(9)));
       let base = before;
       if (typeof wanted === "number" && wanted !== before.active_variant) {
         base = variants.switched(id, before, wanted);
@@ -171,7 +171,7 @@ export class Messages {
 
   /** Gives the change of the path that goes with a change of a message, if one does. */
   #switch(id: string, before: Message, after: Message): VersionChange | undefined {
-    const { blocks, live } = this.#parts;
+    const { blocks, live } = this.#deps;
     if (after.active_variant === before.active_variant || !hasContinuations(blocks, id, before)) return undefined;
     const running = live.findByConversation(id)?.messageId;
     if (running !== undefined && blocks.countBefore(id, running) > blocks.countBefore(id, before.id)) {
@@ -201,7 +201,7 @@ export class Messages {
 
   /** Forgets a message that can't be read; its block goes with the last one in it. */
   #removeUnreadable(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry | undefined> {
-    const { store, blocks, locks } = this.#parts;
+    const { store, blocks, locks } = this.#deps;
     return locks.run(id, async () => {
       const state = store.getForWrite(id);
       const damaged = blocks.unreadableRowOf(id, mid);
@@ -230,7 +230,7 @@ export class Messages {
     expected: ExpectedVersion | undefined,
     take: (blocks: BlockStore) => Taken | Promise<Taken>,
   ): Promise<RemovedEntry> {
-    const { store, blocks, variants, live, locks, revisions, trash } = this.#parts;
+    const { store, blocks, variants, live, locks, revisions, trash } = this.#deps;
     return locks.run(id, async () => {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, expected);
@@ -240,10 +240,10 @@ export class Messages {
       const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map((message) => message.id);
       const running = mids.find((removed) => live.findByMessage(id, removed) !== undefined);
       if (running !== undefined) throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
-      const removed: RemovedMessages = { ...subtree, variants: variants.textsOf(id, mids), place };
-      const title = snippetOf(messages[0]);
+      const removed: TrashedMessages = { ...subtree, variants: variants.textsOf(id, mids), place };
+      const title = toSnippet(messages[0]);
       const trashId = uuidV7();
-      const next = withTrueSummary(blocks, state, mid);
+      const next = dropStaleSummary(blocks, state, mid);
       const { revision } = await this.#conversations.write(next, -countOnPath, change, [
         ...forget(id, mids),
         ...revisions.keep(state, "message_delete", { removed }),
@@ -257,7 +257,7 @@ export class Messages {
 
   /** Returns all texts of one message; of a user message with versions also how much follows each. */
   variantsOf(id: string, mid: string): Variant[] {
-    const { blocks, store, variants } = this.#parts;
+    const { blocks, store, variants } = this.#deps;
     const message = this.get(id, mid);
     const list = variants.list(id, message);
     if (list.length < 2 || !hasContinuations(blocks, id, message)) return list;

@@ -2,11 +2,11 @@
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { Characters } from "../characters/characters.ts";
-import { Arrivals } from "./conversation_importer.ts";
+import { ConversationImporter } from "./conversation_importer.ts";
 import { AttachmentReferences } from "./attachment_references.ts";
 import { BlockStore } from "./blocks/block_store.ts";
 import { ChangeLog } from "./revisions/change_log.ts";
-import { type ConversationParts, Conversations } from "./conversations.ts";
+import { Conversations, type ConversationsDeps } from "./conversations.ts";
 import { ConversationReader } from "./conversation_reader.ts";
 import { ConversationStore } from "./conversation_store.ts";
 import { Forks } from "./forks.ts";
@@ -16,7 +16,7 @@ import { recoverReplies } from "../chat/journal/recovery.ts";
 import type { Reply } from "../chat/reply.ts";
 import { Revisions } from "./revisions/revisions.ts";
 import { RevisionStore } from "./revisions/revision_store.ts";
-import { removedConversations, removedMessages } from "./trash_kinds.ts";
+import { conversationTrashKind, messageTrashKind } from "./conversation_trash.ts";
 import { VariantStore } from "./variants.ts";
 import { findCharacterCard, listGreetings, toGreetingNames } from "../prompts/greetings.ts";
 import { uuidV7 } from "../crypto/random.ts";
@@ -38,7 +38,7 @@ export interface ConversationServices {
   revisions: Revisions;
   forks: Forks;
   /** Imports conversations. */
-  arrivals: Arrivals;
+  conversationImporter: ConversationImporter;
   /** Which attachments the conversations refer to. */
   references: AttachmentReferences;
 }
@@ -64,7 +64,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
   const locks = new KeyedMutex();
   const reader = new ConversationReader({ store, blocks, variants, live, budget });
   const references = new AttachmentReferences({ db, store, blocks, locks, attachments, sealer, log });
-  const parts: ConversationParts = {
+  const parts: ConversationsDeps = {
     db,
     store,
     blocks,
@@ -88,8 +88,8 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     now,
   };
   const conversations = new Conversations(parts);
-  trash.register("conversation", removedConversations(parts, conversations));
-  trash.register("message", removedMessages(parts, conversations));
+  trash.register("conversation", conversationTrashKind(parts, conversations));
+  trash.register("message", messageTrashKind(parts, conversations));
   await recoverReplies({
     db,
     store,
@@ -111,7 +111,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     messages: new Messages(parts, conversations),
     revisions: new Revisions(parts, conversations),
     forks: new Forks(parts, conversations),
-    arrivals: new Arrivals(parts, conversations),
+    conversationImporter: new ConversationImporter(parts, conversations),
     references,
   };
 }

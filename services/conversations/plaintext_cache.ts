@@ -22,7 +22,7 @@ interface Entry {
 }
 
 /** Remembers what sealed bytes hold; the ones used last stay. */
-export class OpenedTexts<Id> {
+export class PlaintextCache<Id> {
   readonly #maxChars: number;
   readonly #entries = new Map<Id, Entry>();
   #chars = 0;

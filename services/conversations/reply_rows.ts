@@ -20,7 +20,7 @@ export function findReplyRow(db: Database, conversationId: string, mid: string):
 }
 
 /** Finds the conversations that have replies under a message id, the one that runs or began last first. */
-export function conversationsOfReply(db: Database, mid: string): string[] {
+export function findConversationsOfReply(db: Database, mid: string): string[] {
   return db.all<{ conversation_id: string }>(
     "SELECT conversation_id FROM reply WHERE mid = ? ORDER BY ended_at IS NULL DESC, started_at DESC, rowid DESC",
     mid,
@@ -28,12 +28,12 @@ export function conversationsOfReply(db: Database, mid: string): string[] {
 }
 
 /** Gives the replies that no process has ended. */
-export function unendedReplies(db: Database): ReplyRow[] {
+export function findUnendedReplies(db: Database): ReplyRow[] {
   return db.all<ReplyRow>(`SELECT ${COLUMNS} FROM reply WHERE ended_at IS NULL`);
 }
 
 /** Statement that begins a run. */
-export function replyBegun(row: ReplyRow): Statement {
+export function startReplyRow(row: ReplyRow): Statement {
   return {
     sql: `INSERT INTO reply (${COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5)
           ON CONFLICT (mid, conversation_id)
@@ -43,7 +43,7 @@ export function replyBegun(row: ReplyRow): Statement {
 }
 
 /** Statement that ends the run of a message's reply. */
-export function replyEnded(conversationId: string, mid: string, now: number): Statement {
+export function endReplyRow(conversationId: string, mid: string, now: number): Statement {
   return {
     sql: "UPDATE reply SET ended_at = ? WHERE mid = ? AND conversation_id = ?",
     params: [now, mid, conversationId],
@@ -51,7 +51,7 @@ export function replyEnded(conversationId: string, mid: string, now: number): St
 }
 
 /** Statement that makes places in a message's reply, as it was streamed, mean nothing any more. */
-export function replyEdited(conversationId: string, mid: string, generation: string): Statement {
+export function renewReplyRow(conversationId: string, mid: string, generation: string): Statement {
   return {
     sql: "UPDATE reply SET generation = ?, previous_variant = NULL WHERE mid = ? AND conversation_id = ?",
     params: [generation, mid, conversationId],
@@ -59,6 +59,6 @@ export function replyEdited(conversationId: string, mid: string, generation: str
 }
 
 /** Statement that makes a message one that no reply wrote. */
-export function replyForgotten(conversationId: string, mid: string): Statement {
+export function deleteReplyRow(conversationId: string, mid: string): Statement {
   return { sql: "DELETE FROM reply WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
 }

@@ -11,7 +11,7 @@ import type { Message } from "./message.ts";
  * @param mid The first message that changes, goes, or behind which something is put.
  * @param isBehind True where only what stands behind that message changes.
  */
-export function withTrueSummary(
+export function dropStaleSummary(
   blocks: BlockStore,
   state: ConversationState,
   mid: string,
@@ -25,21 +25,21 @@ export function withTrueSummary(
 }
 
 /** Gives a conversation without its summary where that tells of the place where messages come back. */
-export function withTrueSummaryBeside(
+export function dropSummaryAround(
   blocks: BlockStore,
   state: ConversationState,
   { after, before }: Neighbours,
 ): ConversationState {
   return after === undefined
-    ? withTrueSummary(blocks, state, before ?? "")
-    : withTrueSummary(blocks, state, after, true);
+    ? dropStaleSummary(blocks, state, before ?? "")
+    : dropStaleSummary(blocks, state, after, true);
 }
 
 /**
  * Gives the head of a conversation that is saved whole: a summary that stays as it was must still be true; another is the
  * word of whoever saves.
  */
-export function headWithTrueSummary(
+export function dropChangedSummary(
   head: ConversationHead,
   headBefore: ConversationHead | undefined,
   before: readonly Message[],

@@ -4,7 +4,7 @@ import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
-import { oldVariantPlace, variantPlace } from "./aad.ts";
+import { oldVariantAad, variantAad } from "./aad.ts";
 
 /** One text of a message, as `GET …/variants` shows it. */
 export interface Variant {
@@ -158,7 +158,7 @@ export class VariantStore {
   #save(conversationId: string, { mid, n, record }: VariantText, before: number | undefined): Statement[] {
     const version = 1 + (before ?? 0);
     const text = JSON.stringify(record);
-    const sealed = this.#sealer.sealNow(variantPlace(conversationId, { mid, n, version }), text);
+    const sealed = this.#sealer.sealNow(variantAad(conversationId, { mid, n, version }), text);
     return [...addReferences("conversation", conversationId, text), {
       sql: `INSERT INTO variant (conversation_id, mid, n, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
             ON CONFLICT (conversation_id, mid, n) DO UPDATE SET version = ?4, sealed = ?5`,
@@ -218,9 +218,9 @@ export class VariantStore {
   #open(row: VariantRow): VariantRecord {
     let text: Uint8Array;
     try {
-      text = this.#sealer.openNow(variantPlace(row.conversation_id, row), row.sealed);
+      text = this.#sealer.openNow(variantAad(row.conversation_id, row), row.sealed);
     } catch {
-      text = this.#sealer.openNow(oldVariantPlace(row), row.sealed);
+      text = this.#sealer.openNow(oldVariantAad(row), row.sealed);
     }
     return JSON.parse(decoder.decode(text));
   }
@@ -229,9 +229,9 @@ export class VariantStore {
 /** Opens a row off the serving thread. */
 export async function openVariant(sealer: PurposeSealer, row: VariantRow): Promise<Uint8Array> {
   try {
-    return await sealer.open(variantPlace(row.conversation_id, row), row.sealed);
+    return await sealer.open(variantAad(row.conversation_id, row), row.sealed);
   } catch {
-    return await sealer.open(oldVariantPlace(row), row.sealed);
+    return await sealer.open(oldVariantAad(row), row.sealed);
   }
 }
 
@@ -246,7 +246,7 @@ export function withoutText(message: Message): Message {
 }
 
 /** Returns the fields of a new version of a user message: all that was sent, but for those that its versions share. */
-export function userTextOf(sent: MessageInput, mid: string, now: string): VariantRecord {
+export function toUserText(sent: MessageInput, mid: string, now: string): VariantRecord {
   const { id: _, role: __, created_at: ___, variant_count: ____, active_variant: _____, ...fields } = completeMessage(
     { ...sent, variants: undefined, mid: undefined },
     mid,

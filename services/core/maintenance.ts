@@ -1,6 +1,6 @@
 /** Runs cleanup tasks one after another: once soon after the start, then at intervals. */
 import type { Lazy } from "../async/lazy.ts";
-import { overdueRevisions } from "../conversations/revisions/revision_age.ts";
+import { findOverdueRevisions } from "../conversations/revisions/revision_age.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Core } from "./open_core.ts";
@@ -76,7 +76,7 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
       async run() {
         await trash.sweep();
         await versions.sweep();
-        if (overdueRevisions(db, now()).length > 0) await (await services.conversations()).revisions.sweep();
+        if (findOverdueRevisions(db, now()).length > 0) await (await services.conversations()).revisions.sweep();
       },
     },
     {

@@ -3,7 +3,7 @@ import type { ImportReasonCode } from "./import_reasons.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import { type CardFile, parseCardBytes, readCardFile } from "../characters/card/card_file.ts";
 import type { Characters, ReadCharacter } from "../characters/characters.ts";
-import type { Arrivals, ArrivingConversation } from "../conversations/conversation_importer.ts";
+import type { ConversationImport, ConversationImporter } from "../conversations/conversation_importer.ts";
 import { AppError } from "../errors.ts";
 import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import { parseWorkflow } from "../image_generation/comfyui/workflow_format.ts";
@@ -29,7 +29,7 @@ import type {
 
 /** Services that store the items. */
 export interface ImportWriterDeps {
-  arrivals: Arrivals;
+  conversationImporter: ConversationImporter;
   characters: Characters;
   personas: Personas;
   lorebooks: Lorebooks;
@@ -108,17 +108,19 @@ export async function writeItem(parts: ImportWriterDeps, item: ImportedItem, isD
 }
 
 async function writeConversation(
-  { arrivals }: ImportWriterDeps,
+  { conversationImporter }: ImportWriterDeps,
   item: ImportedConversation,
   isDryRun: boolean,
 ): Promise<WriteResult> {
   const { id, head, hash, messages, continuations, createdAt, updatedAt, draft } = item;
-  const arriving: ArrivingConversation = {
+  const conversation: ConversationImport = {
     ...{ id, head, hash, messages, continuations, draft },
     createdAtMs: createdAt === undefined ? undefined : Date.parse(createdAt),
     updatedAtMs: updatedAt === undefined ? undefined : Date.parse(updatedAt),
   };
-  const state = isDryRun ? arrivals.stateOf(arriving) : await arrivals.take(arriving);
+  const state = isDryRun
+    ? conversationImporter.checkState(conversation)
+    : await conversationImporter.importConversation(conversation);
   return state === "changed_here" ? { state: "present", reason: "changed_here" } : { state };
 }
 

@@ -9,12 +9,12 @@ import type { ConversationStore } from "../../conversations/conversation_store.t
 import type { JournalBatch } from "./journal.ts";
 import { readJournal, removeJournals } from "./journal_reader.ts";
 import { type Message, textOfContent } from "../../conversations/message.ts";
-import { replyEnded, unendedReplies } from "../../conversations/reply_rows.ts";
+import { endReplyRow, findUnendedReplies } from "../../conversations/reply_rows.ts";
 import { INTERRUPTED } from "../reply_source.ts";
 import type { VariantStore } from "../../conversations/variants.ts";
 
 /** What recovery needs. */
-export interface RecoveryParts {
+export interface RecoveryDeps {
   db: Database;
   store: ConversationStore;
   conversations: Conversations;
@@ -26,9 +26,9 @@ export interface RecoveryParts {
 }
 
 /** To be called once, before any reply is started. One reply that cannot be recovered keeps the journal and harms no other. */
-export async function recoverReplies(parts: RecoveryParts): Promise<void> {
+export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
   const { db, store, conversations, variants, journalFolder, journalSealer, log, now } = parts;
-  const unended = unendedReplies(db);
+  const unended = findUnendedReplies(db);
   const runs = unended.map(({ mid, generation }) => ({ messageId: mid, generation }));
   let journalled: Map<string, JournalBatch>;
   try {
@@ -43,7 +43,7 @@ export async function recoverReplies(parts: RecoveryParts): Promise<void> {
     try {
       if (store.find(id) !== undefined) {
         const { text, reasoning } = journalled.get(generation)!;
-        const beside: Statement[] = [replyEnded(id, mid, now())];
+        const beside: Statement[] = [endReplyRow(id, mid, now())];
         await conversations.editMessage(id, mid, (before) => {
           const attempt = interrupted(before, text, reasoning, now());
           const { message, statements } = settleAttempt(variants, id, attempt, previous, attempt.updated_at);

@@ -5,7 +5,7 @@ import type { Database, Statement } from "../../storage/database/database.ts";
 import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import { parseBlock } from "./block_text.ts";
 import type { Message } from "../message.ts";
-import { OpenedTexts } from "../plaintext_cache.ts";
+import { PlaintextCache } from "../plaintext_cache.ts";
 import {
   type ConversationTree,
   type Location,
@@ -13,7 +13,7 @@ import {
   TreeReader,
   wholeSegment,
 } from "../tree/conversation_tree.ts";
-import { blockPlace } from "../aad.ts";
+import { blockAad } from "../aad.ts";
 
 /** A block as it lies in the database. */
 export interface BlockRow {
@@ -88,7 +88,7 @@ export class BlockList {
 /** Reads the blocks of conversations. Unless a method says otherwise, it sees the active path alone. */
 export class BlockReader {
   /** Filled by what is written and by what is opened to be changed; never by lists, which would empty it of both. */
-  protected readonly cache = new OpenedTexts<number>();
+  protected readonly cache = new PlaintextCache<number>();
   #db: Database;
   #sealer: PurposeSealer;
   readonly #trees: TreeReader;
@@ -381,7 +381,7 @@ export class BlockReader {
   async open(conversationId: string, row: BlockRow): Promise<Uint8Array> {
     const known = this.cache.find(row);
     return known === undefined
-      ? await this.#sealer.open(blockPlace(conversationId, row), row.sealed)
+      ? await this.#sealer.open(blockAad(conversationId, row), row.sealed)
       : encoder.encode(known);
   }
 
@@ -394,7 +394,7 @@ export class BlockReader {
   textOf(conversationId: string, row: BlockRow): string {
     let text = this.cache.find(row);
     if (text === undefined) {
-      text = decoder.decode(this.#sealer.openNow(blockPlace(conversationId, row), row.sealed));
+      text = decoder.decode(this.#sealer.openNow(blockAad(conversationId, row), row.sealed));
       this.cache.keep(row, text);
     }
     return text;
@@ -481,7 +481,7 @@ export class BlockReader {
   async #openText(conversationId: string, row: BlockRow): Promise<string> {
     let text = this.cache.find(row);
     if (text === undefined) {
-      text = decoder.decode(await this.#sealer.open(blockPlace(conversationId, row), row.sealed));
+      text = decoder.decode(await this.#sealer.open(blockAad(conversationId, row), row.sealed));
       this.cache.keep(row, text);
     }
     return text;

@@ -31,7 +31,7 @@ import {
   type Stretch,
   wholeSegment,
 } from "../tree/conversation_tree.ts";
-import { blockPlace } from "../aad.ts";
+import { blockAad } from "../aad.ts";
 
 /** A block grown by edits beyond this is split. */
 const SPLIT_BYTES = 24 * 1024;
@@ -138,7 +138,7 @@ export class BlockStore extends BlockReader {
    *
    * @param next The messages of each segment.
    * @param branches Messages of which some have continuations of their own.
-   * @param standing All live blocks, as `openTree` gives them; none for a conversation that is new. They have to be
+   * @param storedBlocks All live blocks, as `openTree` gives them; none for a conversation that is new. They have to be
    *   marked as kept first where a revision is to refer to them.
    * @returns Besides the statements the text of each message unless all are long, the ids of stored messages whose text
    *   is another now, and whether there was
@@ -148,7 +148,7 @@ export class BlockStore extends BlockReader {
     conversationId: string,
     next: ReadonlyMap<number, Message[]>,
     branches: ReadonlySet<string> = new Set(),
-    standing: ReadonlyMap<number, OpenBlock[]> = new Map(),
+    storedBlocks: ReadonlyMap<number, OpenBlock[]> = new Map(),
   ): Promise<
     { statements: Statement[]; texts?: Map<Message, string>; changed: Set<string>; isUnchanged: boolean }
   > {
@@ -156,8 +156,8 @@ export class BlockStore extends BlockReader {
     const leaving: OpenBlock[] = [];
     const moving: Statement[] = [];
     const pieces: Omit<NewBlock, "over">[] = [];
-    for (const segment of new Set([...standing.keys(), ...next.keys()])) {
-      const [messages, blocks] = [next.get(segment) ?? [], standing.get(segment) ?? []];
+    for (const segment of new Set([...storedBlocks.keys(), ...next.keys()])) {
+      const [messages, blocks] = [next.get(segment) ?? [], storedBlocks.get(segment) ?? []];
       const texts = await textsOfMany(messages);
       messages.forEach((message, index) => textOf.set(message, texts[index]!));
       await yieldIfTickUsedUp();
@@ -619,7 +619,7 @@ export class BlockStore extends BlockReader {
     messageCount: number,
     text: string,
   ): Statement[] {
-    const sealed = this.#sealer.sealNow(blockPlace(conversationId, place), text);
+    const sealed = this.#sealer.sealNow(blockAad(conversationId, place), text);
     this.cache.keep({ ...place, sealed }, text);
     return [
       insertBlock(conversationId, { ...place, message_count: messageCount, sealed }),
@@ -641,7 +641,7 @@ export class BlockStore extends BlockReader {
         const id = over?.id ?? this.#nextId++;
         const version = (over?.version ?? 0) + 1;
         owners.push(...piece.mids.map((mid) => [mid, id] as const));
-        const place = blockPlace(conversationId, { id, version });
+        const place = blockAad(conversationId, { id, version });
         const { text } = piece;
         chars += text.length;
         const sealed = added.length === 1 && text.length <= SPLIT_BYTES

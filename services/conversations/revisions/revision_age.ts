@@ -4,14 +4,14 @@ import type { Database } from "../../storage/database/database.ts";
 const KEPT_MS = 30 * 24 * 60 * 60 * 1000; // see docs/api.md
 
 /** From when the oldest revision is that is kept, in ms since 1970. */
-export function oldestKeptMs(nowMs: number): number {
+export function oldestRetainedMs(nowMs: number): number {
   return nowMs - KEPT_MS;
 }
 
 /** Ids of the conversations that have revisions too old to be kept. */
-export function overdueRevisions(db: Pick<Database, "all">, nowMs: number): string[] {
+export function findOverdueRevisions(db: Pick<Database, "all">, nowMs: number): string[] {
   return db.all<{ id: string }>(
     "SELECT DISTINCT conversation_id AS id FROM revision WHERE created_at < ?",
-    oldestKeptMs(nowMs),
+    oldestRetainedMs(nowMs),
   ).map(({ id }) => id);
 }

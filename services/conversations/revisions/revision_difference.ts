@@ -1,6 +1,6 @@
 /** Compares an earlier version of a conversation with the conversation as it is now. */
 import { isDeepStrictEqual } from "node:util";
-import type { ConversationParts } from "../conversations.ts";
+import type { ConversationsDeps } from "../conversations.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
 import { type Message, textOfContent } from "../message.ts";
 import { pathOf } from "../tree/message_tree.ts";
@@ -38,7 +38,7 @@ const MOST_CHARACTERS = 20_000;
  * @throws {AppError} `internal` if a block of either version can't be opened.
  */
 export async function compareRevision(
-  { blocks }: Pick<ConversationParts, "blocks">,
+  { blocks }: Pick<ConversationsDeps, "blocks">,
   state: ConversationState,
   record: RevisionRecord,
 ): Promise<RevisionDifference> {

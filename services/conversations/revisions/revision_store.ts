@@ -8,9 +8,9 @@ import type { ConversationHead, ConversationState } from "../conversation.ts";
 import type { Message } from "../message.ts";
 import type { MessageTree } from "../tree/message_tree.ts";
 import { type Continuation, ROOT_SEGMENT } from "../tree/conversation_tree.ts";
-import type { RemovedMessages } from "../conversation_trash.ts";
-import { oldestKeptMs, overdueRevisions } from "./revision_age.ts";
-import { revisionPlace } from "../aad.ts";
+import type { TrashedMessages } from "../conversation_trash.ts";
+import { findOverdueRevisions, oldestRetainedMs } from "./revision_age.ts";
+import { revisionAad } from "../aad.ts";
 import type { VariantText } from "../variants.ts";
 
 /** What made a revision a past one. */
@@ -38,7 +38,7 @@ export interface RevisionRecord {
   variants?: VariantText[];
   /** A message before it was edited. */
   edited?: Message;
-  removed?: RemovedMessages;
+  removed?: TrashedMessages;
 }
 
 /** Number of revisions stored per conversation. */
@@ -86,7 +86,7 @@ export class RevisionStore {
       n,
     );
     if (row === undefined) throw new AppError("not_found", `Conversation "${conversationId}" keeps no revision ${n}`);
-    return JSON.parse(decoder.decode(this.#sealer.openNow(revisionPlace(conversationId, n), row.sealed)));
+    return JSON.parse(decoder.decode(this.#sealer.openNow(revisionAad(conversationId, n), row.sealed)));
   }
 
   /**
@@ -101,7 +101,7 @@ export class RevisionStore {
     );
     const found = new Map<string, VariantText[]>();
     for (const { n, sealed } of rows) {
-      const text = decoder.decode(await this.#sealer.open(revisionPlace(conversationId, n), sealed));
+      const text = decoder.decode(await this.#sealer.open(revisionAad(conversationId, n), sealed));
       const { variants = [], removed }: RevisionRecord = JSON.parse(text);
       for (const [mid, texts] of Map.groupBy([...variants, ...removed?.variants ?? []], (text) => text.mid)) {
         if (!found.has(mid)) found.set(mid, texts);
@@ -146,7 +146,7 @@ export class RevisionStore {
           cause,
           state.messageCount,
           record.head === undefined ? "message" : "blocks",
-          this.#sealer.sealNow(revisionPlace(id, n), JSON.stringify(record)),
+          this.#sealer.sealNow(revisionAad(id, n), JSON.stringify(record)),
         ],
       },
     ];
@@ -154,7 +154,7 @@ export class RevisionStore {
 
   /** Ids of the conversations that have revisions too old to be kept. */
   overdue(): string[] {
-    return overdueRevisions(this.#db, this.#now());
+    return findOverdueRevisions(this.#db, this.#now());
   }
 
   /**
@@ -164,7 +164,8 @@ export class RevisionStore {
    */
   prune(conversationId: string, most = MOST, added: readonly BlockName[] = []): Statement[] {
     const rows = this.#rows(conversationId);
-    const isOld = (row: Row, index: number) => index < rows.length - most || row.created_at < oldestKeptMs(this.#now());
+    const isOld = (row: Row, index: number) =>
+      index < rows.length - most || row.created_at < oldestRetainedMs(this.#now());
     const count = rows.findLastIndex(isOld) + 1;
     if (count === 0) return [];
     const listOf = ({ n, kind }: Row) => kind === "blocks" ? this.get(conversationId, n).blocks : undefined;

@@ -2,43 +2,43 @@
 import { AppError } from "../../errors.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
-import { messagesIn, replaceMessages, treeOf } from "./revision_preparation.ts";
+import { messagesIn, replaceMessages, treeOf } from "./tree_replacement.ts";
 import type { ConversationState } from "../conversation.ts";
-import { checkRevision, type ConversationParts, type Conversations } from "../conversations.ts";
+import { checkRevision, type Conversations, type ConversationsDeps } from "../conversations.ts";
 import { type TextChange } from "../input_variants.ts";
 import { type Message, withoutNulls } from "../message.ts";
 import { pathOf } from "../tree/message_tree.ts";
-import { putBack } from "../conversation_trash.ts";
-import { replyForgotten } from "../reply_rows.ts";
+import { restoreMessages } from "../conversation_trash.ts";
+import { deleteReplyRow } from "../reply_rows.ts";
 import { compareRevision, type RevisionDifference } from "./revision_difference.ts";
 import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
-import { withTrueSummary, withTrueSummaryBeside } from "../summary_validity.ts";
+import { dropStaleSummary, dropSummaryAround } from "../summary_validity.ts";
 import { type ExpectedVersion } from "../../storage/preconditions.ts";
 
 /** Lists and restores. */
 export class Revisions {
-  #parts: ConversationParts;
+  #deps: ConversationsDeps;
   #conversations: Conversations;
 
-  constructor(parts: ConversationParts, conversations: Conversations) {
-    this.#parts = parts;
+  constructor(parts: ConversationsDeps, conversations: Conversations) {
+    this.#deps = parts;
     this.#conversations = conversations;
   }
 
   /** Lists what can be restored, the newest first. @throws {AppError} `not_found` */
   list(id: string): Revision[] {
-    this.#parts.store.get(id);
-    return this.#parts.revisions.list(id);
+    this.#deps.store.get(id);
+    return this.#deps.revisions.list(id);
   }
 
   /** Compares a revision with the conversation now. @throws {AppError} `not_found` */
   compare(id: string, n: number): Promise<Revision & RevisionDifference> {
-    const { store, locks, revisions } = this.#parts;
+    const { store, locks, revisions } = this.#deps;
     return locks.run(id, async () => {
       const state = store.get(id);
       const record = revisions.get(id, n);
       const revision = revisions.list(id).find((each) => each.n === n)!;
-      return { ...revision, ...await compareRevision(this.#parts, state, record) };
+      return { ...revision, ...await compareRevision(this.#deps, state, record) };
     });
   }
 
@@ -49,7 +49,7 @@ export class Revisions {
    * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or when a message is there again
    */
   restore(id: string, n: number, expected?: ExpectedVersion): Promise<void> {
-    const { store, live, locks, revisions } = this.#parts;
+    const { store, live, locks, revisions } = this.#deps;
     return locks.run(id, async () => {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, expected);
@@ -59,10 +59,10 @@ export class Revisions {
         throw new AppError("conflict", `Message "${running.messageId}" is being written; stop it first`);
       }
       if (record.removed !== undefined) {
-        const change = putBack(this.#parts, id, record.removed);
+        const change = restoreMessages(this.#deps, id, record.removed);
         const next = change.countOnPath === 0
           ? state
-          : withTrueSummaryBeside(this.#parts.blocks, state, record.removed.place);
+          : dropSummaryAround(this.#deps.blocks, state, record.removed.place);
         await this.#conversations.write(next, change.countOnPath, change);
       } else if (record.edited !== undefined) await this.#restoreMessage(state, record.edited);
       else await this.#restoreWhole(state, n, record);
@@ -71,7 +71,7 @@ export class Revisions {
 
   /** Lets go of what has been kept for too long. */
   async sweep(): Promise<void> {
-    const { locks, revisions, db } = this.#parts;
+    const { locks, revisions, db } = this.#deps;
     for (const id of revisions.overdue()) {
       await locks.run(id, async () => {
         const statements = revisions.prune(id);
@@ -81,7 +81,7 @@ export class Revisions {
   }
 
   async #restoreMessage(state: ConversationState, edited: Message): Promise<void> {
-    const { blocks, revisions, variants, now } = this.#parts;
+    const { blocks, revisions, variants, now } = this.#deps;
     blocks.requireOnPath(state.id, edited.id);
     if (blocks.rowOf(state.id, edited.id) === undefined) {
       throw new AppError("conflict", `Message "${edited.id}" has been removed since`);
@@ -100,14 +100,14 @@ export class Revisions {
     };
     const edit = editOrSwitch(blocks, state, edited, restored);
     beside.push(
-      replyForgotten(state.id, edited.id),
+      deleteReplyRow(state.id, edited.id),
       ...revisions.keep(state, "restore", { edited: edit.before }),
     );
-    await this.#conversations.write(withTrueSummary(blocks, state, edited.id), edit.added, edit, beside);
+    await this.#conversations.write(dropStaleSummary(blocks, state, edited.id), edit.added, edit, beside);
   }
 
   async #restoreWhole(state: ConversationState, n: number, record: RevisionRecord): Promise<void> {
-    const { blocks, revisions, variants } = this.#parts;
+    const { blocks, revisions, variants } = this.#deps;
     const head = record.head ?? state.head;
     if (record.blocks === undefined) {
       const change: BlockChange = { statements: [], last: "unchanged", touched: {} };
@@ -118,8 +118,8 @@ export class Revisions {
       await this.#conversations.write({ ...state, head: restored }, 0, change, kept);
       return;
     }
-    const standing = await blocks.openTree(state.id);
-    const present = new Set(messagesIn(treeOf(standing)).map(({ id }) => id));
+    const storedTree = await blocks.openTree(state.id);
+    const present = new Set(messagesIn(treeOf(storedTree)).map(({ id }) => id));
     const tree = await openRevision(blocks, state.id, record);
     for (const [segment, messages] of tree.segments) {
       tree.segments.set(
@@ -136,8 +136,8 @@ export class Revisions {
       mids: [...new Set(back.map(({ mid }) => mid))],
       replaced: await variants.openMany(variants.rowsOf(state.id, replaced)),
     };
-    const replacement = { standing, head, tree, texts, cause: "restore" as const };
-    const { statements, touched } = await replaceMessages(this.#parts, state, replacement);
+    const replacement = { storedTree, head, tree, texts, cause: "restore" as const };
+    const { statements, touched } = await replaceMessages(this.#deps, state, replacement);
     const path = pathOf(tree);
     const change: BlockChange = { statements, last: path.at(-1), touched };
     await this.#conversations.write({ ...state, head }, path.length - state.messageCount, change);

@@ -1,7 +1,7 @@
 /** Search over all conversations: the serving thread's end of the Worker that goes through them. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
-import type { ScanPage, ScanPlace, ScanRequest, SearchHit } from "./search_scan.ts";
+import type { ScanCursor, ScanPage, ScanRequest, SearchHit } from "./search_scan.ts";
 import { parseQuery } from "./search_text.ts";
 import type { SearchAnswer, SearchOrder } from "./search_worker.ts";
 
@@ -173,12 +173,12 @@ function post(worker: Worker, order: SearchOrder, moved: Transferable[] = []): v
   worker.postMessage(order, moved);
 }
 
-function cursorText({ updatedAtMs, segment, position, index, conversationId }: ScanPlace): string {
+function cursorText({ updatedAtMs, segment, position, index, conversationId }: ScanCursor): string {
   return `${updatedAtMs}.${index}.${segment}.${String(position).replace(".", "p")}.${conversationId}`;
 }
 
 /** @throws {AppError} `invalid_request` */
-function parseCursor(text: string): ScanPlace {
+function parseCursor(text: string): ScanCursor {
   const match = /^(\d{1,15})\.(\d{1,9})\.(\d{1,16})\.(-?\d{1,16}(?:p\d{1,20})?)\.([A-Za-z0-9_-]{1,64})$/.exec(text);
   if (match === null) throw new AppError("invalid_request", "This cursor did not come from a search");
   return {

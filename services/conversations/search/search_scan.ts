@@ -5,7 +5,7 @@ import { SMALLEST_GAP } from "../blocks/block_replacement.ts";
 import type { ConversationSummary } from "../conversation.ts";
 import { type Message, textOfContent } from "../message.ts";
 import { LINE, readTree, ROOT_SEGMENT, type Stretch } from "../tree/conversation_tree.ts";
-import { blockPlace, summaryPlace } from "../aad.ts";
+import { blockAad, summaryAad } from "../aad.ts";
 import { createQuickTest, fold, holdsAll, snippetAround } from "./search_text.ts";
 
 /** One message, or one title, that holds every term. */
@@ -22,7 +22,7 @@ export interface SearchHit {
 }
 
 /** Where a scan goes on: before the message `index` of the block at `position` of a conversation, then with older ones. */
-export interface ScanPlace {
+export interface ScanCursor {
   updatedAtMs: number;
   conversationId: string;
   /** Segment of the block; the root where a title was searched last. */
@@ -37,13 +37,13 @@ export interface ScanRequest {
   terms: string[];
   conversationId?: string;
   characterId?: string;
-  from?: ScanPlace;
+  from?: ScanCursor;
 }
 
 /** Hits in order, and where to go on for more. */
 export interface ScanPage {
   items: SearchHit[];
-  next?: ScanPlace;
+  next?: ScanCursor;
   /** Conversations of which something couldn't be opened. */
   unreadable?: string[];
 }
@@ -112,7 +112,7 @@ interface Visit {
   title: string;
   /** The stretches of its active path: what follows other versions isn't shown, so it isn't found either. */
   path: readonly Stretch[];
-  from?: ScanPlace;
+  from?: ScanCursor;
 }
 
 /** What one step opens: a block, or nothing when it is the turn of the title. */
@@ -141,7 +141,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   const mayHold = createQuickTest(terms);
   const items: SearchHit[] = [];
   const unreadable = new Set<string>();
-  const page = (next?: ScanPlace): ScanPage => ({
+  const page = (next?: ScanCursor): ScanPage => ({
     items,
     ...(next && { next }),
     ...(unreadable.size > 0 && { unreadable: [...unreadable] }),
@@ -221,7 +221,7 @@ function titleHit({ row, title }: Visit, terms: string[]): SearchHit {
 }
 
 /** @param block The last one searched; without it the title was. */
-function placeOf({ row, path }: Visit, block: BlockRow | undefined, index: number): ScanPlace {
+function placeOf({ row, path }: Visit, block: BlockRow | undefined, index: number): ScanCursor {
   const { segment, position } = block ?? { segment: path.at(-1)!.segment, position: END };
   return { updatedAtMs: row.updated_at, conversationId: row.id, segment, position, index };
 }
@@ -253,7 +253,7 @@ async function* openBatches(source: Scanned, request: ScanRequest): AsyncGenerat
 
 function opening({ opener }: ScanSource, steps: Step[]): Batch {
   const texts = steps.map(({ visit, block }) =>
-    block && opener.open(blockPlace(visit.row.id, block), block.sealed).catch(() => undefined)
+    block && opener.open(blockAad(visit.row.id, block), block.sealed).catch(() => undefined)
   );
   return { steps, texts: Promise.all(texts) };
 }
@@ -443,7 +443,7 @@ function pathsOf(reader: ScanSource["reader"], rows: ConversationRow[]): Map<str
 async function about({ opener, heads }: ScanSource, row: ConversationRow): Promise<ConversationAbout> {
   const known = heads?.get(row.id);
   if (known?.revision === row.revision) return known;
-  const opened = await opener.open(summaryPlace(row.id, row.revision), row.summary);
+  const opened = await opener.open(summaryAad(row.id, row.revision), row.summary);
   const { title, character_ids: characterIds }: ConversationSummary = JSON.parse(decoder.decode(opened));
   const found = { revision: row.revision, title, characterIds };
   if (heads !== undefined) {

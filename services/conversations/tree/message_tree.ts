@@ -17,7 +17,7 @@ interface Branch {
 }
 
 /** Returns the tree of a conversation without versions. */
-export function lineOf(messages: Message[]): MessageTree {
+export function createLinearTree(messages: Message[]): MessageTree {
   return { segments: new Map([[ROOT_SEGMENT, messages]]), continuations: [] };
 }
 
@@ -47,7 +47,7 @@ export function pathOf(tree: MessageTree, segment = ROOT_SEGMENT): Message[] {
  * with a message that leaves go its other versions and what follows them.
  */
 export function withPath(tree: MessageTree, messages: Message[]): MessageTree {
-  if (tree.continuations.length === 0) return lineOf(messages);
+  if (tree.continuations.length === 0) return createLinearTree(messages);
   const branches = branchesOf(tree);
   const next: MessageTree = { segments: new Map(), continuations: [] };
   /** Takes messages over that lie behind a version that is not active, with all that hangs on them. */

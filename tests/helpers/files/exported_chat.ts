@@ -16,7 +16,7 @@ export async function makePrivateChat(app: TestApp): Promise<void> {
   await ok(app.put("/api/presets/s1", { name: "Calm", models: ["m*"], sampler: { temperature: 0.5 } }));
   await ok(app.put("/api/attachments/boat.png", picture(5), png));
   const boat = { type: "image_url", image_url: { url: "/api/attachments/boat.png" } };
-  const arriving = {
+  const conversation = {
     ...{ id: "c1", hash: "h", createdAtMs: Date.parse("2025-01-02T03:04:00Z") },
     head: {
       ...{ title: "Abend", participants: [{ character_id: "h1" }], persona_id: "p1", lorebook_ids: ["b1"] },
@@ -34,5 +34,5 @@ export async function makePrivateChat(app: TestApp): Promise<void> {
       { id: "x1", role: "assistant", content: "Unseen.", hidden: true, created_at: "2025-01-02T03:06:00.000Z" },
     ],
   };
-  await (await app.services.conversations()).arrivals.take(arriving);
+  await (await app.services.conversations()).conversationImporter.importConversation(conversation);
 }

@@ -127,7 +127,7 @@ test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
   ["a removal of the last messages", (id) => messages.removeFrom(id, `${id}${LENGTHS[id] - 3}`)],
   ["a change of a field", (id) => conversations.patch(id, { title: "renamed" })],
   ["a page", (id, middle) => messages.page(id, 10, `${id}${middle - 1}`)],
-])("%s among 10,000 messages costs what it costs among 40", async (_, work) => {
+])("%s costs the same among 10,000 messages as among 40", async (_, work) => {
   const small = await costOf(() => work("small", LENGTHS.small / 2));
   const large = await costOf(() => work("large", LENGTHS.large / 2));
   expect(small.rowsRead).toBeGreaterThan(0);
@@ -150,7 +150,7 @@ test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
   ["a version of an earlier message", (id, middle) => addVersion(id, `${id}${middle / 2}`, "r3")],
   ["a switch back", (id, middle) => messages.patch(id, `${id}${middle / 2}`, { active_variant: 0 })],
   ["a switch to what all followed", (id, middle) => messages.patch(id, `${id}${middle - 3}`, { active_variant: 0 })],
-])("%s among 10,000 messages costs what one message costs", async (_, work) => {
+])("%s among 10,000 messages costs as much as one message", async (_, work) => {
   const small = await costOf(() => work("small", LENGTHS.small / 2));
   const large = await costOf(() => work("large", LENGTHS.large / 2));
   expect(large.statements).toBeLessThanOrEqual(small.statements + 2);

@@ -20,7 +20,11 @@ function slowRoom() {
     return door.promise;
   };
   const budget = new ByteBudget();
-  return { doors, budget, parts: { arrivals: { take }, budget } as unknown as ImportQueueDeps };
+  return {
+    doors,
+    budget,
+    parts: { conversationImporter: { importConversation: take }, budget } as unknown as ImportQueueDeps,
+  };
 }
 
 test("conversations are brought in beside each other, and the report tells of them in their order", async () => {

@@ -16,7 +16,7 @@ import type { VariantStore } from "../variants.ts";
 /** A change of all messages. */
 export interface Replacement {
   /** Everything as it is stored. */
-  standing: OpenTree;
+  storedTree: OpenTree;
   head: ConversationHead;
   /** Everything as it will be. */
   tree: MessageTree;
@@ -26,7 +26,7 @@ export interface Replacement {
 }
 
 /** Nothing is stored yet. */
-export const NOTHING_STORED: OpenTree = { segments: new Map(), continuations: [] };
+export const EMPTY_TREE: OpenTree = { segments: new Map(), continuations: [] };
 
 /** Returns what is stored as messages. */
 export function treeOf({ segments, continuations }: OpenTree): MessageTree {
@@ -41,20 +41,20 @@ export async function replaceTree(
   blocks: BlockStore,
   id: string,
   tree: MessageTree,
-  standing: OpenTree = NOTHING_STORED,
+  storedTree: OpenTree = EMPTY_TREE,
 ): Promise<{ statements: Statement[]; text?: string; touched: Touched; isUnchanged: boolean }> {
-  const replaced = await blocks.replaceSegments(id, tree.segments, branchIds(tree), standing.segments);
+  const replaced = await blocks.replaceSegments(id, tree.segments, branchIds(tree), storedTree.segments);
   const path = pathOf(tree);
   const { texts } = replaced;
   const text = texts && path.map((message) => texts.get(message)).join(",");
-  const [before, after] = [standing, tree].map(({ continuations }) => continuations.map((row) => Object.values(row)));
+  const [before, after] = [storedTree, tree].map(({ continuations }) => continuations.map((row) => Object.values(row)));
   const isSame = isDeepStrictEqual(before!.map(String).sort(), after!.map(String).sort());
   const rows = isSame ? [] : [
-    ...(before!.length === 0 ? [] : [removeContinuations(id, [...branchIds(standing)])]),
+    ...(before!.length === 0 ? [] : [removeContinuations(id, [...branchIds(storedTree)])]),
     ...insertContinuations(id, tree.continuations),
   ];
   await yieldIfTickUsedUp();
-  const touched = touchedBy(pathOf(treeOf(standing)), path, replaced.changed);
+  const touched = touchedBy(pathOf(treeOf(storedTree)), path, replaced.changed);
   const statements = [...replaced.statements, ...rows];
   return { statements, text, touched, isUnchanged: replaced.isUnchanged && isSame };
 }
@@ -80,9 +80,9 @@ function touchedBy(before: Message[], after: Message[], changed: ReadonlySet<str
 export async function replaceMessages(
   { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
   before: ConversationState,
-  { standing, head, tree, texts = NO_TEXT_CHANGE, cause }: Replacement,
+  { storedTree, head, tree, texts = NO_TEXT_CHANGE, cause }: Replacement,
 ): Promise<{ statements: Statement[]; text?: string; touched: Touched }> {
-  const { statements, text, touched: moved, isUnchanged } = await replaceTree(blocks, before.id, tree, standing);
+  const { statements, text, touched: moved, isUnchanged } = await replaceTree(blocks, before.id, tree, storedTree);
   const isTouched = new Set([...moved.added ?? [], ...moved.changed ?? []]);
   const isOnPath = new Set(pathOf(tree).map(({ id }) => id));
   const retold = texts.mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
@@ -93,9 +93,9 @@ export async function replaceMessages(
   }
   await yieldIfTickUsedUp();
   const staying = new Set(messagesIn(tree).map(({ id }) => id));
-  const leaving = messagesIn(treeOf(standing)).map(({ id }) => id).filter((id) => !staying.has(id));
+  const leaving = messagesIn(treeOf(storedTree)).map(({ id }) => id).filter((id) => !staying.has(id));
   const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
-  const kept = revisions.keepTree(before, cause, standing, [...left, ...texts.replaced]);
+  const kept = revisions.keepTree(before, cause, storedTree, [...left, ...texts.replaced]);
   const gone = leaving.length === 0 ? [] : forget(before.id, leaving);
   return { statements: [...kept, ...statements, ...gone, ...texts.statements], text, touched };
 }
