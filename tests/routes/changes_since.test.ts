@@ -26,7 +26,7 @@ const since = async (revision: number): Promise<Changes> =>
   await (await app.get(`${C1}/changes?since=${revision}`)).json();
 const NOTHING = { changed: [], removed: [], order_changed: false };
 
-test("lists nothing for the present revision, and only the message that was edited, added or removed", async () => {
+test("lists nothing for the current revision, and only the message that was edited, added or removed", async () => {
   expect(await since(1)).toEqual({ ...NOTHING, revision: 1 });
   await app.patch(`${C1}/messages/m1`, { content: "edited" });
   expect(await since(1)).toEqual({ ...NOTHING, revision: 2, changed: ["m1"] });
@@ -58,7 +58,7 @@ test("lists what a save of the whole conversation changes, and a move sets order
   expect(m3!.id).toBe("m3");
 });
 
-test("leaves out what came and went, and lists a message that came back", async () => {
+test("omits messages added and removed since, and lists a restored one", async () => {
   await app.post(`${C1}/messages`, { message: say("n1") });
   await app.delete(`${C1}/messages/n1`);
   expect(await since(1)).toEqual({ ...NOTHING, revision: 3 });
@@ -69,7 +69,7 @@ test("leaves out what came and went, and lists a message that came back", async 
   expect(await since(1)).toEqual({ ...NOTHING, revision: 5, changed: ["m1", "m2", "m3", "m4"] });
 });
 
-test("lists a reply at its beginning and its end, and moves no revision in between", async () => {
+test("lists a reply at its start and end, with no revision in between", async () => {
   await using llm = await openFakeLlm();
   const { call, reply } = await beginReply(app, llm, "Hel");
   expect(await since(1)).toEqual({ ...NOTHING, revision: 2, changed: ["u1", "a1"] });
@@ -84,7 +84,7 @@ test("lists a reply at its beginning and its end, and moves no revision in betwe
   expect(await since(3)).toEqual({ ...NOTHING, revision: 6, changed: ["a1"] });
 });
 
-test("lists a message whose other texts a save replaces", async () => {
+test("lists a message whose versions a save replaces", async () => {
   const [m0, ...rest] = (await read()).messages;
   await put([{ ...m0, variants: [{ content: m0!.content }, { content: "other" }] }, ...rest]);
   expect((await since(1)).changed).toEqual(["m0"]);
@@ -93,7 +93,7 @@ test("lists a message whose other texts a save replaces", async () => {
   expect((await since(2)).changed).toEqual(["m0"]);
 });
 
-test("is 410 for a revision above the present one and for what isn't known any more, and survives a restart", async () => {
+test("returns 410 for a future revision and one beyond the log, also after a restart", async () => {
   const answers = async (revision: number) => {
     const answer = await app.get(`${C1}/changes?since=${revision}`);
     return [answer.status, (await answer.json()).error?.code];
@@ -116,7 +116,7 @@ test("is 410 for a revision above the present one and for what isn't known any m
   await app.delete("/api/trash");
 });
 
-test("a client that loads exactly what is listed has what the server has", async () => {
+test("gives a client that reloads the listed messages the server's state", async () => {
   let seed = 7;
   const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below;
   const held = new Map<string, StoredMessage>();
@@ -161,7 +161,7 @@ test("a client that loads exactly what is listed has what the server has", async
   }
 }, 120_000);
 
-test("lists what an edit and a switch of versions bring onto the path and take off it", async () => {
+test("lists the messages that an edit or a switch of versions adds to and removes from the path", async () => {
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   await put([say("u1"), say("r1", "one", "assistant"), say("u2"), say("r2", "two", "assistant")]);
@@ -195,7 +195,7 @@ test("lists what an edit and a switch of versions bring onto the path and take o
   expect((await since(beforeSave + 2)).changed.sort()).toEqual(["b1", "n1", "u1"]);
 });
 
-test("answers 410 to a switch that brings or takes more messages than an entry names", async () => {
+test("returns 410 for a switch that changes more messages than an entry can hold", async () => {
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   await put(range(500).map((i) => say(`m${i}`)));

@@ -90,7 +90,7 @@ test("the table holds every write of these resources", async () => {
   expect([...new Set(shapes), ...changingNothing].sort()).toEqual(known.sort());
 });
 
-test("a reply is told of when it starts, when it ends, and with every revision it makes", async () => {
+test("publishes the start, the end and each revision of a reply", async () => {
   const told = listen();
   await gather(await ask(app, 1, { conversation_id: "new" }));
   expect(told).toEqual([
@@ -101,7 +101,7 @@ test("a reply is told of when it starts, when it ends, and with every revision i
   ]);
 });
 
-test("what is refused is not told", async () => {
+test("publishes nothing for a rejected request", async () => {
   const told = listen();
   const stale = { headers: { "If-Match": '"1"' } };
   await app.put(C1, { messages: [] }, stale);

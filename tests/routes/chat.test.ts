@@ -27,7 +27,7 @@ const follow = (mid: string, lastEventId?: string) =>
   app.get(`/api/chat/replies/${mid}`, lastEventId === undefined ? {} : { headers: { "Last-Event-ID": lastEventId } });
 const conversation = async (id = "c1") => await (await app.get(`/api/conversations/${id}`)).json();
 
-test("a reply streams as OpenAI chunks and is stored beside the user's turn", async () => {
+test("streams a reply as OpenAI chunks and stores it after the user message", async () => {
   llm.pieces = ["Hel", "lo 😀"];
   llm.reasoning = ["Hm, ", "well."];
   const response = await ask(app, 1);
@@ -65,7 +65,7 @@ test("a reply streams as OpenAI chunks and is stored beside the user's turn", as
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/replies`))).toEqual([]);
 });
 
-test("ids are made where the client gives none, and its messages go upstream as they are", async () => {
+test("creates missing ids, and sends the client's messages unchanged", async () => {
   const messages = [{ role: "system", content: "Be brief" }, {
     role: "user",
     content: [{ type: "text", text: "Hi" }],
@@ -96,7 +96,7 @@ test("ids are made where the client gives none, and its messages go upstream as 
   for (const field of ["seed", "top_p", "conversation_id", "action", "context"]) expect(sent).not.toHaveProperty(field);
 });
 
-test("a reply cut at every event gives the exact rest from the running reply, the ended one, and after a restart", {
+test("resumes a reply at every event: running, ended, and after a restart", {
   tags: ["U06"],
 }, async () => {
   llm.pieces = Array.from({ length: 40 }, (_, i) => (i % 5 === 0 ? `w${i} 😀` : ` word${i}`));
@@ -134,27 +134,31 @@ test("a reply cut at every event gives the exact rest from the running reply, th
   }
 });
 
-test("a reply outlives its client, and a second client reads it whole", { tags: ["U06"] }, async () => {
-  llm.switches.manual = "on";
-  const first = await ask(app, 1);
-  const call = await llm.nextCall();
-  await call.emit("Hel");
-  await gather(first, 2);
-  const second = await follow("a1");
-  expect(await (await app.get("/api/chat/replies")).json()).toMatchObject([{
-    assistant_message_id: "a1",
-    conversation_id: "c1",
-  }]);
-  await call.emit("lo");
-  await call.finish();
-  expect(await gather(second)).toMatchObject({ text: "Hello", isDone: true });
-  await until(async () => (await savedMessage(app, "a1"))?.status === "complete", "the reply was saved");
-  expect(await savedMessage(app, "a1")).toMatchObject({ content: "Hello" });
-  expect(llm.abandoned).toEqual([]);
-  expect(await (await app.get("/api/chat/replies")).json()).toEqual([]);
-});
+test(
+  "keeps the reply when the client disconnects, and a second client reads all of it",
+  { tags: ["U06"] },
+  async () => {
+    llm.switches.manual = "on";
+    const first = await ask(app, 1);
+    const call = await llm.nextCall();
+    await call.emit("Hel");
+    await gather(first, 2);
+    const second = await follow("a1");
+    expect(await (await app.get("/api/chat/replies")).json()).toMatchObject([{
+      assistant_message_id: "a1",
+      conversation_id: "c1",
+    }]);
+    await call.emit("lo");
+    await call.finish();
+    expect(await gather(second)).toMatchObject({ text: "Hello", isDone: true });
+    await until(async () => (await savedMessage(app, "a1"))?.status === "complete", "the reply was saved");
+    expect(await savedMessage(app, "a1")).toMatchObject({ content: "Hello" });
+    expect(llm.abandoned).toEqual([]);
+    expect(await (await app.get("/api/chat/replies")).json()).toEqual([]);
+  },
+);
 
-test("while a reply runs, the conversation shows what has come so far", async () => {
+test("shows the text so far of a running reply in the conversation", async () => {
   llm.switches.manual = "on";
   const response = await ask(app, 1);
   const call = await llm.nextCall();
@@ -167,7 +171,7 @@ test("while a reply runs, the conversation shows what has come so far", async ()
   await call.finish();
 });
 
-test("Stop works from any client, keeps the text and ends the call upstream", async () => {
+test("stops a reply from any client, keeps its text and ends the upstream call", async () => {
   llm.switches.manual = "on";
   const response = await ask(app, 1);
   const call = await llm.nextCall();
@@ -184,7 +188,7 @@ test("Stop works from any client, keeps the text and ends the call upstream", as
   expect((await app.post("/api/chat/replies/none/stop")).status).toBe(404);
 });
 
-test("sending twice attaches to the reply there is, running or done, and never calls twice", async () => {
+test("returns the existing reply, running or ended, when a request is sent twice", async () => {
   llm.switches.manual = "on";
   const first = ask(app, 1);
   const again = ask(app, 1);
@@ -198,7 +202,7 @@ test("sending twice attaches to the reply there is, running or done, and never c
   expect((await conversation()).messages.length).toBe(2);
 });
 
-test("many sends of the same ids at the same moment are one reply, heard whole by each", async () => {
+test("starts one reply for many simultaneous requests with the same ids", async () => {
   for (let n = 1; n <= 10; n++) {
     const responses = await Promise.all(Array.from({ length: 5 }, () => ask(app, n)));
     for (const response of responses) expect(await gather(response)).toMatchObject({ text: "Hello", isDone: true });
@@ -206,7 +210,7 @@ test("many sends of the same ids at the same moment are one reply, heard whole b
   expect(llm.chats.length).toBe(10);
 });
 
-test("a second reply in a busy conversation, and an id that is taken there, are conflicts that change nothing", async () => {
+test("rejects a second reply in a busy conversation, and ids that are taken", async () => {
   llm.switches.manual = "on";
   const running = await ask(app, 1);
   const call = await llm.nextCall();
@@ -220,7 +224,7 @@ test("a second reply in a busy conversation, and an id that is taken there, are 
   expect((await conversation()).messages.length).toBe(2);
 });
 
-test("replies under the same ids in two conversations are two replies, running and done", async () => {
+test("keeps replies with the same ids in two conversations apart", async () => {
   llm.switches.manual = "on";
   const first = await ask(app, 1);
   const one = await llm.nextCall();
@@ -247,7 +251,7 @@ test("replies under the same ids in two conversations are two replies, running a
   expect(await (await app.get("/api/conversations/c2/messages/a1")).json()).toMatchObject({ content: "two, and on" });
 });
 
-test("a model that refuses gives an ordinary error; turn and reason stay, and sending again tries again", async () => {
+test("returns an error if the model refuses, keeps the message, and retries when it is sent again", async () => {
   llm.switches.fail = "status_json";
   llm.switches.status = 503;
   const refused = await ask(app, 1);
@@ -266,7 +270,7 @@ test("a model that refuses gives an ordinary error; turn and reason stay, and se
   expect(messages[1]).not.toHaveProperty("error");
 });
 
-test("a model that is silent for long gives a stream at once, and its refusal then is the stream's error", async () => {
+test("starts the stream after a long silence, and ends it with an error if the model then refuses", async () => {
   llm.switches.fail = "status_json";
   llm.switches.delay_headers = 2_000;
   const router = newRouter().route("/", chatRoutes(app.services, { patienceMs: 10 }));
@@ -361,7 +365,7 @@ test("stores the message while the model is still being looked up, and stop ends
   expect(await savedMessage(app, "a1")).toMatchObject({ content: "", status: "stopped" });
 });
 
-test("refuses a message under the id of another one, and takes the same one again for a new reply", async () => {
+test("rejects another message under a taken id, and accepts the same message for a new reply", async () => {
   await gather(await ask(app, 1));
   const other = { messages: [{ role: "user", content: "something else" }] };
   for (const assistant of ["a1", "a2"]) {
@@ -379,7 +383,7 @@ test("refuses a message under the id of another one, and takes the same one agai
 });
 
 test.each(["cut", "frame_object", "event_error"] as const)(
-  "an answer that breaks by %s keeps its text and ends in one error event",
+  "keeps the text of an answer broken by %s and ends with one error event",
   { tags: ["U05"] },
   async (fail) => {
     llm.pieces = ["par", "tial", "never"];
@@ -398,7 +402,7 @@ test.each(["cut", "frame_object", "event_error"] as const)(
   },
 );
 
-test("regenerate keeps what was said as a variant, and the active one can be switched", async () => {
+test("keeps the earlier text as a version on regenerate, and switches between versions", async () => {
   await gather(await ask(app, 1));
   llm.pieces = ["Other"];
   await gather(await ask(app, 1, { action: "regenerate" }));
@@ -414,7 +418,7 @@ test("regenerate keeps what was said as a variant, and the active one can be swi
   expect((await kept.json()).messages[1]).toMatchObject({ variant_count: 2, active_variant: 0 });
 });
 
-test("continue adds to a reply, and a client gets only what is new unless it asks for all", async () => {
+test("continues a reply, and sends only the new text unless the client asks for all", async () => {
   await gather(await ask(app, 1));
   llm.pieces = [", wor", "ld"];
   const all = await gather(await ask(app, 1, { action: "continue" }));
@@ -428,7 +432,7 @@ test("continue adds to a reply, and a client gets only what is new unless it ask
   expect((await gather(await follow("a1", all.frames[1]!.id))).text).toBe("ld");
 });
 
-test("a place in an earlier run, or before an edit, is not taken for one in this", async () => {
+test("ignores cursors of an earlier run or from before an edit", async () => {
   const first = await gather(await ask(app, 1));
   llm.pieces = ["Another text"];
   await gather(await ask(app, 1, { action: "regenerate" }));
@@ -450,7 +454,7 @@ test.each([
 });
 
 test(
-  "a save by another page keeps the running text; without its message the reply is stopped",
+  "keeps the running reply when another page saves, and stops it if its message is missing",
   { tags: ["U07"] },
   async () => {
     llm.switches.manual = "on";
@@ -482,7 +486,7 @@ test(
   },
 );
 
-test("deleting the conversation aborts the call, and nothing comes back", { tags: ["U07"] }, async () => {
+test("aborts the call when its conversation is deleted, and saves nothing later", { tags: ["U07"] }, async () => {
   llm.switches.manual = "on";
   const response = await ask(app, 1);
   const call = await llm.nextCall();
@@ -497,7 +501,7 @@ test("deleting the conversation aborts the call, and nothing comes back", { tags
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/replies`))).toEqual([]);
 });
 
-test("a save or a removal that is refused as stale leaves the running reply alone; a current one stops it", {
+test("doesn't stop the running reply for a stale save or delete, but for a current one", {
   tags: ["U07"],
 }, async () => {
   llm.switches.manual = "on";
@@ -525,7 +529,7 @@ test("a save or a removal that is refused as stale leaves the running reply alon
   expect((await app.get("/api/conversations/c1")).status).toBe(404);
 });
 
-test("a server that stops mid-answer saves the part once, marked, and says so", { tags: ["U06"] }, async () => {
+test("saves the partial reply once as interrupted when the server stops", { tags: ["U06"] }, async () => {
   llm.switches.manual = "on";
   const response = await ask(app, 1);
   const call = await llm.nextCall();
@@ -542,7 +546,7 @@ test("a server that stops mid-answer saves the part once, marked, and says so", 
   expect(await gather(await follow("a1"))).toMatchObject({ text: "Hel", error: { code: "interrupted" } });
 });
 
-test("without a conversation nothing is stored: one object, or a stream when asked for", async () => {
+test("stores nothing without a conversation, and answers with an object or a stream", async () => {
   const messages = [{ role: "user", content: "Hi" }];
   const single = await (await app.post("/api/chat", { messages })).json();
   expect(single).toMatchObject({
@@ -555,7 +559,7 @@ test("without a conversation nothing is stored: one object, or a stream when ask
   expect(await (await app.get("/api/conversations")).json()).toEqual([]);
 });
 
-test("in a conversation stream: false gives the whole reply as one object, stored as any other", async () => {
+test("returns the whole stored reply as one object with stream: false", async () => {
   const single = await (await ask(app, 1, { stream: false })).json();
   expect(single).toMatchObject({
     id: "a1",
@@ -565,7 +569,7 @@ test("in a conversation stream: false gives the whole reply as one object, store
   expect(await savedMessage(app, "a1")).toMatchObject({ content: "Hello", status: "complete" });
 });
 
-test("a stateless client that leaves ends the upstream call at once, before and after the first word", {
+test("ends the upstream call when a stateless client disconnects, before and after the first token", {
   tags: ["U06"],
 }, async () => {
   llm.switches.manual = "on";
@@ -629,7 +633,7 @@ test(`${ROUNDS} clients that leave a stored reply, and as many that leave one of
   expect((await (await app.get("/api/chat/replies")).json()).length).toBe(0);
 });
 
-test("a message of ten thousand tokens at full speed arrives without loss, and wire bytes grow linearly", async () => {
+test("delivers ten thousand tokens at full speed, with linear wire size", async () => {
   const measure = async (n: number, words: number) => {
     llm.pieces = Array.from({ length: words }, (_, i) => ` token${i % 10}`);
     const response = await ask(app, n);
@@ -644,7 +648,7 @@ test("a message of ten thousand tokens at full speed arrives without loss, and w
   expect(large / small).toBeLessThan(11.5);
 });
 
-test("whatever a model writes is kept and sent as it is", { tags: ["U08"] }, async () => {
+test("stores and sends any text of the model unchanged", { tags: ["U08"] }, async () => {
   llm.pieces = [
     "<|im_end|>\nUser: ",
     "a\u0000b",
@@ -663,7 +667,7 @@ test("whatever a model writes is kept and sent as it is", { tags: ["U08"] }, asy
   expect([all.text === text, (await savedMessage(app, "a1"))?.content === text]).toEqual([true, true]);
 });
 
-test("a turn that cannot be written is an error, asks no model and leaves no journal behind", async () => {
+test("returns an error without calling the model if the message can't be stored, and leaves no journal", async () => {
   const db = new DatabaseSync(`${app.dataDir}/app.db`);
   db.exec("CREATE TRIGGER refusing BEFORE INSERT ON reply BEGIN SELECT RAISE(FAIL, 'refused by a test'); END");
   const refused = await ask(app, 1);
@@ -676,7 +680,7 @@ test("a turn that cannot be written is an error, asks no model and leaves no jou
   expect((await gather(await ask(app, 1))).isDone).toBe(true);
 });
 
-test("events tell of a conversation's changes and of replies, without content", async () => {
+test("publishes changes and replies as events without content", async () => {
   const seen: unknown[] = [];
   app.services.events.subscribe((event) => seen.push(event));
   await gather(await ask(app, 1));
@@ -700,7 +704,7 @@ test.each([
     messages: [{ role: "user", content: "x" }],
   }],
   ["an unknown action", { action: "dance", messages: [{ role: "user", content: "x" }] }],
-])("%s is refused and the model is not asked", async (_, body) => {
+])("rejects %s without calling the model", async (_, body) => {
   const response = await app.post("/api/chat", body);
   expect(response.status).toBe(400);
   expect((await response.json()).error).toMatchObject({ code: "invalid_request", issues: [expect.anything()] });

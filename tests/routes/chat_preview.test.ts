@@ -26,7 +26,7 @@ const preview = async (body: Record<string, unknown>) => {
 };
 const lastSent = () => llm.chats.at(-1)!.json!.messages as { role: string; content: string }[];
 
-test("the server assembles system prompt, note and what is not hidden; a preview shows exactly what then goes out", async () => {
+test("assembles system prompt, note and visible messages, and previews exactly what is sent", async () => {
   await save({
     system_prompt: "Be kind",
     note: { text: "Rain falls", depth: 1 },
@@ -66,7 +66,7 @@ test("the server assembles system prompt, note and what is not hidden; a preview
   }]);
 });
 
-test("a long conversation is trimmed to the context, the preview names what falls out, and the prefix stays", async () => {
+test("trims a long conversation to the context, lists dropped messages in the preview, and keeps the prefix stable", async () => {
   await save({ messages: range(200).map((n) => turn(n, 20)) });
   let begin: unknown;
   for (const n of [1, 2, 3]) {
@@ -88,7 +88,7 @@ test("a long conversation is trimmed to the context, the preview names what fall
   }
 });
 
-test("regenerate sends what stands before the answer, continue also the answer so far", async () => {
+test("sends the messages before the answer on regenerate, and also the answer on continue", async () => {
   await save({ messages: [turn(0), turn(1), turn(2), turn(3)] });
   for (const [action, count] of [["regenerate", 3], ["continue", 4]] as const) {
     const body = { conversation_id: "c1", assistant_message_id: "m3", action, context: "server" };
@@ -102,7 +102,7 @@ test("regenerate sends what stands before the answer, continue also the answer s
   expect((await app.post("/api/chat/preview", missing)).status).toBe(404);
 });
 
-test("a turn that is stored already is sent once, and a reply can be asked for without a new turn", async () => {
+test("sends a stored message once, and replies without a new message", async () => {
   await save({ messages: [turn(0)] });
   const nothingNew = { conversation_id: "c1", assistant_message_id: "a1", context: "server" };
   expect((await preview(nothingNew)).messages).toHaveLength(1);
@@ -112,7 +112,7 @@ test("a turn that is stored already is sent once, and a reply can be asked for w
   expect((await preview({ ...stored, assistant_message_id: "a2" })).messages).toHaveLength(2);
 });
 
-test("what the client assembled is shown as it is and counted, in a conversation as without one", async () => {
+test("previews and counts a client's prompt unchanged, with and without a conversation", async () => {
   const messages = [{ role: "system", content: "one two" }, { role: "user", content: "three", name: "Ada" }];
   for (const ids of [{}, { conversation_id: "c1" }]) {
     const seen = await preview({ messages, ...ids, max_tokens: 50 });
@@ -124,7 +124,7 @@ test("what the client assembled is shown as it is and counted, in a conversation
   expect(countRows(app, "conversation")).toBe(0);
 });
 
-test("without a tokeniser an estimate serves, without a context size 8192 is assumed and said to be", async () => {
+test("estimates tokens without a tokenizer, and assumes a context of 8192", async () => {
   await using plain = await openFakeLlm();
   await useModel(app, plain);
   const seen = await preview({ messages: [{ role: "user", content: "x".repeat(400) }] });
@@ -135,7 +135,7 @@ test("without a tokeniser an estimate serves, without a context size 8192 is ass
   });
 });
 
-test("what a model reports of its tokens makes the next estimate better, also after a restart", async () => {
+test("improves estimates by reported token counts, also after a restart", async () => {
   await using plain = await openFakeLlm({ switches: { prompt_tokens: 100 } });
   await useModel(app, plain);
   const question = (letter: string) => ({ messages: [{ role: "user", content: letter.repeat(240) }] });
@@ -151,7 +151,7 @@ test.each([
   ["nothing to send in an empty list", { messages: [] }],
   ["a server's context without a conversation", { context: "server", messages: [{ role: "user", content: "a" }] }],
   ["a server's context of nothing", { context: "server", conversation_id: "none" }],
-])("%s is refused by the chat and by its preview, and nothing is stored", async (_, body) => {
+])("rejects %s in chat and preview, and stores nothing", async (_, body) => {
   for (const path of ["/api/chat", "/api/chat/preview"]) {
     const response = await app.post(path, body);
     expect(response.status).toBe(400);

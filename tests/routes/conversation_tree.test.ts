@@ -49,7 +49,7 @@ async function walkInProcess(seed: number): Promise<TreeWalk> {
   return walk;
 }
 
-test("what the API shows equals a model of the tree after each of 10,000 random steps", async () => {
+test("matches a model of the tree after each of 10,000 random steps", async () => {
   expect(SEEDS.length * STEPS.each + STEPS.killed).toBeGreaterThanOrEqual(10_000);
   // Side by side, since a walk waits for the disk most of the time.
   const walks = await Promise.all(SEEDS.map(walkInProcess));
@@ -58,7 +58,7 @@ test("what the API shows equals a model of the tree after each of 10,000 random 
   }
 }, 900_000);
 
-test("what the API shows equals the model after kills in the middle of replies and writes", async () => {
+test("matches the model after kills during replies and writes", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
   await using llm = await openFakeLlm();
   let child: ChildServer | undefined;

@@ -18,7 +18,7 @@ async function put(id: string, body: unknown, headers: Record<string, string> = 
 
 const read = (id: string) => readConversation(app, id);
 
-test("a saved conversation comes back whole, with what the API does not know kept", async () => {
+test("returns a saved conversation with unknown fields", async () => {
   const created = await put("c1", {
     title: "Tea",
     character_id: "ada",
@@ -63,7 +63,7 @@ test("a saved conversation comes back whole, with what the API does not know kep
   expect(await read("c1")).toMatchObject({ revision: 2, title: "", messages: [], created_at: saved.created_at });
 });
 
-test("the head of a conversation is all of it but its messages", async () => {
+test("returns the head of a conversation without messages", async () => {
   await put("c1", { title: "Tea", custom: 1, params: { top_k: 3 }, messages: [say("m1"), say("m2")] });
   await app.patch("/api/conversations/c1/draft", { draft: "half" });
   const response = await app.get("/api/conversations/c1?view=head");
@@ -74,7 +74,7 @@ test("the head of a conversation is all of it but its messages", async () => {
   expect((await app.get("/api/conversations/c1?view=tail")).status).toBe(400);
 });
 
-test("the recent part of a conversation is its head and its last messages, of one state", async () => {
+test("returns the head and the last messages of one state", async () => {
   await put("c1", { title: "Tea", messages: [say("m1"), say("m2"), say("m3")] });
   const recent = async (query: string) => await app.get(`/api/conversations/c1?view=recent${query}`);
   const response = await recent("&limit=2");
@@ -91,7 +91,7 @@ test("the recent part of a conversation is its head and its last messages, of on
   expect((await recent("&limit=501")).status).toBe(400);
 });
 
-test("messages without an id get one, and ids that occur twice are refused", async () => {
+test("assigns missing message ids and rejects duplicates", async () => {
   const { messages } = await (await put("c1", { messages: [{ role: "user", content: "a" }] })).json();
   expect(messages[0].id).toMatch(/^[0-9a-f-]{36}$/);
   expect((await put("c2", { messages: [say("x", "1"), say("x", "2")] })).status).toBe(400);
@@ -114,13 +114,13 @@ test.each(["search", "import-url", "a b", "a".repeat(65), "ä", "a%2eb", "..%2fx
   },
 );
 
-test("an id that differs by letter case alone is a conflict", { tags: ["P01"] }, async () => {
+test("rejects an id that differs in case only", { tags: ["P01"] }, async () => {
   await put("Tea", { messages: [] });
   expect((await put("tea", { messages: [] })).status).toBe(409);
   expect((await put("Tea", { messages: [] })).status).toBe(200);
 });
 
-test("a checked save is refused once somebody else has saved, an unchecked one overwrites", async () => {
+test("rejects a stale save with If-Match, and overwrites without it", async () => {
   await put("c1", { messages: [say("m1", "a")] });
   expect((await put("c1", { messages: [say("m1", "b")] }, { "If-Match": '"1"' })).status).toBe(200);
   const refused = await put("c1", { messages: [say("m1", "c")] }, { "If-Match": '"1"' });
@@ -139,7 +139,7 @@ test("a checked save is refused once somebody else has saved, an unchecked one o
   expect((await put("c1", { messages: [] })).status).toBe(200);
 });
 
-test("editing, removing and splitting blocks keeps every message in its place at any length", async () => {
+test("keeps the order of messages through edits, removals and block splits", async () => {
   const messages = range(700).map((i) => say(`m${i}`, `message ${i} ${"x".repeat(i % 97)}`));
   await put("c1", { messages });
   const expected = new Map<string, string>(messages.map(({ id, content }) => [id, content]));
@@ -160,7 +160,7 @@ test("editing, removing and splitting blocks keeps every message in its place at
   expect(await read("c1")).toEqual(conversation);
 });
 
-test("a block that grows again and again in one spot is split without losing the order", async () => {
+test("splits a block that grows in one place without changing the order", async () => {
   await put("c1", { messages: range(60).map((i) => say(`m${i}`, "z".repeat(200))) });
   for (let round = 0; round < 40; round++) {
     await app.patch("/api/conversations/c1/messages/m3", { content: "g".repeat(9_000 + round) });
@@ -170,7 +170,7 @@ test("a block that grows again and again in one spot is split without losing the
   expect((await read("c1")).messages.map(({ id }: StoredMessage) => id)).toEqual(range(60).map((i) => `m${i}`));
 });
 
-test("removing every message leaves an empty conversation, and removing one twice is not found", async () => {
+test("leaves an empty conversation after all messages are removed, and returns 404 for a second removal", async () => {
   await put("c1", { messages: [say("m1", "a"), say("m2", "b")] });
   for (const mid of ["m2", "m1"]) expect((await app.delete(`/api/conversations/c1/messages/${mid}`)).status).toBe(204);
   expect((await app.delete("/api/conversations/c1/messages/m1")).status).toBe(404);
@@ -178,7 +178,7 @@ test("removing every message leaves an empty conversation, and removing one twic
   expect(await read("c1")).toMatchObject({ messages: [] });
 });
 
-test("fifty edits of different messages at once all survive", async () => {
+test("applies fifty concurrent edits of different messages", async () => {
   await put("c1", { messages: range(50).map((i) => say(`m${i}`, "old")) });
   await Promise.all(range(50).map((i) => app.patch(`/api/conversations/c1/messages/m${i}`, { content: `new ${i}` })));
   const { messages, revision } = await read("c1");
@@ -186,7 +186,7 @@ test("fifty edits of different messages at once all survive", async () => {
   expect(revision).toBe(51);
 });
 
-test("a patch clears an optional field by null and cannot change the id or the count of variants", async () => {
+test("clears optional fields with null, but never changes the id or variant_count", async () => {
   await put("c1", { messages: [{ ...say("m1", "a"), model: "x", hidden: true }] });
   const message = await (await app.patch("/api/conversations/c1/messages/m1", {
     id: "m9",
@@ -199,7 +199,7 @@ test("a patch clears an optional field by null and cannot change the id or the c
   expect(message).not.toHaveProperty("model");
 });
 
-test("the draft has its own version and moves nothing else", async () => {
+test("versions the draft independently of the conversation", async () => {
   await put("c1", { messages: [say("m1", "a")] });
   const before = await read("c1");
   const first = await app.patch("/api/conversations/c1/draft", { draft: "Dear \ud83d" });
@@ -217,7 +217,7 @@ test("the draft has its own version and moves nothing else", async () => {
   expect((await app.patch("/api/conversations/none/draft", { draft: "x" })).status).toBe(404);
 });
 
-test("the same message ids in two conversations are different messages, also while one of them lies in the trash", async () => {
+test("keeps messages with the same id in two conversations apart, also while one is in the trash", async () => {
   const first = { messages: [say("m1", "one"), say("m2", "two")] };
   expect((await put("c1", first)).status).toBe(201);
   expect((await put("c2", { ...await read("c1"), id: "c2" })).status, "a copy as it was read").toBe(201);
@@ -234,7 +234,7 @@ test("the same message ids in two conversations are different messages, also whi
   expect((await read("c3")).messages.map(({ content }) => content)).toEqual(["one", "two"]);
 });
 
-test("a message whose id comes as mid is addressed by it", async () => {
+test("accepts a message id in the field mid", async () => {
   const saved = await (await put("c1", { messages: [{ mid: "k1", role: "user", content: "one" }] })).json();
   expect(saved.messages).toMatchObject([{ id: "k1", mid: "k1", content: "one" }]);
   expect((await app.patch("/api/conversations/c1/messages/k1", { content: "two" })).status).toBe(200);
@@ -246,7 +246,7 @@ test("a message whose id comes as mid is addressed by it", async () => {
   expect(twice.status).toBe(400);
 });
 
-test("a draft is saved with a conversation, and null clears one", async () => {
+test("saves a draft with a conversation, and clears it with null", async () => {
   await put("c1", { messages: [] });
   await put("c1", { messages: [], draft: "begun" });
   expect(await read("c1")).toMatchObject({ draft: "begun", draft_version: 1 });
@@ -257,7 +257,7 @@ test("a draft is saved with a conversation, and null clears one", async () => {
   expect((await app.patch("/api/conversations/c1/draft", {})).status).toBe(400);
 });
 
-test("a save by a page that has not seen the newer draft does not undo it", async () => {
+test("keeps a newer draft when a page saves with an older one", async () => {
   await put("c1", { messages: [], draft: "begun" });
   expect(await read("c1")).toMatchObject({ draft: "begun", draft_version: 1 });
   await app.patch("/api/conversations/c1/draft", { draft: "newer" });
@@ -267,7 +267,7 @@ test("a save by a page that has not seen the newer draft does not undo it", asyn
   expect(await read("c1")).toMatchObject({ draft: "newest", draft_version: 3 });
 });
 
-test("the list gives full arrays, the one changed last first; summaries come in stable pages", async () => {
+test("lists conversations, the last changed first, and pages summaries stably", async () => {
   for (const i of range(7)) await put(`c${i}`, { title: `T${i}`, messages: [say(`m${i}`, `text ${i}`)] });
   await app.patch("/api/conversations/c2/messages/m2", { content: "touched" });
   const all = await (await app.get("/api/conversations")).json();
@@ -293,7 +293,7 @@ test("the list gives full arrays, the one changed last first; summaries come in 
   expect((await app.get("/api/conversations?view=summary&cursor=junk")).status).toBe(400);
 });
 
-test("a removed conversation is gone at once, its ids too, and its own id is free once it is purged", async () => {
+test("hides a deleted conversation at once, and frees its id when it is purged", async () => {
   await put("c1", { messages: [say("m1", "a")] });
   expect((await app.delete("/api/conversations/c1")).status).toBe(204);
   expect((await app.get("/api/conversations/c1")).status).toBe(404);
@@ -305,7 +305,7 @@ test("a removed conversation is gone at once, its ids too, and its own id is fre
   expect((await read("c1")).messages).toHaveLength(1);
 });
 
-test("a conversation that can't be opened names what is missing and is marked in the list, never an empty document", {
+test("reports damage of an unreadable conversation instead of returning an empty one", {
   tags: ["K02", "K03"],
 }, async () => {
   await put("good", { messages: [say("g", "fine")] });
@@ -327,7 +327,7 @@ test("a conversation that can't be opened names what is missing and is marked in
   expect((await app.patch("/api/conversations/bad/messages/b", { content: "x" })).status).toBe(500);
 });
 
-test("nothing that was said is found in the data folder", { tags: ["K01"] }, async () => {
+test("stores no plaintext in the data folder", { tags: ["K01"] }, async () => {
   await put("c1", { title: "SecretTitleOfMine", messages: [say("m1", "SecretMessageOfMine")] });
   await app.patch("/api/conversations/c1/draft", { draft: "SecretDraftOfMine" });
   for (const text of ["SecretTitleOfMine", "SecretMessageOfMine", "SecretDraftOfMine"]) {
@@ -335,7 +335,7 @@ test("nothing that was said is found in the data folder", { tags: ["K01"] }, asy
   }
 });
 
-test("a message of ten megabytes is kept exactly", async () => {
+test("stores a message of ten megabytes exactly", async () => {
   const content = range(1_000_000).map((i) => String.fromCharCode(32 + (i * 7) % 90)).join("").repeat(10);
   expect((await put("c1", { messages: [say("m0", "a"), say("m1", content), say("m2", "b")] })).status).toBe(201);
   const { messages } = await read("c1");
@@ -352,14 +352,14 @@ test.each([
   ["content that is a number", { messages: [{ role: "user", content: 1 }] }],
   ["a bad message id", { messages: [{ id: "..", role: "user", content: "" }] }],
   ["two different characters", { character_id: "a", participants: [{ character_id: "b" }], messages: [] }],
-])("%s is refused with reasons and nothing is stored", async (_, body) => {
+])("rejects %s with reasons and stores nothing", async (_, body) => {
   const response = await put("c1", body);
   expect([400, 415]).toContain(response.status);
   expect((await response.json()).error.code).toMatch(/^invalid_|unsupported_/);
   expect((await app.get("/api/conversations/c1")).status).toBe(404);
 });
 
-test("a save that changes one message writes the block of that message and no other", async () => {
+test("rewrites only the block of the changed message", async () => {
   const messages = range(400).map((i) => say(`m${i}`, `message ${i} ${"x".repeat(200)}`));
   const { messages: saved } = await (await put("c1", { messages })).json();
   saved[200].content = "changed";
@@ -372,7 +372,7 @@ test("a save that changes one message writes the block of that message and no ot
   expect((await read("c1")).messages[200]!.content).toBe("changed");
 });
 
-test("what is wrong far back in a long document is named by its place, and nothing of it is saved", async () => {
+test("reports the path of an invalid field late in a long document, and saves nothing", async () => {
   const messages: Record<string, unknown>[] = range(2_234).map((i) => say(`m${i}`));
   expect((await put("c1", { messages, title: "kept" })).status).toBe(201);
   Object.assign(messages[2_201]!, { role: 7 });
@@ -388,7 +388,7 @@ test("what is wrong far back in a long document is named by its place, and nothi
   expect(await read("c1")).toMatchObject({ title: "kept", revision: 1 });
 });
 
-test("a long list is checked in turns with others, a short one at once; both come to the same", async () => {
+test("validates long lists in steps and short ones at once, with the same result", async () => {
   const Body = z.looseObject({ title: z.string(), items: z.array(z.object({ n: z.number() })) });
   const { schema } = longJsonBody(Body, "items").content["application/json"];
   const parse = async (count: number) => {
@@ -404,7 +404,7 @@ test("a long list is checked in turns with others, a short one at once; both com
   expect(await parse(3_000)).toBe(true);
 });
 
-test("a save that leaves out, adds and moves messages keeps every id where it belongs", async () => {
+test("saves removed, added and moved messages in the right order", async () => {
   const messages = range(300).map((i) => say(`m${i}`, `message ${i} ${"x".repeat(200)}`));
   await put("c1", { messages });
   const moved = [say("new", "first"), ...messages.slice(50, 200).reverse(), ...messages.slice(210), say("end", "last")];

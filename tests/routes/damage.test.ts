@@ -44,7 +44,7 @@ async function exported(): Promise<Record<string, Uint8Array>> {
 
 const json = (bytes: Uint8Array | undefined) => JSON.parse(new TextDecoder().decode(bytes));
 
-test("reads a conversation whose draft is damaged, says so, and leaves the draft alone until another is typed", async () => {
+test("reads a conversation with a damaged draft, reports it, and keeps the draft until it is replaced", async () => {
   await put("c1", { title: "Chat", messages: [say("m1")], draft: "Dear" });
   await app.restart(() => Promise.resolve(tamper(`UPDATE draft SET sealed = ${GARBAGE}`)));
   const found = await read();
@@ -161,7 +161,7 @@ test("adds, edits, answers and deletes in a conversation with a damaged block, t
   expect((await put("c1", found)).status).toBe(200);
 });
 
-test("appends behind a damaged last block, and deletes a conversation of which nothing can be read", async () => {
+test("appends after a damaged last block, and deletes a conversation that is entirely unreadable", async () => {
   await put("c1", { title: "Chat", messages: [say("m1")] });
   await app.restart(() => {
     tamper(`UPDATE block SET sealed = ${GARBAGE}`);
@@ -264,7 +264,7 @@ async function damagePageOf(table: string, column: string, where: string): Promi
 }
 
 test(
-  "a damaged page of the database file keeps nothing from being read, searched, exported or deleted that isn't on it",
+  "reads, searches, exports and deletes everything outside a damaged page of the database file",
   { tags: ["D05"] },
   async () => {
     for (const id of range(5).map((i) => `c${i}`)) {
@@ -304,7 +304,7 @@ test(
   },
 );
 
-test("a damaged page of the list of conversations hides none that isn't on it", { tags: ["D05"] }, async () => {
+test("lists all conversations outside a damaged page", { tags: ["D05"] }, async () => {
   const prompt = "p".repeat(3_000);
   for (const id of range(5).map((i) => `c${i}`)) {
     await put(id, { title: `needle ${id}`, system_prompt: prompt, messages: [say("m1", "needle")] });

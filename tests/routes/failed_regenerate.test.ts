@@ -30,7 +30,7 @@ const follow = (lastEventId?: string) =>
 const isOver = () =>
   until(async () => (await (await app.get("/api/chat/replies")).json()).length === 0, "the reply is over");
 
-test("keeps the good answer as it was when the model refuses, and notes the attempt until the next success", async () => {
+test("keeps the good answer when the model refuses, and records the attempt until the next success", async () => {
   const good = await answer();
   llm.switches.fail = "status_json";
   llm.switches.status = 503;
@@ -73,7 +73,7 @@ test("keeps the good answer when the model can't be looked up or no connection i
   expect(await answer()).toMatchObject({ ...good, last_attempt: { error: { code: "not_available" } } });
 });
 
-test("keeps the text of a broken attempt as a version that becomes active only when it is picked", async () => {
+test("keeps the text of a broken attempt as an inactive version", async () => {
   await gather(await regenerate());
   await app.patch("/api/conversations/c1/messages/a1", { active_variant: 0 });
   const good = await answer();
@@ -97,7 +97,7 @@ test("keeps the text of a broken attempt as a version that becomes active only w
   expect(await picked.json()).toMatchObject({ content: "partial", status: "failed", active_variant: 2 });
 });
 
-test("follows a running regenerate from any place, and a stop keeps what came as the active version", async () => {
+test("follows a running regenerate from any cursor, and keeps its text as the active version when stopped", async () => {
   llm.switches.manual = "on";
   const asked = regenerate();
   const call = await llm.nextCall();
@@ -122,7 +122,7 @@ test("follows a running regenerate from any place, and a stop keeps what came as
   expect(stopped).not.toHaveProperty("last_attempt");
 });
 
-test("restores the good answer when a regenerate is stopped before its first word", async () => {
+test("restores the good answer when a regenerate is stopped before its first token", async () => {
   const good = await answer();
   llm.switches.manual = "on";
   const asked = regenerate();
@@ -135,7 +135,7 @@ test("restores the good answer when a regenerate is stopped before its first wor
   expect(await texts()).toEqual(["Hello"]);
 });
 
-test("leaves an answer that could not be continued complete, and keeps what a broken continuation added", async () => {
+test("keeps an answer complete when a continuation fails, and keeps the text of a broken continuation", async () => {
   const good = await answer();
   llm.switches.fail = "status_json";
   llm.switches.status = 503;

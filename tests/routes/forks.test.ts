@@ -16,7 +16,7 @@ const fork = (message_id: string, id = "c1") => app.post(`/api/conversations/${i
 const branches = async (id: string) => await (await app.get(`/api/conversations/${id}/branches`)).json();
 const withoutIds = (messages: StoredMessage[]) => messages.map(({ id: _, ...rest }) => rest);
 
-test("a fork is a full copy up to its message under new ids, and neither changes with the other", async () => {
+test("forks a conversation up to a message as an independent copy with new ids", async () => {
   await app.put("/api/conversations/c1", {
     title: "Tea",
     custom: 1,
@@ -47,7 +47,7 @@ test("a fork is a full copy up to its message under new ids, and neither changes
   expect(early).not.toHaveProperty("summary");
 });
 
-test("a fork takes all texts of a reply with it", async () => {
+test("copies all versions of a reply into a fork", async () => {
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   await gather(await ask(app, 1));
@@ -61,7 +61,7 @@ test("a fork takes all texts of a reply with it", async () => {
   expect(await (await app.patch(path, { active_variant: 0 })).json()).toMatchObject({ content: variants[0].content });
 });
 
-test("a reply being written is copied as far as it has come and goes on where it is", async () => {
+test("copies the text so far of a running reply, which continues in the original", async () => {
   await using llm = await openFakeLlm();
   const { call, reply } = await beginReply(app, llm, "Hel");
   const copy = await (await fork("a1")).json();
@@ -72,7 +72,7 @@ test("a reply being written is copied as far as it has come and goes on where it
   expect((await read(copy.id)).messages[1]!.content).toBe("Hel");
 });
 
-test("branches name the origin and the copies that are there, also after changes and removals", async () => {
+test("lists the existing origin and forks, also after changes and removals", async () => {
   await app.put("/api/conversations/c1", { title: "Root", messages: range(3).map((i) => say(`m${i}`)) });
   expect(await branches("c1")).toEqual({ origin: null, forks: [] });
   const first = await (await fork("m0")).json();
@@ -96,7 +96,7 @@ test("branches name the origin and the copies that are there, also after changes
   expect((await branches(second.id)).origin).toBeNull();
 });
 
-test("copies are found among many conversations, an unreadable one among them, by several askers at once", async () => {
+test("finds forks among many conversations, with one unreadable, for concurrent requests", async () => {
   await app.put("/api/conversations/c1", { title: "Root", messages: [say("m0")] });
   const copy = await (await fork("m0")).json();
   await Promise.all(range(150).map((i) => app.put(`/api/conversations/other${i}`, { messages: [] })));
@@ -106,7 +106,7 @@ test("copies are found among many conversations, an unreadable one among them, b
   for (const { forks } of answers) expect(forks).toMatchObject([{ conversation_id: copy.id, message_id: "m0" }]);
 });
 
-test("a fork of what is not there is refused and leaves nothing", async () => {
+test("rejects a fork of a missing message and creates nothing", async () => {
   await app.put("/api/conversations/c1", { messages: [say("m0")] });
   await app.put("/api/conversations/c2", { messages: [say("n0")] });
   expect((await fork("n0")).status).toBe(404);

@@ -32,7 +32,7 @@ const textsOf = async (id: string, mid: string) =>
   (await (await app.get(`/api/conversations/${id}/messages/${mid}/variants`)).json()).map((text: Said) => text.content);
 const greet = (id: string, character_id: string) => app.post(`/api/conversations/${id}/greeting`, { character_id });
 
-test("a chat of several begins with the greeting for groups, all others being its other texts", async () => {
+test("starts a group chat with the group greeting, and the others as versions", async () => {
   const { id, messages: [greeting] } = await begin({ character_ids: ["fox", "owl"] });
   expect(greeting).toMatchObject({ content: "Good evening, all. I am Fox.", active_variant: 2 });
   expect(await textsOf(id, greeting!.id)).toEqual(["Hello Kim.", "Hi.", "Good evening, all. I am Fox."]);
@@ -42,14 +42,14 @@ test("a chat of several begins with the greeting for groups, all others being it
   expect(plain.messages[0]!.content).toBe("Hoo, Kim.");
 });
 
-test("alone the character does not know them", async () => {
+test("doesn't use group greetings with a single character", async () => {
   const { id, messages: [greeting] } = await begin({ character_ids: ["fox"] });
   expect(await textsOf(id, greeting!.id)).toEqual(["Hello Kim.", "Hi."]);
   const beyond = await app.post("/api/conversations", { character_ids: ["fox"], greeting: 3 });
   expect([beyond.status, (await beyond.json()).error.code]).toEqual([400, "invalid_request"]);
 });
 
-test("whoever joins can say a greeting, with the others to choose from", async () => {
+test("adds a greeting of a new participant, with the others as versions", async () => {
   const { id } = await begin({ character_ids: ["owl"] });
   await app.patch(`/api/conversations/${id}`, { participants: [{ character_id: "owl" }, { character_id: "fox" }] });
   const answer = await greet(id, "fox");
@@ -64,7 +64,7 @@ test("whoever joins can say a greeting, with the others to choose from", async (
   expect(revision).toBe(3);
 });
 
-test("who takes no part, or has none, greets nobody", async () => {
+test("rejects a greeting of a character that isn't a participant or has none", async () => {
   const { id } = await begin({ character_ids: ["owl", "mole"] });
   for (const [who, why] of [["fox", /does not take part/], ["mole", /has no greeting/]] as const) {
     const refused = await greet(id, who);

@@ -50,7 +50,7 @@ async function edit(n: number, text: string, mid: string, fields: Record<string,
 
 const switchTo = (mid: string, n: number) => app.patch(`${C1}/messages/${mid}`, { active_variant: n });
 
-test("an edit adds a version with a reply of its own, and switching changes the rest of the chat", async () => {
+test("adds a version with its own reply on edit, and switches the rest of the chat with it", async () => {
   await talk(3);
   const before = await conversation();
   const answer = await edit(2, "other", "b2");
@@ -79,7 +79,7 @@ test("an edit adds a version with a reply of its own, and switching changes the 
   expect((await switchTo("u2", 2)).status).toBe(400);
 });
 
-test("the model is sent what stands before the edited message, and its new text", async () => {
+test("sends the messages before the edited one, and its new text", async () => {
   await talk(2);
   await edit(1, "other", "b1", { context: "server" });
   const sent = llm.chats.at(-1)!.json as { messages: { role: string; content: string }[] };
@@ -94,7 +94,7 @@ test("the model is sent what stands before the edited message, and its new text"
   expect(await texts()).toEqual(["other", "answer to other"]);
 });
 
-test("the same edit again attaches to its reply and makes no further version", async () => {
+test("returns the existing reply for the same edit, without another version", async () => {
   await talk(1);
   await edit(1, "other", "b1");
   const { revision } = await conversation();
@@ -106,7 +106,7 @@ test("the same edit again attaches to its reply and makes no further version", a
   expect((await versionsOf("u1")).length).toBe(2);
 });
 
-test("an edit that failed before its first word is tried again without a further version", async () => {
+test("retries an edit that failed without text, without another version", async () => {
   await talk(1);
   llm.switches.fail = "no_answer";
   const body = { action: "edit", messages: [{ role: "user", content: "other" }], assistant_message_id: "b1" };
@@ -118,7 +118,7 @@ test("an edit that failed before its first word is tried again without a further
   expect((await versionsOf("u1")).length).toBe(2);
 });
 
-test("an edit is refused for a message that isn't there, isn't a user's or isn't on the path, and while a reply runs", async () => {
+test("rejects an edit of a message that is missing, not the user's or off the path, and during a reply", async () => {
   await talk(2);
   const body = { action: "edit", messages: [{ role: "user", content: "x" }] };
   const statusOf = async (fields: Record<string, unknown>) => {
@@ -146,7 +146,7 @@ test("an edit is refused for a message that isn't there, isn't a user's or isn't
   expect((await switchTo("u1", 0)).status).toBe(200);
 });
 
-test("a message off the path can be read, keeps its id, and is changed only once its version is active", async () => {
+test("reads messages off the path, but changes them only when their version is active", async () => {
   await talk(2);
   await edit(1, "other", "b1");
   expect((await app.get(`${C1}/messages/a2`)).status).toBe(200);
@@ -167,7 +167,7 @@ test("a message off the path can be read, keeps its id, and is changed only once
   expect(await texts()).toEqual(["other", "answer to other"]);
 });
 
-test("versions nest, and each switch shows what was last active below", async () => {
+test("nests versions, and restores the last active path below on a switch", async () => {
   await talk(2);
   await edit(1, "one", "b1");
   await gather(await ask(app, 3));
@@ -185,7 +185,7 @@ test("versions nest, and each switch shows what was last active below", async ()
   expect((await versionsOf("u1")).map(({ message_count: count }: { message_count: number }) => count)).toEqual([3, 3]);
 });
 
-test("a save of the whole conversation keeps versions and what follows them", async () => {
+test("keeps versions and their continuations when the whole conversation is saved", async () => {
   await talk(2);
   await edit(2, "two", "b2");
   await edit(1, "one", "b1");
@@ -206,7 +206,7 @@ test("a save of the whole conversation keeps versions and what follows them", as
   expect(refused.status).toBe(400);
 });
 
-test("a save that leaves a message with versions out can be undone with all of them", async () => {
+test("undoes a save that dropped a message with versions", async () => {
   await talk(2);
   await edit(1, "one", "b1");
   await switchTo("u1", 0);
@@ -228,7 +228,7 @@ test("a save that leaves a message with versions out can be undone with all of t
 });
 
 test.each(["", "?following=true"])(
-  "removing a message with versions takes all of them to the trash as one item (%s), and restoring brings all back",
+  "moves a message with its versions to the trash as one entry (%s), and restores it",
   async (query) => {
     await talk(3);
     await edit(3, "three", "b3");
@@ -256,7 +256,7 @@ test.each(["", "?following=true"])(
   },
 );
 
-test("a removed message comes back behind the version it followed, also while another is active", async () => {
+test("restores a removed message after its version, also while another is active", async () => {
   await talk(2);
   await edit(1, "one", "b1");
   const removed = await app.delete(`${C1}/messages/b1`);
@@ -269,7 +269,7 @@ test("a removed message comes back behind the version it followed, also while an
   expect(await texts()).toEqual(["one", "answer to one"]);
 });
 
-test("restoring the earlier text of a version switches back to it", async () => {
+test("switches to a version when its earlier text is restored", async () => {
   await talk(1);
   await app.patch(`${C1}/messages/u1`, { content: "in place" });
   await edit(1, "one", "b1");
@@ -280,7 +280,7 @@ test("restoring the earlier text of a version switches back to it", async () => 
   expect(await texts()).toEqual(["one", "answer to one"]);
 });
 
-test("a fork copies the active path alone", async () => {
+test("copies only the active path into a fork", async () => {
   await talk(2);
   await edit(2, "two", "b2");
   const fork = await (await app.post(`${C1}/fork`, { message_id: "b2" })).json();
@@ -288,7 +288,7 @@ test("a fork copies the active path alone", async () => {
   expect((await conversation(fork.id)).messages[2]).toMatchObject({ variant_count: 1, active_variant: 0 });
 });
 
-test("search, pages and appended messages follow the active path", async () => {
+test("uses the active path for search, pages and new messages", async () => {
   await talk(3);
   await edit(2, "two", "b2");
   const found = async (q: string) =>
@@ -307,7 +307,7 @@ test("search, pages and appended messages follow the active path", async () => {
   expect(await found("question")).toEqual([null, "u3", "u2", "u1"]);
 });
 
-test("versions carry their own pictures and extra fields", async () => {
+test("stores images and extra fields per version", async () => {
   await talk(1);
   const said = { role: "user", content: "one", attachments: ["x.png"], extra: { mood: "calm" } };
   await edit(1, "one", "b1", { messages: [said] });
@@ -324,7 +324,7 @@ test("versions carry their own pictures and extra fields", async () => {
   expect((await conversation()).messages[0]).toMatchObject({ attachments: ["x.png"], extra: { mood: "calm" } });
 });
 
-test("versions survive a restart and the trash of their conversation", async () => {
+test("keeps versions over a restart and a restore of their conversation", async () => {
   await talk(2);
   await edit(1, "one", "b1");
   await app.delete(C1);
@@ -336,7 +336,7 @@ test("versions survive a restart and the trash of their conversation", async () 
   expect(await texts()).toEqual(["question 1", "answer 1", "question 2", "answer 2"]);
 });
 
-test("a summary that covers a switched message is dropped", async () => {
+test("drops a summary that covers a switched message", async () => {
   await talk(3);
   const summaryOf = async () => (await conversation()).summary;
   await app.patch(C1, { summary: { text: "So far", up_to_message_id: "a1" } });
@@ -348,7 +348,7 @@ test("a summary that covers a switched message is dropped", async () => {
   expect(await summaryOf()).toBeUndefined();
 });
 
-test("an export of everything carries all versions with what follows them, and importing it brings all back", async () => {
+test("exports and imports all versions with their continuations", async () => {
   await talk(2);
   await edit(2, "two", "b2");
   await edit(1, "one", "b1");
@@ -380,7 +380,7 @@ test("an export of everything carries all versions with what follows them, and i
   }
 });
 
-test("a version made after a restored state can't be switched to, and its earlier text can't be restored", async () => {
+test("doesn't switch to or restore a version that was added after the restored state", async () => {
   await talk(1);
   await app.put(C1, {
     ...await conversation(),
@@ -397,7 +397,7 @@ test("a version made after a restored state can't be switched to, and its earlie
   expect((await conversation()).messages[0]).toMatchObject({ variant_count: 1, active_variant: 0 });
 });
 
-test("each version has the fields that it was sent with", async () => {
+test("stores each version with the fields it was sent with", async () => {
   const first = { role: "user", content: "question 1", mood: "calm", name: "Ada" };
   await gather(await ask(app, 1, { messages: [first] }));
   const other = { role: "user", content: "other", mood: "cross", source: "voice" };
@@ -413,7 +413,7 @@ test("each version has the fields that it was sent with", async () => {
   expect((await conversation()).messages[0]).toEqual(edited);
 });
 
-test("an earlier version of the chat is compared with the active path", async () => {
+test("compares a revision with the active path", async () => {
   await talk(3);
   await edit(2, "other", "b2");
   const { revision, messages } = await conversation();

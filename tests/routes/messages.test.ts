@@ -22,7 +22,7 @@ async function page(query: string) {
   return await response.json();
 }
 
-test("pages lead from the end to the begin, oldest first within each, whatever is written meanwhile", async () => {
+test("pages from the end to the beginning, oldest first within a page, despite concurrent writes", async () => {
   await fill(500, "x".repeat(300));
   const seen: string[][] = [];
   let { items, next_cursor: cursor } = await page("limit=120");
@@ -37,7 +37,7 @@ test("pages lead from the end to the begin, oldest first within each, whatever i
   expect(seen.flat()).toEqual(range(500).map((i) => `m${i}`));
 });
 
-test("a page that ends at the first message has no page before it", async () => {
+test("returns no cursor for the page with the first message", async () => {
   await fill(4);
   expect(await page("limit=4")).toMatchObject({ items: [{ id: "m0" }, {}, {}, {}], next_cursor: null });
   expect(await page("limit=3")).toMatchObject({ items: [{ id: "m1" }, {}, {}], next_cursor: "m1" });
@@ -47,7 +47,7 @@ test("a page that ends at the first message has no page before it", async () => 
   expect((await app.get("/api/conversations/c1/messages?limit=0")).status).toBe(400);
 });
 
-test("a message is added at the end or behind another, with an id of its own and moving the revision", async () => {
+test("adds a message at the end or after another, and raises the revision", async () => {
   await fill(3);
   const added = await app.post("/api/conversations/c1/messages", { message: { role: "assistant", content: "end" } });
   expect(added.status).toBe(201);
@@ -62,7 +62,7 @@ test("a message is added at the end or behind another, with an id of its own and
   expect(items).toMatchObject([{ message_count: 5, snippet: "end" }]);
 });
 
-test("a single message may be as large as a chat request", async () => {
+test("accepts a message as large as a chat request", async () => {
   await fill(1);
   const content = "x".repeat(3 * 1024 * 1024);
   expect((await app.post("/api/conversations/c1/messages", { message: say("big", content) })).status).toBe(201);
@@ -71,7 +71,7 @@ test("a single message may be as large as a chat request", async () => {
   expect((await read()).messages.map(({ content }) => content.length)).toEqual([content.length + 1, content.length]);
 });
 
-test("inserting again and again in one place keeps the order through every split", async () => {
+test("keeps the order when messages are inserted repeatedly in one place", async () => {
   await fill(30, "x".repeat(1000));
   const expected = range(30).map((i) => `m${i}`);
   for (const i of range(60)) {
@@ -83,7 +83,7 @@ test("inserting again and again in one place keeps the order through every split
   expect((await app.patch("/api/conversations/c1/messages/n7", { content: "found" })).status).toBe(200);
 });
 
-test("a message whose id is taken, whose place or conversation is missing or whose revision is stale is refused", async () => {
+test("rejects a message with a taken id, a missing neighbor or conversation, or a stale revision", async () => {
   await fill(2);
   await app.put("/api/conversations/c2", { messages: [say("other")] });
   const add = (body: Record<string, unknown>, id = "c1", headers = {}) =>
@@ -96,7 +96,7 @@ test("a message whose id is taken, whose place or conversation is missing or who
   expect(await read()).toMatchObject({ revision: 1, messages: [{ id: "m0" }, { id: "m1" }] });
 });
 
-test("every answer about messages names the revision that the next checked change demands", async () => {
+test("returns the current revision with every response about messages", async () => {
   await app.put("/api/conversations/c1", { messages: range(5).map((i) => say(`m${i}`)) });
   let tag = (await app.get("/api/conversations/c1/messages/m1")).headers.get("etag")!;
   expect((await app.get("/api/conversations/c1/messages")).headers.get("etag")).toBe(tag);
@@ -117,7 +117,7 @@ test("every answer about messages names the revision that the next checked chang
   expect((await app.get("/api/conversations/c1")).headers.get("etag")).toBe(tag);
 });
 
-test("a removal with what follows takes all behind a message in one revision", async () => {
+test("removes a message and everything after it in one revision", async () => {
   await fill(200, "x".repeat(500));
   expect((await app.delete("/api/conversations/c1/messages/m70?following=true")).status).toBe(204);
   const { messages, revision } = await read();
@@ -131,7 +131,7 @@ test("a removal with what follows takes all behind a message in one revision", a
   expect(items).toMatchObject([{ message_count: 0, snippet: "" }]);
 });
 
-test("a page shows what a running reply has written, and a removal that would take the reply is refused", async () => {
+test("shows the text of a running reply, and rejects removing its message", async () => {
   await using llm = await openFakeLlm();
   const { call, reply } = await beginReply(app, llm, "Hel");
   expect(await page("")).toMatchObject({ items: [{ id: "u1" }, { id: "a1", content: "Hel", status: "streaming" }] });
@@ -141,7 +141,7 @@ test("a page shows what a running reply has written, and a removal that would ta
   expect(await savedMessage(app, "a1")).toMatchObject({ status: "complete" });
 });
 
-test("a conversation is begun with characters and a persona, and nobody's greeting is made up", async () => {
+test("creates a conversation with characters and a persona, without inventing a greeting", async () => {
   const response = await app.post("/api/conversations", {
     character_ids: ["ada", "bob"],
     persona_id: "me",
@@ -162,7 +162,7 @@ test("a conversation is begun with characters and a persona, and nobody's greeti
   expect((await app.post("/api/conversations", { character_ids: ["../x"] })).status).toBe(400);
 });
 
-test("a patch changes single fields of a conversation, clears by null and never touches its messages", async () => {
+test("patches fields of a conversation, clears them with null, and keeps its messages", async () => {
   await fill(3);
   const before = await read();
   const patch = (body: Record<string, unknown>, headers = {}) => app.patch("/api/conversations/c1", body, { headers });
@@ -186,7 +186,7 @@ test("a patch changes single fields of a conversation, clears by null and never 
   expect(items).toMatchObject([{ pinned: true, character_ids: ["cat", "bob"], snippet: "says m2", message_count: 3 }]);
 });
 
-test("a patch that is stale, brings messages or means no conversation changes nothing", async () => {
+test("rejects a patch that is stale, contains messages, or names no conversation", async () => {
   await fill(1);
   const before = await read();
   const patch = (body: Record<string, unknown>, headers = {}) => app.patch("/api/conversations/c1", body, { headers });

@@ -23,7 +23,7 @@ const restore = (n: number, headers = {}) =>
 /** Counts the rows of blocks that are not part of the conversation any more. */
 const keptBlocks = (where = "live = 0") => countRows(app, "block", where);
 
-test("a save keeps what it replaces, and restoring that is itself a change that can be undone", async () => {
+test("stores the state before a save, and restoring it can be undone", async () => {
   await put({ title: "Old", custom: 1, messages: range(80).map((i) => say(`m${i}`, `old ${i} ${"x".repeat(500)}`)) });
   const old = await read();
   await put({ title: "New", messages: [say("m3", "kept but changed"), say("n1")] });
@@ -43,7 +43,7 @@ test("a save keeps what it replaces, and restoring that is itself a change that 
   expect((await (await restore(1)).json()).messages).toEqual(old.messages);
 });
 
-test("a message that was edited or removed comes back alone, the rest stays as it is now", async () => {
+test("restores a single edited or removed message and leaves the others unchanged", async () => {
   await put({ messages: range(5).map((i) => say(`m${i}`)) });
   await app.patch("/api/conversations/c1/messages/m1", { content: "edited", model: "x" });
   await app.delete("/api/conversations/c1/messages/m3");
@@ -61,7 +61,7 @@ test("a message that was edited or removed comes back alone, the rest stays as i
   expect((await restore(2)).status).toBe(409);
 });
 
-test("what was removed from here on comes back in its place with all its texts", async () => {
+test("restores messages removed from a point on, with all versions, in their place", async () => {
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   await gather(await ask(app, 1));
@@ -77,7 +77,7 @@ test("what was removed from here on comes back in its place with all its texts",
   expect(await (await app.get("/api/conversations/c1/messages/a1/variants")).json()).toEqual(variants);
 });
 
-test("the texts of a reply that a save left out come back when that save is undone", async () => {
+test("restores versions that a save dropped when it is undone", async () => {
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   await gather(await ask(app, 1));
@@ -89,7 +89,7 @@ test("the texts of a reply that a save left out come back when that save is undo
   expect(await (await app.get("/api/conversations/c1/messages/a1/variants")).json()).toEqual(variants);
 });
 
-test("changed fields alone are kept without blocks, and a save that changes nothing keeps nothing", async () => {
+test("stores a revision without blocks if only fields change, and none if nothing does", async () => {
   await put({ title: "One", messages: range(40).map((i) => say(`m${i}`, "x".repeat(1000))) });
   await app.patch("/api/conversations/c1", { title: "Two", folder: "F" });
   await put(await read());
@@ -101,7 +101,7 @@ test("changed fields alone are kept without blocks, and a save that changes noth
   expect(back).not.toHaveProperty("folder");
 });
 
-test("a conversation keeps fifty revisions, and no block beyond those they name", async () => {
+test("keeps fifty revisions and only the blocks they use", async () => {
   await put({ messages: range(30).map((i) => say(`m${i}`, "x".repeat(2000))) });
   const saved = await read();
   for (const i of range(60)) {
@@ -124,7 +124,7 @@ test("a conversation keeps fifty revisions, and no block beyond those they name"
   expect((await read()).messages[0]!.content).toBe("patch 49");
 });
 
-test("revisions older than thirty days go with their blocks, at the next change or the next start", async () => {
+test("deletes revisions older than thirty days with their blocks, at the next change or start", async () => {
   await put({ messages: [say("m0", "first")] });
   await put({ messages: [say("m0", "second")] });
   nowMs += 29 * DAY_MS;
@@ -141,7 +141,7 @@ test("revisions older than thirty days go with their blocks, at the next change 
   expect(keptBlocks()).toBe(0);
 });
 
-test("a restore is refused when it is stale or names nothing; an id that another conversation has is free", async () => {
+test("rejects a stale or unknown restore, and allows ids used in another conversation", async () => {
   await put({ messages: [say("m0"), say("m1", "mine")] });
   await put({ messages: [say("m0")] });
   await app.put("/api/conversations/c2", { messages: [say("m1", "theirs")] });
@@ -155,7 +155,7 @@ test("a restore is refused when it is stale or names nothing; an id that another
   expect((await app.get("/api/conversations/none/revisions")).status).toBe(404);
 });
 
-test("a restore while a reply is being written is refused", async () => {
+test("rejects a restore while a reply is running", async () => {
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   await put({ title: "A", messages: [say("m0", "old")] });
@@ -170,7 +170,7 @@ test("a restore while a reply is being written is refused", async () => {
   expect((await restore(1)).status).toBe(200);
 });
 
-test("a revision moved to another number is an error, never another's content", { tags: ["K02"] }, async () => {
+test("fails to open a revision that was moved to another number", { tags: ["K02"] }, async () => {
   await put({ messages: [say("m0", "one")] });
   await app.patch("/api/conversations/c1/messages/m0", { content: "two" });
   await app.patch("/api/conversations/c1/messages/m0", { content: "three" });
@@ -181,7 +181,7 @@ test("a revision moved to another number is an error, never another's content", 
   expect((await read()).messages[0]!.content).toBe("three");
 });
 
-test("compares a revision of the whole conversation with the conversation now", async () => {
+test("compares a revision of the whole conversation with the current state", async () => {
   await put({ title: "Old", messages: range(80).map((i) => say(`m${i}`, `old ${i} ${"x".repeat(500)}`)) });
   await put({
     title: "New",

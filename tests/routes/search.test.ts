@@ -45,7 +45,7 @@ async function save(app: TestApp, id: string, messages: unknown[], fields: Recor
   await answer.body?.cancel();
 }
 
-test("messages are found by their text, newest conversations first and newest messages first", async () => {
+test("finds messages by text, newest conversations and newest messages first", async () => {
   await using app = await openTestApp({ now: ticking() });
   await save(app, "old", [
     turn("o1", "The Lighthouse"),
@@ -67,7 +67,7 @@ test("messages are found by their text, newest conversations first and newest me
   });
 });
 
-test("umlauts, full width and Japanese are found; every word must be in one message, a phrase as a whole", async () => {
+test("finds umlauts, full-width and Japanese text; all words and phrases must be in one message", async () => {
   await using app = await openTestApp();
   await save(app, "c1", [
     turn("m1", "Die Größe der ÜBERRASCHUNG"),
@@ -84,7 +84,7 @@ test("umlauts, full width and Japanese are found; every word must be in one mess
   expect(idsOf(await searchAll(app, "content created_at"))).toEqual([]);
 });
 
-test("a title is found before the messages of its conversation", async () => {
+test("lists a title before the messages of its conversation", async () => {
   await using app = await openTestApp({ now: ticking() });
   await save(app, "c1", [turn("m1", "about a harbour")], { title: "The Old Harbour" });
   const { created_at } = await (await app.get("/api/conversations/c1")).json();
@@ -93,7 +93,7 @@ test("a title is found before the messages of its conversation", async () => {
   expect(items[0]).toMatchObject({ title: "The Old Harbour", role: null, snippet: "The Old Harbour", created_at });
 });
 
-test("pages follow each other without a gap or a repeat, also while a conversation is written to", async () => {
+test("pages without gaps or repeats while a conversation changes", async () => {
   await using app = await openTestApp({ now: ticking() });
   const long = "filler ".repeat(300);
   const expected: string[] = [];
@@ -110,7 +110,7 @@ test("pages follow each other without a gap or a repeat, also while a conversati
   expect(idsOf(rest)).toEqual(expected.slice(20));
 });
 
-test("a search keeps to one conversation, or to those of one character", async () => {
+test("limits a search to one conversation or one character", async () => {
   await using app = await openTestApp({ now: ticking() });
   await save(app, "c1", [turn("m1", "needle")], { character_id: "anna" });
   await save(app, "c2", [turn("m2", "needle")], { character_id: "ben" });
@@ -122,7 +122,7 @@ test("a search keeps to one conversation, or to those of one character", async (
   expect(await searchAll(app, "needle", { conversation_id: "c3" })).toHaveLength(25);
 });
 
-test("what was edited, removed or lies in the trash is found no more", async () => {
+test("doesn't find edited, removed or trashed text", async () => {
   await using app = await openTestApp();
   await save(app, "c1", [turn("m1", "needle one"), turn("m2", "needle two"), turn("m3", "hay")]);
   await save(app, "c2", [turn("m4", "needle four")]);
@@ -151,14 +151,14 @@ test.each([
   },
 );
 
-test("many searches at once all get their answers", async () => {
+test("answers many concurrent searches", async () => {
   await using app = await openTestApp();
   await save(app, "c1", Array.from({ length: 60 }, (_, n) => turn(`m${n}`, `word${n}x ${"filler ".repeat(200)}`)));
   const pages = await Promise.all(Array.from({ length: 60 }, (_, n) => search(app, `word${n}x`)));
   expect(pages.map((page) => idsOf(page.items))).toEqual(Array.from({ length: 60 }, (_, n) => [`m${n}`]));
 });
 
-test("a client that leaves is no defect, and searches go on for others", async () => {
+test("logs no error when a client disconnects, and continues other searches", async () => {
   await using app = await openTestApp();
   await save(app, "c1", Array.from({ length: 200 }, (_, n) => turn(`m${n}`, `needle ${"filler ".repeat(400)}`)));
   for (let n = 0; n < 5; n++) {
@@ -171,7 +171,7 @@ test("a client that leaves is no defect, and searches go on for others", async (
   expect(app.logLines.filter((line) => line.includes("defect"))).toEqual([]);
 });
 
-test("a search leaves nothing of what it opened or looked for in the data directory", { tags: ["K01"] }, async () => {
+test("leaves no plaintext of a search in the data folder", { tags: ["K01"] }, async () => {
   await using app = await openTestApp();
   await save(app, "c1", [turn("m1", "Needle-in-message and more")], { title: "Needle-in-title" });
   expect(await searchAll(app, "needle-in")).toHaveLength(2);
@@ -180,7 +180,7 @@ test("a search leaves nothing of what it opened or looked for in the data direct
   expect(app.logLines.filter((line) => line.includes("eedle"))).toEqual([]);
 });
 
-test("short conversations and those of many blocks are searched alike, each in its turn", async () => {
+test("searches short conversations and those with many blocks in order", async () => {
   await using app = await openTestApp({ now: ticking() });
   const filler = "filler ".repeat(2200); // fills a block
   const expected: string[] = [];
@@ -196,7 +196,7 @@ test("short conversations and those of many blocks are searched alike, each in i
   expect(idsOf(await searchAll(app, "needle"))).toEqual(expected);
 });
 
-test("a title that changed after a search is found by its new words and no more by the old ones", async () => {
+test("finds a changed title by its new words only", async () => {
   await using app = await openTestApp();
   await save(app, "c1", [turn("m1", "text")], { title: "Lighthouse", participants: [{ character_id: "ada" }] });
   expect(await searchAll(app, "lighthouse")).toHaveLength(1);

@@ -20,7 +20,7 @@ afterEach(async () => {
 
 const messages = async (id: string) => (await (await app.get(`/api/conversations/${id}`)).json()).messages;
 
-test("turns and replies name the persona and the character they came from, also after another persona took over", async () => {
+test("stores the persona and the character of each message, also after a switch of the persona", async () => {
   await app.put("/api/conversations/c1", {
     participants: [{ character_id: "fox" }],
     persona_id: "robin",
@@ -37,7 +37,7 @@ test("turns and replies name the persona and the character they came from, also 
   );
 });
 
-test("in a conversation without a character nobody is named", async () => {
+test("stores no names in a conversation without a character", async () => {
   await gather(await ask(app, 1));
   for (const message of await messages("c1")) {
     expect(message).not.toHaveProperty("persona_id");
@@ -45,7 +45,7 @@ test("in a conversation without a character nobody is named", async () => {
   }
 });
 
-test("the greeting speaks to the persona by name, and to the owner where the persona is gone", async () => {
+test("uses the persona's name in the greeting, or the user's if the persona was deleted", async () => {
   await app.patch("/api/settings", { display_name: "Kim" });
   const greetedAs = async (persona_id?: string) => {
     const begun = await app.post("/api/conversations", { character_ids: ["fox"], persona_id });

@@ -18,7 +18,7 @@ function unchangedShare(prompts: Said[][]): number {
   return same / all;
 }
 
-test("over forty turns most of each prompt stands as it did in the one before, and far more than in a naive assembly", async () => {
+test("keeps most of each prompt's prefix over forty messages, far more than naive assembly", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp", pieces: ["The wind ", "has turned. ".repeat(8)] });
   await useModel(app, llm);

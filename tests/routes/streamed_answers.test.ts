@@ -37,7 +37,7 @@ async function parsed({ first, rest }: Awaited<ReturnType<typeof begun>>): Promi
   return JSON.parse(await new Blob(parts as BlobPart[]).text());
 }
 
-test("a large conversation is streamed as it was saved", { tags: ["L04"] }, async () => {
+test("streams a large conversation as it was saved", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   const sent = messages();
   const saved: Stored = await (await app.put("/api/conversations/large", { messages: sent })).json();
@@ -52,7 +52,7 @@ test("a large conversation is streamed as it was saved", { tags: ["L04"] }, asyn
   expect(app.services.budget.usedBytes).toBe(0);
 });
 
-test("the other texts of messages come with a streamed conversation", { tags: ["L04"] }, async () => {
+test("streams all versions of messages", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   const sent = messages().map((message) =>
     message.role === "user"
@@ -66,7 +66,7 @@ test("the other texts of messages come with a streamed conversation", { tags: ["
   );
 });
 
-test("a message added while a conversation is sent comes with it", { tags: ["L04"] }, async () => {
+test("includes a message added during a stream", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
   const reading = await begun(app);
@@ -78,7 +78,7 @@ test("a message added while a conversation is sent comes with it", { tags: ["L04
 });
 
 test(
-  "a change of a message that was sent already cuts the answer off: two states are never mixed",
+  "aborts a stream when a sent message changes",
   { tags: ["L04"] },
   async () => {
     await using app = await openTestApp();
@@ -90,21 +90,25 @@ test(
   },
 );
 
-test("a list names the conversation that changed as unreadable, and holds all others", { tags: ["L04"] }, async () => {
-  await using app = await openTestApp();
-  await app.put("/api/conversations/small", { messages: messages(1) });
-  await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
-  const { reader } = await app.services.conversations();
-  const list = reader.list();
-  const first = (await list.next()).value!;
-  expect((await app.patch("/api/conversations/large/messages/m0", { content: "Changed" })).status).toBe(200);
-  const [large, small] = await parsed({ first, rest: list }) as unknown as (Stored & { error?: { code: string } })[];
-  expect(large).toMatchObject({ id: "large", error: { code: "unreadable" } });
-  expect([small!.messages.length, small!.error]).toEqual([1, undefined]);
-});
+test(
+  "marks a changed conversation in a streamed list as unreadable and includes all others",
+  { tags: ["L04"] },
+  async () => {
+    await using app = await openTestApp();
+    await app.put("/api/conversations/small", { messages: messages(1) });
+    await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
+    const { reader } = await app.services.conversations();
+    const list = reader.list();
+    const first = (await list.next()).value!;
+    expect((await app.patch("/api/conversations/large/messages/m0", { content: "Changed" })).status).toBe(200);
+    const [large, small] = await parsed({ first, rest: list }) as unknown as (Stored & { error?: { code: string } })[];
+    expect(large).toMatchObject({ id: "large", error: { code: "unreadable" } });
+    expect([small!.messages.length, small!.error]).toEqual([1, undefined]);
+  },
+);
 
 test(
-  "a client that takes nothing of its answer is disconnected, and its memory returned",
+  "disconnects a client that reads nothing, and frees its memory",
   { tags: ["L04"] },
   async () => {
     await using app = await openTestApp({ limits: { stalledMs: 200 } });
@@ -125,7 +129,7 @@ test(
 );
 
 test.each(["/api/conversations", "/api/conversations/large"])(
-  "HEAD %s holds no memory after its answer",
+  "frees the memory of HEAD %s",
   { tags: ["L04"] },
   async (path) => {
     await using app = await openTestApp();
@@ -137,7 +141,7 @@ test.each(["/api/conversations", "/api/conversations/large"])(
 );
 
 test(
-  "a client that leaves ends the wait of its list, and what is small needs no memory",
+  "stops waiting for memory when a client disconnects, and needs none for small responses",
   { tags: ["L04"] },
   async () => {
     await using app = await openTestApp();
@@ -154,7 +158,7 @@ test(
   },
 );
 
-test("a message larger than a window counts with its size while it is sent", { tags: ["L04"] }, async () => {
+test("counts a message larger than a window with its size", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   const content = "x".repeat(4_000_000);
   await (await app.put("/api/conversations/large", { messages: [{ id: "m", role: "user", content }] })).body?.cancel();
@@ -168,7 +172,7 @@ test("a message larger than a window counts with its size while it is sent", { t
 });
 
 test(
-  "a large conversation names what can't be read at its end, and a list ends it with an error",
+  "reports damage at the end of a streamed conversation, and as an error in a list",
   { tags: ["L04"] },
   async () => {
     await using app = await openTestApp();
@@ -189,7 +193,7 @@ test(
   },
 );
 
-test("a large conversation is streamed along its active path", { tags: ["L04"] }, async () => {
+test("streams a large conversation along its active path", { tags: ["L04"] }, async () => {
   await using app = await openTestApp();
   const llm = await openFakeLlm();
   try {

@@ -46,7 +46,7 @@ async function summarise(text: string): Promise<Sent> {
   return sentOf(call);
 }
 
-test("what falls out is told of when it is quiet, in steps that fit, and goes out in its place from then on", async () => {
+test("summarizes cut messages when idle, in steps that fit, and sends the summary in their place", async () => {
   llm.switches.manual = "on";
   await save(120);
   const sent = await ask();
@@ -69,7 +69,7 @@ test("what falls out is told of when it is quiet, in steps that fit, and goes ou
   expect((await readConversation(app)).summary).toEqual({ text: texts.at(-1), up_to_message_id: `m${oldest - 1}` });
 });
 
-test("a summary is dropped when something it tells of changes, and stays when something behind it does", async () => {
+test("drops a summary when a covered message changes, and keeps it when a later one does", async () => {
   const kept = { text: "They met.", up_to_message_id: "m3" };
   const change = (method: string, path: string, body?: Record<string, unknown>) =>
     app.request(method, `/api/conversations/c1${path}`, body);
@@ -112,7 +112,7 @@ test("a summary is dropped when something it tells of changes, and stays when so
   expect((await app.patch("/api/conversations/c1", { summary: { up_to_message_id: "m0" } })).status).toBe(400);
 });
 
-test("a message put back among what a summary tells of drops it, and a restored field does not bring an old one back", async () => {
+test("drops a summary when a message is restored among the covered ones, and doesn't restore an old summary with a field", async () => {
   const kept = { text: "They met.", up_to_message_id: "m3" };
   await save(8);
   const gone = await app.delete("/api/conversations/c1/messages/m2");
@@ -128,7 +128,7 @@ test("a message put back among what a summary tells of drops it, and a restored 
   expect(await summary()).toBeUndefined();
 });
 
-test("an edit while the model writes lets its summary go; a reply that begins ends the call", async () => {
+test("discards a summary if its messages change meanwhile, and cancels the call when a reply starts", async () => {
   llm.switches.manual = "on";
   await save(60);
   await ask();
@@ -158,7 +158,7 @@ test("an edit while the model writes lets its summary go; a reply that begins en
   await until(async () => (await summary())?.text === "At last.", "it is made when that is done");
 });
 
-test("none is made while everything fits, when it is switched off, or over one of the owner's own", async () => {
+test("writes no summary if everything fits, if they are off, or over one the user wrote", async () => {
   const calls = () => llm.chats.filter(({ json }) => json!.stream !== true).length;
   const answered = async (fields: Record<string, unknown>, id = "c1") => {
     await gather(await app.post("/api/chat", { conversation_id: id, context: "server", ...fields }));

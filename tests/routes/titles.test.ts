@@ -35,7 +35,7 @@ async function replyThenNaming(): Promise<ManualAnswer> {
   return naming;
 }
 
-test("a conversation is named by its model once it is quiet: the same prompt and one instruction", async () => {
+test("titles a conversation when idle, with the same prompt and one instruction", async () => {
   const told: ChangeEvent[] = [];
   const naming = await replyThenNaming();
   const before = await readConversation(app);
@@ -62,7 +62,7 @@ test("a conversation is named by its model once it is quiet: the same prompt and
   expect(JSON.stringify(titleCalls()[1]!.json), "the first has its title").toContain("question 3");
 });
 
-test("a title gives way to a reply at once, and is made when that is done", async () => {
+test("cancels a title when a reply starts, and writes it afterwards", async () => {
   const naming = await replyThenNaming();
   const second = ask(app, 2);
   const busy = await llm.nextCall();
@@ -89,7 +89,7 @@ test("a title gives way to a reply at once, and is made when that is done", asyn
   expect(names.sort()).toEqual(["Name of c1", "Name of c2"]);
 });
 
-test("a title that its owner set is never moved, be it before, while or after one is made", async () => {
+test("never replaces a title that the user set, before, during or after generation", async () => {
   llm.switches.manual = "on";
   await app.put("/api/conversations/mine", { title: "Mine", messages: [] });
   const answer = async (n: number, id: string) => {
@@ -123,7 +123,7 @@ test.each<[string, (call: ManualAnswer) => Promise<void>]>([
     await call.emit("<think>and so on");
     await call.finish();
   }],
-])("a model %s leaves the first words, disturbs nothing and is not asked for ever", async (_, fail) => {
+])("keeps the first words if a model %s, and stops asking", async (_, fail) => {
   llm.switches.manual = "on";
   const answer = async (n: number, id = "c1") => {
     const asked = ask(app, n, { conversation_id: id });
@@ -151,7 +151,7 @@ test.each<[string, (call: ManualAnswer) => Promise<void>]>([
   expect(app.logLines.filter((line) => /"level":"(warn|error)"/.test(line))).toEqual([]);
 });
 
-test("titles can be switched off, also while one waits; the demo, failed and stopped replies make none", async () => {
+test("writes no title if they are off, for the demo, or for failed and stopped replies", async () => {
   await app.patch("/api/settings", { auto_title: false });
   await gather(await ask(app, 1));
   await app.patch("/api/settings", { auto_title: true });
@@ -166,7 +166,7 @@ test("titles can be switched off, also while one waits; the demo, failed and sto
   expect(titleCalls()).toHaveLength(1);
 });
 
-test("closing ends a title that is being made", { tags: ["L06"] }, async () => {
+test("cancels a running title when the server closes", { tags: ["L06"] }, async () => {
   const naming = await replyThenNaming();
   await app.restart();
   await naming.over;

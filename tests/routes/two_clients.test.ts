@@ -76,7 +76,7 @@ async function agree(pages: Page[], what: string): Promise<void> {
   await until(() => pages.every(({ shown }) => JSON.stringify(shown) === wanted), `both pages agree on ${what}`);
 }
 
-test("two pages on one conversation agree without a reload: edits, drafts, a running reply, its title, a delete", async () => {
+test("syncs two pages on one conversation: edits, drafts, a running reply, its title, a delete", async () => {
   await app.put("/api/conversations/c1", { messages: [say("m0"), say("m1")] });
   const pages = [await Page.open(), await Page.open()];
   try {
@@ -115,7 +115,7 @@ test("two pages on one conversation agree without a reload: edits, drafts, a run
   }
 });
 
-test("a title that the server makes shows on both pages", async () => {
+test("shows a generated title on both pages", async () => {
   await app.patch("/api/settings", { auto_title: true });
   llm.switches.manual = "on";
   const asked = ask(app, 1);
@@ -136,7 +136,7 @@ test("a title that the server makes shows on both pages", async () => {
   }
 });
 
-test("a stale save is refused and says why; what the other client wrote stays, and the version before comes back", async () => {
+test("rejects a stale save with a reason, keeps the other client's text, and restores an earlier version", async () => {
   await app.put("/api/conversations/c1", { title: "Tea", messages: [say("m0")] });
   const [first, second] = [await readConversation(app), await readConversation(app)];
   const save = (document: StoredConversation) =>

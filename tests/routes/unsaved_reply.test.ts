@@ -5,7 +5,7 @@ import { fill, smallFileSystem } from "../helpers/processes/storage_small_disk.t
 import { openTestApp } from "../helpers/app/test_app.ts";
 
 test(
-  "a reply that a full disk keeps from being saved does not end as if it were whole, and is saved once there is room",
+  "ends an unsaved reply with an error while the disk is full, and saves it later",
   { tags: ["D03"] },
   async (context) => {
     const folder = await Deno.makeTempDir({ prefix: "parlor-test-" });
@@ -56,7 +56,7 @@ test(
 );
 
 test(
-  "a server that stops while a reply cannot be saved keeps its text, and says that it was cut",
+  "keeps the text of an unsaved reply when the server stops, marked as interrupted",
   { tags: ["D03"] },
   async (context) => {
     const folder = await Deno.makeTempDir({ prefix: "parlor-test-" });

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { oldVariantPlace, variantPlace } from "../../services/conversations/aad.ts";
+import { oldVariantAad, variantAad } from "../../services/conversations/aad.ts";
 import { createSealer } from "../../services/crypto/sealer.ts";
 import { loadStorageKey } from "../../services/crypto/storage_key.ts";
 import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
@@ -36,7 +36,7 @@ const whole = async (): Promise<StoredConversation> => await (await app.get(`${C
 const replyOf = ({ messages }: StoredConversation) =>
   messages.find(({ id }) => id === "a1")! as Record<string, unknown>;
 
-test("variants=1 gives every text of messages that have several: in a conversation, in all, in a page, in one message", async () => {
+test("returns all versions with variants=1: for a conversation, all conversations, a page and a message", async () => {
   await twoTexts();
   await app.put("/api/conversations/c2", { messages: [say("m1")] });
   const variants = [
@@ -59,7 +59,7 @@ test("variants=1 gives every text of messages that have several: in a conversati
   expect((await app.get(`${C1}?variants=yes`)).status).toBe(400);
 });
 
-test("a running reply shows its texts beside what it has written so far", async () => {
+test("shows the versions of a message while a reply writes it", async () => {
   llm.pieces = ["first"];
   await gather(await ask(app, 1));
   llm.switches.manual = "on";
@@ -74,7 +74,7 @@ test("a running reply shows its texts beside what it has written so far", async 
   await call.finish();
 });
 
-test("what was read with its variants and is saved again changes nothing, and makes another server's copy whole", async () => {
+test("changes nothing when a conversation with variants is saved again, and copies it completely to another server", async () => {
   await twoTexts();
   const document = await whole();
   expect((await app.put(C1, document)).status).toBe(200);
@@ -90,7 +90,7 @@ test("what was read with its variants and is saved again changes nothing, and ma
   expect(await (await other.get(`${C1}/messages/a1`)).json()).toMatchObject({ content: "first", reasoning: "Hm" });
 });
 
-test("a save with variants sets the texts of a message, one without keeps them", async () => {
+test("replaces versions on a save with variants, and keeps them without", async () => {
   await twoTexts();
   const plain = await readConversation(app, "c1");
   await app.put(C1, { ...plain, title: "Another" });
@@ -113,7 +113,7 @@ test("a save with variants sets the texts of a message, one without keeps them",
   expect(await textsOf()).toEqual(["alone, edited"]);
 });
 
-test("a save whose variants do not hold the active one, or hold none at all, is refused and changes nothing", async () => {
+test("rejects a save whose variants lack the active one or are empty", async () => {
   await twoTexts();
   const before = await whole();
   for (const fields of [{ active_variant: 2 }, { variants: [] }, { variants: [{ model: "x" }] }, { variants: "all" }]) {
@@ -126,7 +126,7 @@ test("a save whose variants do not hold the active one, or hold none at all, is 
   expect(await whole()).toEqual(before);
 });
 
-test("texts that a save took away come back with any revision from before it, and restoring can be undone", async () => {
+test("restores versions removed by a save from any revision before it, and can undo that", async () => {
   await twoTexts();
   const before = await whole();
   await app.put(C1, { ...await readConversation(app, "c1"), messages: [...before.messages, say("m9")] });
@@ -143,7 +143,7 @@ test("texts that a save took away come back with any revision from before it, an
   expect(await textsOf(), "the restore undone").toEqual(["other", "another"]);
 });
 
-test("texts of a message that a later save left out come back with an earlier revision", async () => {
+test("restores the versions of a message that a later save dropped", async () => {
   await twoTexts();
   const before = await whole();
   await app.put(C1, { ...before, messages: [...before.messages, say("m9")] });
@@ -152,7 +152,7 @@ test("texts of a message that a later save left out come back with an earlier re
   expect((await whole()).messages).toEqual(before.messages);
 });
 
-test("messages of the same id in two conversations have texts of their own", async () => {
+test("keeps versions of messages with the same id in two conversations apart", async () => {
   await twoTexts();
   await app.put("/api/conversations/c2", { ...await whole(), id: "c2" });
   await app.put("/api/conversations/c2", {
@@ -166,7 +166,7 @@ test("messages of the same id in two conversations have texts of their own", asy
 });
 
 test(
-  "a text moved to the message of the same id in another conversation does not open",
+  "fails to open a version that was moved to another conversation",
   { tags: ["K02"] },
   async () => {
     await twoTexts();
@@ -181,7 +181,7 @@ test(
   },
 );
 
-test("a text sealed before schema 3, when a message id was all conversations' own, is read as before", async () => {
+test("opens versions sealed before schema 3", async () => {
   await twoTexts();
   const key = await loadStorageKey({ dataDir: app.dataDir, sealedDataExists: true });
   const sealer = createSealer(key).forPurpose("conversations");
@@ -192,8 +192,8 @@ test("a text sealed before schema 3, when a message id was all conversations' ow
     sealed: Uint8Array;
   };
   const name = { mid: "a1", n, version };
-  const text = sealer.openNow(variantPlace("c1", name), sealed);
-  db.prepare("UPDATE variant SET sealed = ?").run(sealer.sealNow(oldVariantPlace(name), text));
+  const text = sealer.openNow(variantAad("c1", name), sealed);
+  db.prepare("UPDATE variant SET sealed = ?").run(sealer.sealNow(oldVariantAad(name), text));
   db.close();
   expect(await textsOf()).toEqual(["first", "second"]);
   expect(replyOf(await whole()).variants).toMatchObject([{ content: "first" }, { content: "second" }]);

@@ -63,7 +63,7 @@ async function follow(source: Pick<Reply, "next">, from: ReplyCursor) {
   }
 }
 
-test("every place in a reply gives the exact rest, while it is at hand and from the stored message alone", async () => {
+test("resumes a reply from any cursor, running or stored", async () => {
   const { reply, journalled } = openReply();
   const batches = [[reasoning("Hm, "), reasoning("so.")], [text("Hel"), text("lo ")], [text("😀"), text(" you")], [
     reasoning(" More?"),
@@ -94,14 +94,14 @@ test("every place in a reply gives the exact rest, while it is at hand and from 
   }
 });
 
-test("a batch is in the journal before any follower gets it", async () => {
+test("journals a batch before any client gets it", async () => {
   const { reply, journalled } = openReply();
   const seen = Promise.resolve(reply.next(START)).then(() => journalled.length);
   await run(reply, sending([text("a")]));
   expect(await seen).toBe(1);
 });
 
-test("until a batch is in the journal nobody sees it, neither a new follower nor a reader of the message", async () => {
+test("hides a batch from new clients and readers until it is journaled", async () => {
   const written = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const journal: ReplyJournal = {
@@ -125,7 +125,7 @@ test("until a batch is in the journal nobody sees it, neither a new follower nor
   await running;
 });
 
-test("followers at a boundary share one batch object, so that it is encoded once", async () => {
+test("shares one batch object among clients at the same position", async () => {
   const { reply } = openReply();
   const steps = Promise.all([reply.next(START), reply.next(START)]);
   await run(reply, sending([text("a"), text("b")]));
@@ -134,7 +134,7 @@ test("followers at a boundary share one batch object, so that it is encoded once
   expect((one as { batch: unknown }).batch).toBe((two as { batch: unknown }).batch);
 });
 
-test("a follower that fell far behind gets the same text in fewer steps, and little is kept for it", async () => {
+test("sends a client that lags the rest in few steps", async () => {
   const { reply } = openReply();
   const chunk = "x".repeat(1000);
   await run(reply, sending(...Array.from({ length: 2000 }, () => [text(chunk)])));
@@ -143,13 +143,13 @@ test("a follower that fell far behind gets the same text in fewer steps, and lit
   expect(all.steps).toBeLessThan(10);
 });
 
-test("a place beyond the end, as after a power cut, gives nothing twice and does end", async () => {
+test("sends nothing twice for a cursor beyond the end, as after a power cut", async () => {
   const { reply } = openReply();
   await run(reply, sending([text("abc")]));
   expect(await follow(reply, { seq: 9, textLength: 9, reasoningLength: 0 })).toMatchObject({ text: "", steps: 0 });
 });
 
-test("a reply that continues counts from the begin of its message", async () => {
+test("counts cursors from the beginning of a continued message", async () => {
   const { reply } = openReply({ text: "Once ", reasoning: "" });
   await run(reply, sending([text("more")]));
   expect((await follow(reply, START)).text).toBe("Once more");
@@ -162,7 +162,7 @@ test.each([
     error: { code: "upstream_timeout", message: "Too slow" },
   }],
   ["a defect", new TypeError("secret detail"), { status: "failed", error: { code: "internal" } }],
-])("%s keeps the text that came and says what happened", async (_, error, end) => {
+])("keeps the text after %s and reports the error", async (_, error, end) => {
   const { reply } = openReply();
   await run(reply, sending([text("par"), text("tial")], error));
   const all = await follow(reply, START);
@@ -171,14 +171,14 @@ test.each([
   expect(JSON.stringify(all.end)).not.toContain("secret");
 });
 
-test("an answer without a word is a failure, never a normal message", async () => {
+test("fails an empty reply", async () => {
   const { reply } = openReply();
   await run(reply, sending([{ type: "finish", reason: "stop" }]));
   expect(reply.end).toMatchObject({ status: "failed", error: { message: "The model returned an empty reply" } });
 });
 
 test.each(["stopped", "interrupted"] as const)(
-  "a reply that is %s keeps its text and aborts the model",
+  "keeps the text of a reply that is %s and aborts the call",
   async (why) => {
     const { reply } = openReply();
     async function* endless(): AsyncGenerator<ChatEvent[]> {
@@ -194,7 +194,7 @@ test.each(["stopped", "interrupted"] as const)(
   },
 );
 
-test("a journal that cannot be written fails the reply before anyone sees the unwritten text", async () => {
+test("fails the reply if the journal can't be written, before clients see the text", async () => {
   const { reply } = openReply();
   const journal = journalThat(() => {
     throw new AppError("storage_full", "The disk is full");
@@ -206,7 +206,7 @@ test("a journal that cannot be written fails the reply before anyone sees the un
   expect((await follow(failing, START)).text).toBe("");
 });
 
-test("tool calls are put together and given at the end", async () => {
+test("merges tool calls and sends them at the end", async () => {
   const { reply } = openReply();
   const piece = (fragment: object): ChatEvent => ({ type: "tool_calls", delta: [fragment] });
   await run(
@@ -226,7 +226,7 @@ test("tool calls are put together and given at the end", async () => {
   });
 });
 
-test("an old message that no reply of this process wrote is followed to its end", async () => {
+test("follows a stored message of an earlier process", async () => {
   const message: Message = {
     ...completeMessage({ role: "assistant", content: "abc" }, "a1", "2026-01-01T00:00:00.000Z"),
     status: "interrupted",
@@ -235,7 +235,7 @@ test("an old message that no reply of this process wrote is followed to its end"
   expect(rest).toMatchObject({ text: "bc", end: { status: "interrupted", error: { code: "interrupted" } } });
 });
 
-test("followers hear of the end only once it is saved", async () => {
+test("shows the end to clients only after it is saved", async () => {
   const { reply } = openReply();
   await reply.collect(sending([text("a")]));
   let hasEnded = false;

@@ -24,7 +24,7 @@ test.each([
   ["タイトル：「夕方の港」", "夕方の港"],
   ["And so on ...", "And so on ..."],
   [`A ${"very ".repeat(40)}long one`, /^A very very.{20,60}…$/],
-])("the title in %j is %s", (content, title) => {
+])("finds in %j the title %s", (content, title) => {
   expect(parseTitle(answered(content))).toEqual(title instanceof RegExp ? expect.stringMatching(title) : title);
 });
 
@@ -35,7 +35,7 @@ test.each([[null], [""], ["  \n "], ["<think>I ran out of room"], ["Here is a ti
   },
 );
 
-test("a title is asked for behind the very prompt of the reply, with its template and no sampler of its own", () => {
+test("asks for a title after the reply's own prompt, with its template and no sampling parameters", () => {
   const asked = [{ role: "system", content: "s" }, { role: "user", content: "u" }];
   const params = { temperature: 2, tools: [{}], stop: ["."], reasoning_effort: "low" };
   const call = titleCall({ model: "m", messages: asked, params }, "answer");

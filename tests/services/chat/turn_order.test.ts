@@ -21,13 +21,13 @@ test.each([
   ["Byron's engine", ["adabyron"]],
   ["日本さん、ada", ["", "adabyron"]],
   ["bobsled adamant", undefined],
-])("%j is for %j", (lastText, wanted) => {
+])("gives %j to %j", (lastText, wanted) => {
   const speakers = nextSpeakers(question({ lastText }));
   if (wanted === undefined) expect(speakers).toHaveLength(1);
   else expect(speakers).toEqual(wanted);
 });
 
-test("who has just spoken, or since the owner did, is not asked again, until nobody is left", () => {
+test("skips characters that have spoken since the user, until none is left", () => {
   const own = { lastText: "Bob, I am Bob", lastSpeaker: "bob", isLastMessageTheirs: true };
   expect(nextSpeakers(question({ ...own, spokenSince: ["bob"] }))).not.toContain("bob");
   const all = { ...own, spokenSince: ["bob", "adabyron", ""] };
@@ -35,7 +35,7 @@ test("who has just spoken, or since the owner did, is not asked again, until nob
   expect(nextSpeakers(question(all))).not.toContain("bob");
 });
 
-test("the talkative speak more often, and the same question gives the same answer", () => {
+test("chooses talkative characters more often, and deterministically", () => {
   const cast = [member("Ada", { talkativeness: 0.9 }), member("Bob", { talkativeness: 0.1 })];
   const counts = { ada: 0, bob: 0 };
   for (let n = 0; n < 200; n++) {
@@ -47,7 +47,7 @@ test("the talkative speak more often, and the same question gives the same answe
   expect(counts.bob).toBeGreaterThan(0);
 });
 
-test("in turn goes round, passes over the muted, and lets everybody answer once", () => {
+test("goes around in list order, skips muted characters, and lets each answer once", () => {
   const cast = [member("Ada"), member("Bob", { isMuted: true }), member("Cy"), member("Di")];
   const after = (lastSpeaker?: string, spokenSince: string[] = []) =>
     nextSpeakers(question({ cast, order: "list", lastSpeaker, spokenSince }));
@@ -57,7 +57,7 @@ test("in turn goes round, passes over the muted, and lets everybody answer once"
   expect(after("di", ["di", "cy", "ada"])).toEqual(["ada"]);
 });
 
-test("by hand nobody speaks unasked; whoever is named does, also muted, unless they take no part", () => {
+test("lets only the named character speak in manual order, also a muted one, but no stranger", () => {
   const cast = [member("Ada"), member("Bob", { isMuted: true })];
   expect(() => chooseSpeaker(question({ cast, order: "manual" }), undefined)).toThrow(/by hand/);
   expect(chooseSpeaker(question({ cast, order: "manual" }), "bob")).toBe("bob");
@@ -67,7 +67,7 @@ test("by hand nobody speaks unasked; whoever is named does, also muted, unless t
   expect(chooseSpeaker(question({ cast: [] }), undefined)).toBeUndefined();
 });
 
-test("of a name of a megabyte the first words are looked for", { tags: ["F01"] }, () => {
+test("matches only the first words of a name of a megabyte", { tags: ["F01"] }, () => {
   const long = member(`Zoe ${"xyz ".repeat(250_000)}`, { id: "long" });
   const endless = member("y".repeat(1_000_000), { id: "endless" });
   // A pattern for each of its words would search the text 250,000 times.

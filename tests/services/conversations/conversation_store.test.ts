@@ -26,7 +26,7 @@ afterAll(async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-test("the head that was written or read last is not opened again, and nobody can change it by what he was given", async () => {
+test("caches the head that was written or read last, safe from changes by callers", async () => {
   const store = new ConversationStore(db, sealer);
   await db.write([store.insert(FIRST, "")]);
   expect(store.find("c1")).toEqual(FIRST);
@@ -41,7 +41,7 @@ test("the head that was written or read last is not opened again, and nobody can
   expect(opened).toBe(1);
 });
 
-test("a write that failed, and what was moved on disk, is not taken for what is known", async () => {
+test("doesn't use the cache for a failed write or a row changed on disk", async () => {
   const store = new ConversationStore(db, sealer);
   const standing = store.get("c1");
   const never = { ...standing, revision: 9, head: { ...standing.head, title: "never written" } };

@@ -58,14 +58,14 @@ function recordsOf(bytes: Uint8Array): Uint8Array[] {
   return records;
 }
 
-test("a journal gives back what was appended, in order, without having been closed", async () => {
+test("reads appended batches in order, also if the journal wasn't closed", async () => {
   const one = writerOf(RUNS[0]);
   for (const text of ["Grü", "ße ", "\ud83d", "\ude00"]) await one.write(text);
   const found = await readJournal(folder, sealer, [RUNS[0]]);
   expect(found).toEqual(new Map([["g1", { after: 0, seq: 4, text: "Grüße 😀", reasoning: "GRÜSSE 😀" }]]));
 });
 
-test("what is written is synced within a second of the first write, with the file's name, and what follows again", async () => {
+test("syncs the file and its folder within a second of a write, and later writes again", async () => {
   const data = vi.spyOn(Deno.FsFile.prototype, "syncData");
   const names = vi.spyOn(Deno.FsFile.prototype, "sync");
   const counts = () => [data.mock.calls.length, names.mock.calls.length];
@@ -97,7 +97,7 @@ test("what is written is synced within a second of the first write, with the fil
   }
 });
 
-test("closing the journal syncs what is left in it", async () => {
+test("syncs the rest when the journal is closed", async () => {
   const data = vi.spyOn(Deno.FsFile.prototype, "syncData");
   try {
     await writerOf(RUNS[0]).write("a");
@@ -108,19 +108,19 @@ test("closing the journal syncs what is left in it", async () => {
   }
 });
 
-test("a journal is readable by its owner only", { tags: ["K08"] }, async () => {
+test("creates journals that only their owner can read", { tags: ["K08"] }, async () => {
   await writerOf(RUNS[0]).write("a");
   expect((await Deno.stat(onlyFile())).mode! & 0o777).toBe(0o600);
 });
 
-test("neither the text of a reply nor its id is found in the journal", { tags: ["K01"] }, async () => {
+test("stores no plaintext and no ids in the journal", { tags: ["K01"] }, async () => {
   const run = { messageId: "the-message-id", generation: "the-generation" };
   await journal.begin(run).append(batchOf(0, 1, "the treasure lies under the pear tree"));
   const bytes = new TextDecoder("latin1").decode(await Deno.readFile(onlyFile()));
   for (const secret of ["treasure", "TREASURE", run.messageId, run.generation]) expect(bytes).not.toContain(secret);
 });
 
-test("what two replies bring in one turn is one record, and each gets its own back", async () => {
+test("writes batches of two replies in one tick as one record", async () => {
   const [one, two] = RUNS.map((run) => writerOf(run));
   await Promise.all([one!.write("one "), two!.write("eins "), one!.write("two ")]);
   await Promise.all([two!.write("zwei "), one!.write("three")]);
@@ -130,7 +130,7 @@ test("what two replies bring in one turn is one record, and each gets its own ba
 });
 
 test(
-  "a journal cut at any byte gives every whole record before the cut and nothing else",
+  "reads all complete records of a journal cut at any byte",
   { tags: ["D02"] },
   async () => {
     const [one, two] = RUNS.map((run) => writerOf(run));
@@ -152,7 +152,7 @@ test(
   },
 );
 
-test("records of another run, in another order or from another file are not taken", { tags: ["K02"] }, async () => {
+test("ignores records of another run, order or file", { tags: ["K02"] }, async () => {
   const writer = writerOf(RUNS[0]);
   await writer.write("one ");
   await writer.write("two ");
@@ -168,7 +168,7 @@ test("records of another run, in another order or from another file are not take
   expect(await textsIn()).toEqual(["", ""]);
 });
 
-test("a flipped byte ends its file, and no text comes back with a hole", { tags: ["K03"] }, async () => {
+test("stops at a flipped byte, and never returns text with a gap", { tags: ["K03"] }, async () => {
   const small = await Journal.open(folder, sealer, { fileBytes: 1 });
   const writer = writerOf(RUNS[0], small);
   for (const text of ["one ", "two ", "three "]) await writer.write(text);
@@ -185,7 +185,7 @@ test("a flipped byte ends its file, and no text comes back with a hole", { tags:
   await small.close();
 });
 
-test("a settled reply lets go of its own text alone; the last one takes the file with it", async () => {
+test("deletes a journal file when its last reply is settled", async () => {
   const [one, two] = RUNS.map((run) => writerOf(run));
   await Promise.all([one!.write("one"), two!.write("eins")]);
   await one!.settle();
@@ -199,7 +199,7 @@ test("a settled reply lets go of its own text alone; the last one takes the file
   expect(await textsIn()).toEqual(["again", ""]);
 });
 
-test("a full file is followed by another, and each goes once no reply needs it any more", async () => {
+test("starts another file when one is full, and deletes each when no reply needs it", async () => {
   const small = await Journal.open(folder, sealer, { fileBytes: 120 });
   const [long, short] = RUNS.map((run) => writerOf(run, small));
   await Promise.all([long!.write("one "), short!.write("eins")]);
@@ -217,7 +217,7 @@ test("a full file is followed by another, and each goes once no reply needs it a
   await small.close();
 });
 
-test("a prepared file is there before the first batch, goes when none comes, and none is made for a settled reply", async () => {
+test("prepares a file before the first batch, deletes it without one, and prepares none for a settled reply", async () => {
   const reply: ReplyJournal = journal.begin(RUNS[0]);
   expect(names()).toEqual([]);
   reply.prepare();
@@ -228,7 +228,7 @@ test("a prepared file is there before the first batch, goes when none comes, and
   expect(names()).toEqual([]);
 });
 
-test("what an earlier process left is neither written over nor read as ours, until it is removed", async () => {
+test("keeps the files of an earlier process until they are removed", async () => {
   await writerOf(RUNS[0]).write("old");
   await journal.close();
   journal = await Journal.open(folder, sealer);
@@ -240,7 +240,7 @@ test("what an earlier process left is neither written over nor read as ours, unt
 });
 
 test(
-  "on a full disk the batch fails, what was written before stays, and room lets the next one in",
+  "fails the batch on a full disk, keeps earlier ones, and continues when there is space",
   { tags: ["D03"] },
   async (context) => {
     await using small = await smallFileSystem(`${folder}/small`);

@@ -45,7 +45,7 @@ const startOurs = () =>
   });
 
 test(
-  "blocks and titles that cannot be opened are passed over, all others are searched",
+  "skips blocks and titles that can't be opened",
   { tags: ["K02", "K03"] },
   async () => {
     await using app = await openFilled(3, 3);
@@ -62,7 +62,7 @@ test(
   },
 );
 
-test("a page with a hit does not wait for rare ones, and its cursor leads to them", async () => {
+test("returns a page with a hit without waiting for rare ones, which its cursor reaches", async () => {
   await using app = await openFilled(2, 700);
   const seldom = { query: "word1x699 needle" };
   const first = await (await app.services.search()).search(seldom, never);
@@ -75,7 +75,7 @@ test("a page with a hit does not wait for rare ones, and its cursor leads to the
   expect(pages.slice(1).flatMap((page) => page.items)).toEqual([]);
 });
 
-test("a scan whose client has left opens no more blocks", async () => {
+test("stops a scan when its client disconnects", async () => {
   await using app = await openFilled(1, 300);
   const inner = await createOpener((await sealerOf(app)).copyKey());
   const client = new AbortController();
@@ -100,7 +100,7 @@ test("a scan whose client has left opens no more blocks", async () => {
   }
 });
 
-test("searches share the Worker: a short one is answered before a long one that began earlier", async () => {
+test("answers a short search before a long one that started earlier", async () => {
   await using app = await openFilled(1, 700);
   await (await app.services.conversations()).conversations.put("short", {
     title: "",
@@ -114,7 +114,7 @@ test("searches share the Worker: a short one is answered before a long one that 
   expect(order).toEqual(["short", "long"]);
 });
 
-test("who leaves gets the signal's reason, before and during a search", async () => {
+test("rejects with the signal's reason, before and during a search", async () => {
   await using app = await openFilled(1, 300);
   const reason = new Error("gone");
   await expect((await app.services.search()).search({ query: "x" }, AbortSignal.abort(reason))).rejects.toBe(reason);
@@ -124,7 +124,7 @@ test("who leaves gets the signal's reason, before and during a search", async ()
   await expect(answer).rejects.toBe(reason);
 });
 
-test("a Worker that dies fails the searches under way, and the next one starts another", async () => {
+test("fails running searches when the Worker dies, and starts another for the next", async () => {
   await using app = await openFilled(1, 2);
   let started = 0;
   const broken = new URL("../../../helpers/processes/search_broken_worker.ts", import.meta.url);
@@ -135,7 +135,7 @@ test("a Worker that dies fails the searches under way, and the next one starts a
   expect((await search.search({ query: "needle" }, never)).items).toHaveLength(2);
 });
 
-test("a database that cannot be read is an error, and found again once it is back", async () => {
+test("reports an unreadable database, and recovers with it", async () => {
   await using app = await openFilled(1, 2);
   const path = `${app.dataDir}/elsewhere.db`;
   const search = new Search({ path, sealer: await sealerOf(app) });
@@ -148,7 +148,7 @@ test("a database that cannot be read is an error, and found again once it is bac
   }
 });
 
-test("a Worker that rests is ended, and searching goes on with a new one", async () => {
+test("ends an idle Worker, and starts a new one for the next search", async () => {
   await using app = await openFilled(1, 2);
   let started = 0;
   const ended = Promise.withResolvers<void>();
@@ -171,7 +171,7 @@ test("a Worker that rests is ended, and searching goes on with a new one", async
   expect(started).toBe(2);
 });
 
-test("closing ends the searches under way, and later ones are refused", async () => {
+test("ends running searches on close, and rejects later ones", async () => {
   await using app = await openFilled(1, 300);
   const search = await openSearch(app);
   const answer = search.search({ query: "nowhere" }, never);

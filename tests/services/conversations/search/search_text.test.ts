@@ -25,7 +25,7 @@ test.each([
   ['she said "no" twice', 'said "no'],
   ["a phrase as a whole", '"phrase as a" whole'],
   ["a phrase as a whole", "„phrase as a“"],
-])("%j is found by %j", (text, query) => {
+])("finds %j by %j", (text, query) => {
   expect(isFound(text, query)).toBe(true);
 });
 
@@ -34,15 +34,15 @@ test.each([
   ["only one of two", "one three"],
   ["uber", "über"],
   ["東京", "京東"],
-])("%j is not found by %j", (text, query) => {
+])("doesn't find %j by %j", (text, query) => {
   expect(isFound(text, query)).toBe(false);
 });
 
-test.each(["", "   ", "\u3000", "x".repeat(501)])("the query %j is refused", (query) => {
+test.each(["", "   ", "\u3000", "x".repeat(501)])("rejects the query %j", (query) => {
   expect(() => parseQuery(query)).toThrow(expect.objectContaining({ code: "invalid_request" }));
 });
 
-test("the quick test on JSON text overlooks nothing that the texts in it hold", () => {
+test("never misses a hit in the quick test on JSON", () => {
   const alphabet = ["a", "n", "N", "é", "e", "\u0301", "\u0308", '"', "＂", "\\", "＼", "\n", "\t", "\x01", "\x7f", " "]
     .concat([
       "ﬁ",
@@ -87,7 +87,7 @@ test("the quick test on JSON text overlooks nothing that the texts in it hold", 
   expect(found).toBe(20_000);
 });
 
-test("the quick test spares what holds none of the words", () => {
+test("skips JSON without the words in the quick test", () => {
   const mayHold = createQuickTest(parseQuery("needle haystack"));
   const json = (content: string) => JSON.stringify({ content });
   expect(mayHold(json("no such thing"), true)).toBe(false);
@@ -97,7 +97,7 @@ test("the quick test spares what holds none of the words", () => {
   expect(createQuickTest(["東京"])(json("ascii"), true)).toBe(false);
 });
 
-test("a snippet holds the hit, is about 160 characters long and shows where it was cut", () => {
+test("cuts a snippet of about 160 characters around the hit", () => {
   const text = `${"before words ".repeat(40)}\nthe   Needle${" after words".repeat(40)}`;
   const snippet = snippetAround(text, ["needle"]);
   expect(snippet).toMatch(/^…before .*the Needle after.*…$/);
@@ -107,7 +107,7 @@ test("a snippet holds the hit, is about 160 characters long and shows where it w
   expect(snippetAround(`${"x ".repeat(200)}needle`, ["needle"])).toMatch(/^….*x needle$/);
 });
 
-test("a snippet never holds half a character, wherever it is cut", () => {
+test("never cuts a snippet inside a character", () => {
   for (let lead = 0; lead < 8; lead++) {
     const snippet = snippetAround(`${"a".repeat(lead)}${"🦆".repeat(100)}needle${"🐸".repeat(100)}`, ["needle"]);
     expect(snippet).toContain("needle");
@@ -115,7 +115,7 @@ test("a snippet never holds half a character, wherever it is cut", () => {
   }
 });
 
-test("a snippet holds the hit behind text that folding makes shorter or longer", () => {
+test("finds the hit after text that folding makes shorter or longer", () => {
   for (const filler of ["ﬃ", "e\u0301", "㌀", "ｶﾞ", "İ", "株式会社 "]) {
     expect(snippetAround(`${filler.repeat(3000)} Nadel ${filler.repeat(500)}`, ["nadel"])).toContain("Nadel");
   }
