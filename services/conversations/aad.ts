@@ -1,34 +1,34 @@
-/** Where the sealed values of conversations belong, for whoever opens them beside their stores. Part of the stored format. */
+/** The additional authenticated data of sealed conversations, for stores and for readers beside them. Part of the stored format. */
 import type { Place } from "../crypto/sealer.ts";
 
-/** Names one version of a message's stored text. */
+/** Identifies the row of a message's version. */
 export interface VariantName {
   mid: string;
   n: number;
   version: number;
 }
 
-/** Gives the place of a block's messages. */
+/** AAD of a block. */
 export function blockAad(conversationId: string, block: { id: number; version: number }): Place {
   return { table: "block", id: `${block.id}/${conversationId}`, field: "messages", version: block.version };
 }
 
-/** Gives the place of a message's stored text. */
+/** AAD of a message's version. */
 export function variantAad(conversationId: string, { mid, n, version }: VariantName): Place {
   return { table: "variant", id: `${mid}/${n}/${conversationId}`, field: "text", version };
 }
 
-/** Gives the place under which such a text was sealed before schema 3, when a message id was all conversations' own. */
+/** AAD of a message's version before schema 3, when message ids were unique across conversations. */
 export function oldVariantAad({ mid, n, version }: VariantName): Place {
   return { table: "variant", id: `${mid}/${n}`, field: "text", version };
 }
 
-/** Gives the place of a revision's record. */
+/** AAD of a revision. */
 export function revisionAad(conversationId: string, n: number): Place {
   return { table: "revision", id: `${n}/${conversationId}`, field: "record", version: n };
 }
 
-/** Gives the place of a conversation's list entry. */
+/** AAD of a conversation's summary. */
 export function summaryAad(conversationId: string, revision: number): Place {
   return { table: "conversation", id: conversationId, field: "summary", version: revision };
 }

@@ -1,4 +1,4 @@
-/** Which attachments a conversation refers to: told with every write, and looked at afresh now and then to let go of the rest. */
+/** Removes references to attachments that conversations no longer contain. References are added with every write. */
 import { findAttachmentNames } from "../attachments/attachment_names.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import { AppError } from "../errors.ts";
@@ -13,7 +13,7 @@ import { revisionAad } from "./aad.ts";
 import { openVariant, type VariantRow } from "./variants.ts";
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
 
-/** What looking needs. */
+/** Dependencies of AttachmentReferences. */
 export interface AttachmentReferencesDeps {
   db: Database;
   sealer: PurposeSealer;
@@ -24,38 +24,38 @@ export interface AttachmentReferencesDeps {
   log: Log;
 }
 
-/** Values opened at once, off the serving thread. */
+/** Values opened at the same time, off the serving thread. */
 const OPENED_AT_ONCE = 16;
 
 const decoder = new TextDecoder();
 
-/** Lets go of references that nothing in their conversations bears out any more. */
+/** Removes stale references. */
 export class AttachmentReferences {
   readonly #deps: AttachmentReferencesDeps;
-  /** Revision and draft at the last look; a conversation that has not moved since need not be looked at again. */
+  /** State of each conversation at the last sweep. An unchanged one needn't be read again. */
   readonly #seen = new Map<string, string>();
 
   constructor(parts: AttachmentReferencesDeps) {
     this.#deps = parts;
   }
 
-  /** Looks at every conversation that refers to attachments. */
+  /** Checks every conversation that refers to attachments. */
   async sweep(): Promise<void> {
     const { locks, attachments, log } = this.#deps;
     for (const id of attachments.listReferringConversations()) {
-      // One that cannot be read keeps its pictures and holds up no other.
-      await locks.run(id, () => this.#look(id)).catch((error) =>
-        log("warn", "Cannot see what a conversation refers to", { error: messageOf(error) })
+      // A conversation that can't be read keeps its references.
+      await locks.run(id, () => this.#check(id)).catch((error) =>
+        log("warn", "Couldn't check the attachments of a conversation", { error: messageOf(error) })
       );
     }
   }
 
-  /** In the conversation's turn: nothing comes into it meanwhile. */
-  async #look(id: string): Promise<void> {
+  /** The caller holds the conversation's lock. */
+  async #check(id: string): Promise<void> {
     const { db } = this.#deps;
-    const mark = this.#markOf(id);
+    const mark = this.#stateOf(id);
     if (mark !== undefined && this.#seen.get(id) === mark) return;
-    const found = mark === undefined ? [] : [...await this.#namesOf(id)];
+    const found = mark === undefined ? [] : [...await this.#findNames(id)];
     await db.write([{
       sql: `DELETE FROM attachment_ref WHERE owner_kind = 'conversation' AND owner_id = ?
             AND name NOT IN (SELECT value FROM json_each(?))`,
@@ -65,8 +65,8 @@ export class AttachmentReferences {
     else this.#seen.set(id, mark);
   }
 
-  /** What moves with everything a conversation could refer from; `undefined` when it is gone for good. */
-  #markOf(id: string): string | undefined {
+  /** Returns a string that changes with everything that may contain references; `undefined` for a purged conversation. */
+  #stateOf(id: string): string | undefined {
     const row = this.#deps.db.get<{ revision: number; draft: number | null; oldest: number | null }>(
       `SELECT revision, (SELECT version FROM draft WHERE conversation_id = c.id) AS draft,
         (SELECT min(n) FROM revision WHERE conversation_id = c.id) AS oldest FROM conversation c WHERE id = ?`,
@@ -75,11 +75,11 @@ export class AttachmentReferences {
     return row === undefined ? undefined : `${row.revision}/${row.draft}/${row.oldest}`;
   }
 
-  async #namesOf(id: string): Promise<Set<string>> {
+  async #findNames(id: string): Promise<Set<string>> {
     const { db, sealer, blocks, store } = this.#deps;
     const state = store.find(id) ?? store.findRemoved(id);
     const draft = store.draft(id);
-    // What it refers to isn't known, so nothing may be removed.
+    // Its references are unknown, so none may be removed.
     if (draft.isUnreadable) {
       throw new AppError("internal", `Can't read the draft of conversation "${id}": it is damaged`);
     }

@@ -1,8 +1,8 @@
-/** A conversation as the API shows it, without its messages, and the short form that lists use. */
+/** The fields of a conversation without its messages, and the summary that lists show. */
 import { AppError } from "../errors.ts";
 import { type Message, textOfContent, withoutNulls } from "./message.ts";
 
-/** Everything of a conversation that its owner may set, but the messages and the draft. Unknown fields are kept. */
+/** The fields that a client may set, except the messages and the draft. Unknown fields are stored, too. */
 export interface ConversationHead {
   title: string;
   participants: { character_id: string; muted?: boolean; talkativeness?: number }[];
@@ -13,7 +13,7 @@ export interface ConversationHead {
   [field: string]: unknown;
 }
 
-/** What identifies one state of a conversation. */
+/** One state of a conversation. */
 export interface ConversationState {
   id: string;
   revision: number;
@@ -23,7 +23,7 @@ export interface ConversationState {
   head: ConversationHead;
 }
 
-/** One entry of `GET /api/conversations?view=summary`, but for `draft_version`, which changes by itself. */
+/** One entry of `GET /api/conversations?view=summary`, without `draft_version`, which changes independently. */
 export interface ConversationSummary {
   id: string;
   title: string;
@@ -31,19 +31,19 @@ export interface ConversationSummary {
   updated_at: string;
   revision: number;
   message_count: number;
-  /** Begin of the last message. */
+  /** Beginning of the last message. */
   snippet: string;
   character_ids: string[];
   pinned?: boolean;
   folder?: string;
 }
 
-/** What a client may hand in as a conversation. */
+/** A conversation as a client sends it. */
 export interface ConversationInput {
   [field: string]: unknown;
 }
 
-/** Fields that the server computes or that live elsewhere; a client's values for them are not kept. */
+/** Fields that the server computes or stores elsewhere. Values that a client sends for them are ignored. */
 const NOT_IN_HEAD = [
   "id",
   "revision",
@@ -61,11 +61,11 @@ const SNIPPET_LENGTH = 160;
 const TITLE_LENGTH = 60;
 
 /**
- * Makes the head of a conversation from a client's document.
+ * Creates the head of a conversation from a client's input.
  *
- * @throws {AppError} `invalid_request` when `character_id` and the first participant differ.
+ * @throws {AppError} `invalid_request` if `character_id` and the first participant differ.
  */
-export function headFrom(input: ConversationInput): ConversationHead {
+export function parseHead(input: ConversationInput): ConversationHead {
   const fields = withoutNulls(input) as ConversationHead & { character_id?: string };
   let participants = fields.participants ?? [];
   if (fields.character_id !== undefined) {
@@ -80,22 +80,22 @@ export function headFrom(input: ConversationInput): ConversationHead {
 }
 
 /**
- * Gives a head with some fields changed; null clears one.
+ * Returns a head with some fields changed; null clears a field.
  *
- * @throws {AppError} `invalid_request` as `headFrom` does.
+ * @throws {AppError} `invalid_request` as `parseHead`.
  */
 export function patchHead(before: ConversationHead, patch: ConversationInput): ConversationHead {
   const { character_id: characterId, ...fields } = patch;
   if (characterId !== undefined && patch.participants === undefined) {
-    // It stands for the first participant, the others stay.
+    // It replaces the first participant. The others stay.
     const first = typeof characterId === "string" ? [{ character_id: characterId }] : [];
-    if (before.participants[0]?.character_id === characterId) return headFrom({ ...before, ...fields });
-    return headFrom({ ...before, ...fields, participants: [...first, ...before.participants.slice(1)] });
+    if (before.participants[0]?.character_id === characterId) return parseHead({ ...before, ...fields });
+    return parseHead({ ...before, ...fields, participants: [...first, ...before.participants.slice(1)] });
   }
-  return headFrom({ ...before, ...patch });
+  return parseHead({ ...before, ...patch });
 }
 
-/** Gives the API's conversation without `messages`, as the text of an object that lacks its closing brace. */
+/** Returns the conversation of the API without `messages`: JSON of an object without its closing brace. */
 export function headJson(state: ConversationState, draft: { text: string; version: number }): string {
   const object = {
     id: state.id,
@@ -110,8 +110,8 @@ export function headJson(state: ConversationState, draft: { text: string; versio
   return JSON.stringify(object).slice(0, -1);
 }
 
-/** Gives the list entry of a conversation in this state. */
-export function summaryOf(state: ConversationState, snippet: string): ConversationSummary {
+/** Returns the list entry of a conversation. */
+export function toSummary(state: ConversationState, snippet: string): ConversationSummary {
   return {
     id: state.id,
     title: state.head.title,
@@ -126,12 +126,12 @@ export function summaryOf(state: ConversationState, snippet: string): Conversati
   };
 }
 
-/** Gives the begin of a message for lists: one line, at most 160 characters. */
+/** Returns the beginning of a message for lists: one line of at most 160 characters. */
 export function toSnippet(message: Message | undefined): string {
   return message === undefined ? "" : firstWords(textOfContent(message.content), SNIPPET_LENGTH);
 }
 
-/** Gives a title from the first thing that was said, without the marks of markdown. */
+/** Returns a title made of the first words of a text, without Markdown. */
 export function toTitle(text: string): string {
   return firstWords(text.replace(/\*\*|__|`|^\s*[#>]+\s/g, ""), TITLE_LENGTH);
 }
@@ -141,6 +141,6 @@ function firstWords(text: string, length: number): string {
   if (line.length <= length) return line;
   const cut = line.slice(0, length);
   const atWord = cut.lastIndexOf(" ");
-  // A cut inside a surrogate pair would leave half a character.
+  // Don't cut inside a surrogate pair.
   return (atWord > length / 2 ? cut.slice(0, atWord) : cut.replace(/[\uD800-\uDBFF]$/, "")) + "…";
 }

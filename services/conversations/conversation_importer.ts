@@ -4,7 +4,7 @@ import { storeInlineImages } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
-import { type ConversationInput, type ConversationState, headFrom } from "./conversation.ts";
+import { type ConversationInput, type ConversationState, parseHead } from "./conversation.ts";
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import { type MessageTree } from "./tree/message_tree.ts";
 import { ROOT_SEGMENT } from "./tree/conversation_tree.ts";
@@ -114,7 +114,7 @@ export class ConversationImporter {
         messageCount: messages.length,
         createdAtMs: past?.createdAtMs ?? input.createdAtMs ?? nowMs,
         updatedAtMs: input.updatedAtMs ?? nowMs,
-        head: headFrom({ ...input.head, [ORIGIN]: { hash: input.hash, revision } }),
+        head: parseHead({ ...input.head, [ORIGIN]: { hash: input.hash, revision } }),
       };
       const { statements, text } = await this.#conversations.replacing(past, state, { tree, storedTree });
       for (let at = 0; at < all.length; at += STEP_MESSAGES) {

@@ -1,4 +1,4 @@
-/** Gives conversations as the API's JSON: blocks opened in parallel and joined, never parsed, streamed with bounded memory. */
+/** Reads conversations as JSON: opens blocks in parallel and joins them without parsing, and streams large ones with bounded memory. */
 import { ByteBudget, type Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
 import { joinedBytes } from "../storage/concat_bytes.ts";
@@ -13,28 +13,28 @@ import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
 import type { VariantRow, VariantStore } from "./variants.ts";
 
-/** A conversation up to this size is answered in one step, and not counted against the byte budget. Sealed, as all here. */
+/** Sizes are those of sealed data. Conversations up to this size are read at once and don't count against the byte budget. */
 const WHOLE_BYTES = 512 * 1024;
-/** Bytes that a streamed answer reads and opens together, and then sends as one piece. A message is never divided. */
+/** A window: bytes that a stream opens together and sends as one piece. A message is never divided. */
 const WINDOW_BYTES = 48 * 1024;
-/** The same while few answers are sent, which makes a single one faster. */
+/** The window while few streams run, which makes each faster. */
 const WIDE_WINDOW_BYTES = 512 * 1024;
 const FEW = 4;
 /** Longer windows are sent in pieces of this size. */
 const PIECE_BYTES = 128 * 1024;
-/** Pieces of lists of small conversations have at least this size. */
+/** Smallest piece of a list of conversations. */
 const MIN_PIECE_BYTES = 32 * 1024;
 /**
- * Memory that a streamed answer takes as long as it lasts, also while its client reads nothing: most of it is in the
- * runtime, which takes some 400 KiB of an answer before it waits for the client.
+ * Memory of a stream, also while its client reads nothing. Most of it is in the runtime, which buffers about 400 KiB before
+ * it waits for the client.
  */
 const STREAM_BYTES = 512 * 1024;
-/** Larger windows, which are single messages, count with their own size: sealed and opened. */
+/** Larger windows are single long messages. Each counts with its own size, sealed and opened. */
 const LARGE_BYTES = WIDE_WINDOW_BYTES;
 const LARGE_WEIGHT = 2;
-/** Memory of all such windows together. */
+/** Memory of all large windows together. */
 const LARGE_LIMIT_BYTES = 64 * 1024 * 1024;
-/** Streamed answers that make their next piece at the same time; the others wait for their turn. */
+/** Streams that prepare a piece at the same time. */
 const AT_ONCE = 2;
 const DEFAULT_PAGE = 100;
 
@@ -55,35 +55,35 @@ export type Damage =
   /** Versions of these messages other than the active one. */
   | { part: "variants"; message_ids: string[] };
 
-/** How much of the messages is wanted. */
+/** What to include of messages. */
 export interface ReadOptions {
-  /** All texts of messages that have several, as `variants` of the message. */
+  /** All versions of messages, as `variants` of the message. */
   hasVariants?: boolean;
-  /** What follows versions that aren't active, as `continuations` of the conversation. */
+  /** Messages that follow inactive versions, as `continuations` of the conversation. */
   hasContinuations?: boolean;
 }
 
-/** How to read an answer that may be streamed. */
+/** How to open a conversation that may be streamed. */
 export interface OpenOptions extends ReadOptions {
   /** Ends the wait for memory. */
   signal?: AbortSignal;
-  /** The request has taken effect, so its answer doesn't wait for memory and isn't refused. */
+  /** The request has changed something already, so its response isn't refused for lack of memory. */
   isUnderWay?: boolean;
 }
 
-/** Parts of an answer. A number is the memory that has to be reserved before the next part is asked for. */
+/** Parts of a response. A number is the memory to reserve before asking for the next part. */
 type Windows = AsyncGenerator<Uint8Array[] | number>;
 
 /** One page of messages, oldest first. */
 export interface MessagePage {
   items: Message[];
-  /** `before` of the page with the messages before these; `null` at the begin of the conversation. */
+  /** `before` of the previous page; `null` at the beginning of the conversation. */
   next_cursor: string | null;
-  /** Messages among these that can't be read. */
+  /** Messages of the page that can't be read. */
   damaged?: Damage[];
 }
 
-/** What reading stands on. */
+/** Dependencies of a ConversationReader. */
 export interface ConversationReaderDeps {
   store: ConversationStore;
   blocks: BlockStore;
@@ -92,7 +92,7 @@ export interface ConversationReaderDeps {
   budget: ByteBudget;
 }
 
-/** Reads conversations whole or as lists. */
+/** Reads conversations, pages of messages and lists. */
 export class ConversationReader {
   #store: ConversationStore;
   #blocks: BlockStore;
@@ -100,8 +100,8 @@ export class ConversationReader {
   #live: LiveReplies;
   readonly #budget: ByteBudget;
   /**
-   * Memory of windows with a very long message. Apart from the others, as who waits for it has some of those: otherwise
-   * all could wait for each other.
+   * Memory of large windows. It has a budget of its own because streams that wait for it hold memory of the general one:
+   * sharing one budget could deadlock.
    */
   readonly largeBudget = new ByteBudget({ limitBytes: LARGE_LIMIT_BYTES, reserveBytes: 0, waitMs: Infinity });
   readonly #semaphore = new Semaphore(AT_ONCE);
@@ -117,7 +117,7 @@ export class ConversationReader {
   }
 
   /**
-   * Gives one conversation with all its messages. What can't be read is named in `damaged`.
+   * Reads a conversation with all its messages. `damaged` names the parts that can't be read.
    *
    * @throws {AppError} `not_found`
    */
@@ -127,7 +127,7 @@ export class ConversationReader {
   }
 
   /**
-   * Gives a conversation for an export, and the names of its parts that can't be read.
+   * Reads a conversation for an export, and the parts of it that can't be read.
    *
    * @throws {AppError} `not_found`
    */
@@ -137,10 +137,10 @@ export class ConversationReader {
   }
 
   /**
-   * Returns what follows versions that aren't active as JSON Lines of `{message_id, n, messages}`, along the active versions
-   * below. Blocks are opened and joined and never parsed.
+   * Reads the messages that follow inactive versions, as JSON Lines of `{message_id, n, messages}`. `messages` follows the
+   * active versions below. Blocks are joined without parsing.
    *
-   * @param onUnreadable Called for each of them of which a block can't be opened.
+   * @param onUnreadable Called for each version whose messages can't all be read.
    */
   continuations(id: string, onUnreadable: (one: { mid: string; n: number }) => void): Promise<Uint8Array[]> {
     const lines = this.#continuationRows(id).map(async ({ mid, n, rows }) => {
@@ -155,7 +155,7 @@ export class ConversationReader {
     return Promise.all(lines).then((all) => all.flat());
   }
 
-  /** Reads the rows at once, so that they are of one state. */
+  /** Reads all rows at once, so that they belong to one state. */
   #continuationRows(id: string): { mid: string; n: number; rows: BlockRow[] }[] {
     const tree = this.#blocks.tree(id);
     return tree.points().flatMap((point) =>
@@ -166,18 +166,18 @@ export class ConversationReader {
     );
   }
 
-  /** Returns the size of a conversation's messages, also off the active path, sealed. */
+  /** Returns the sealed size of all messages, on and off the active path. */
   sizeBytes(id: string): number {
     return this.#blocks.sizeBytes(id);
   }
 
   /**
-   * Gives one conversation with all its messages; a large one piece by piece, with no more of it in memory than a window.
-   * What can't be read of a large one is named in `damaged` at its end.
+   * Opens a conversation with all its messages. A large one comes in pieces, with one window of it in memory and `damaged`
+   * at its end.
    *
-   * A change while it is sent doesn't mix two states: the pieces go on only if what was sent is the same in the new one.
+   * Pieces of two states are never mixed: after a change the stream goes on only if everything sent so far is unchanged.
    *
-   * @throws {AppError} `not_found`, `busy`. While the pieces are read: `conflict` when a message that was sent has changed.
+   * @throws {AppError} `not_found`, `busy`. While reading: `conflict` if a message that was sent has changed.
    */
   async open(
     id: string,
@@ -196,17 +196,17 @@ export class ConversationReader {
     }
   }
 
-  /** Gives one conversation without its messages, with their count. @throws {AppError} `not_found` */
+  /** Reads a conversation without its messages, with their count. @throws {AppError} `not_found` */
   head(id: string): { revision: number; json: Uint8Array } {
     const { revision, text, damaged } = this.#headText(id);
     return { revision, json: encoder.encode(`${text}${damagedText(damaged)}}`) };
   }
 
   /**
-   * Gives what a page needs to show a conversation, all of one state: what `head` gives, its last messages as `messages`
+   * Reads what a page needs to show a conversation, all of one state: the fields of `head`, the last messages as `messages`,
    * and the `next_cursor` to those before them.
    *
-   * @param limit Most messages.
+   * @param limit Maximum number of messages.
    * @throws {AppError} `not_found`
    */
   recent(id: string, limit: number): { revision: number; json: Uint8Array } {
@@ -217,7 +217,7 @@ export class ConversationReader {
   }
 
   /**
-   * Gives the last messages, or those before a message. Opens no more blocks than the page needs.
+   * Reads the last messages, or those before a message. Opens only the blocks that it needs.
    *
    * @throws {AppError} `not_found`
    */
@@ -243,7 +243,7 @@ export class ConversationReader {
     const items = found.slice(-limit).map((message) =>
       this.#live.findByMessage(id, message.id)?.overlay(message) ?? message
     );
-    // One behind the first message of this page; what is before it belongs to the next.
+    // Only damage within this page. What is before its first message belongs to the next page.
     const inside = unreadable.filter(({ before: next }) => !hasMore || next !== found[0]?.id);
     const damaged = inside.map(({ row }) => this.#damagedMessages(id, row));
     return {
@@ -252,7 +252,7 @@ export class ConversationReader {
     };
   }
 
-  /** Returns one message, also one that follows a version which isn't active, with what a running reply has written so far. */
+  /** Reads one message, on or off the active path, with the text that a running reply has written so far. */
   message(id: string, mid: string): Message {
     this.#store.get(id);
     const row = this.#blocks.rowAnywhere(id, mid);
@@ -262,8 +262,8 @@ export class ConversationReader {
   }
 
   /**
-   * Gives the JSON array of all conversations with all messages, newest first. One that can't be read is an error in its
-   * place, or after the messages that could.
+   * Reads all conversations with all messages as a JSON array, newest first. One that can't be read is replaced by an error,
+   * or ends with one.
    *
    * @param signal Ends the wait for memory.
    * @throws {AppError} `busy` before the first piece.
@@ -274,8 +274,8 @@ export class ConversationReader {
   }
 
   /**
-   * Gives an answer in pieces. A few are made at a time, so that hundreds of readers hold up nothing else, and each is
-   * made when the client took the one before: an answer that isn't read has nothing in memory but its place.
+   * Streams a response in pieces. Few are prepared at a time, so that hundreds of streams don't block the server. Each is
+   * prepared when the client has taken the one before, so a client that doesn't read keeps nothing in memory.
    */
   async *#streamed(windows: Windows, reservation: Reservation, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const pieces = inPieces(windows);
@@ -295,7 +295,7 @@ export class ConversationReader {
         if (typeof result.value !== "number") {
           yield result.value;
         } else {
-          // After the permit is released: a reader that has the memory needs permits to return it.
+          // After the permit is released, because streams that hold the memory need permits to free it.
           large?.release();
           large = result.value === 0 ? undefined : await this.largeBudget.reserve(result.value, { signal });
         }
@@ -331,18 +331,18 @@ export class ConversationReader {
     yield [...separator === COMMA ? [] : [separator], encoder.encode("]")];
   }
 
-  /** Gives the ids of all conversations; lists that began since the last change share one array. */
+  /** Returns the ids of all conversations. Lists that started since the last change share one array. */
   #sharedIds(): string[] {
     const ids = this.#store.ids();
     if (ids.length !== this.#ids.length || ids.some((id, n) => id !== this.#ids[n])) this.#ids = ids;
     return this.#ids;
   }
 
-  /** Gives one page of summaries as JSON text, newest first. The cursor is a place, so pages stay stable while conversations change. */
+  /** Reads one page of summaries as JSON, newest first. The cursor is a position, so pages stay stable while conversations change. */
   summaries(limit = DEFAULT_PAGE, cursor?: string): string {
     const rows = this.#store.summaries(limit + 1, cursor === undefined ? undefined : parseCursor(cursor));
     const shown = rows.slice(0, limit);
-    // A page of 500 is some 4 ms of work.
+    // A page of 500 takes about 4 ms.
     const texts = shown.map((row) => {
       try {
         const text = this.#store.openSummary(row);
@@ -358,13 +358,13 @@ export class ConversationReader {
     return `{"items":[${texts.join(",")}],"next_cursor":${JSON.stringify(next)}}`;
   }
 
-  /** The JSON of a head, not closed yet. */
+  /** The JSON of a head without its closing brace. */
   #headText(id: string): { revision: number; text: string; damaged: Damage[] } {
     const { state, opening, damaged } = this.#opening(id);
     return { revision: state.revision, text: `${opening},"message_count":${state.messageCount}`, damaged };
   }
 
-  /** Gives what `headJson` does, as far as it can be read. */
+  /** Like `headJson`, with the fields that can be read. */
   #opening(id: string): { state: ConversationState; opening: string; damaged: Damage[] } {
     const { state, isHeadUnreadable } = this.#store.getReadable(id);
     const draft = this.#store.draft(id);
@@ -384,7 +384,7 @@ export class ConversationReader {
     return { part: "messages", message_ids: ids, after: null };
   }
 
-  /** Reads the rows of a conversation at once, so that what follows is one consistent state, and opens them. */
+  /** Reads all rows of a conversation at once, so that they belong to one state, and opens them. */
   #begin(
     id: string,
     { hasVariants = false, hasContinuations = false }: ReadOptions,
@@ -394,7 +394,7 @@ export class ConversationReader {
     const continuations = hasContinuations ? this.#continuationRows(id) : [];
     const live = this.#live.findByConversation(id);
     const texts: VariantRow[] = hasVariants ? this.#variants.rowsIn(id) : [];
-    // Only these are parsed and written out again.
+    // Only these are parsed.
     const changing = this.#blocks.idsOf(id, [...texts.map(({ mid }) => mid), ...(live ? [live.messageId] : [])]);
     const open = async (row: BlockRow): Promise<Uint8Array> => {
       const text = await this.#blocks.open(id, row);
@@ -434,7 +434,7 @@ export class ConversationReader {
     };
   }
 
-  /** Begins to read a conversation that is sent window by window. @param isListed Damage ends it with an error. */
+  /** Starts to read a conversation window by window. @param isListed Whether damage ends it with an error. */
   #beginLarge(id: string, options: ReadOptions, isListed = false): { revision: number; windows: Windows } {
     const { state, opening, damaged } = this.#opening(id);
     if (isListed && damaged.length > 0) throw new AppError("internal", `Can't read conversation "${id}"`);
@@ -491,7 +491,7 @@ export class ConversationReader {
     yield [encoder.encode(`]${damagedText(damaged)}}`)];
   }
 
-  /** Reads and opens a few blocks: their messages as JSON, with a comma before each but the first of all. Frees what it used. */
+  /** Opens a few blocks and returns their messages as JSON, with a comma before each message but the very first. */
   async #window(
     id: string,
     { blocks, at, end, isFirst, damaged, options: { hasVariants = false } }: {
@@ -540,7 +540,7 @@ export class ConversationReader {
     return joined;
   }
 
-  /** Begins an entry of a list. */
+  /** Starts an entry of a list. */
   #entry(id: string, options: ReadOptions, maxBytes: number): { bytes: number; windows: Windows } | undefined {
     const unreadable = () => [encoder.encode(`{"id":${JSON.stringify(id)},${UNREADABLE},"messages":[]}`)];
     try {
@@ -548,11 +548,11 @@ export class ConversationReader {
         return { bytes: maxBytes, windows: this.#beginLarge(id, options, true).windows };
       }
       const { bytes, parts } = this.#begin(id, options);
-      // A client that takes lists for whole must not take a part for a whole conversation.
+      // A client must not take a part for the whole conversation.
       const whole = parts.then(({ parts, damaged }) => damaged.length === 0 ? parts : unreadable()).catch(unreadable);
       return { bytes, windows: once(whole) };
     } catch (error) {
-      // Removed while the list was being sent: it is simply no longer there.
+      // Removed while the list was being sent.
       if (error instanceof AppError && error.code === "not_found") return undefined;
       return { bytes: 0, windows: once(Promise.resolve(unreadable())) };
     }

@@ -1,8 +1,8 @@
-/** The rows of conversations and drafts: sealed heads and summaries in, objects out, statements for the writer. */
+/** Reads and writes the rows of conversations and drafts. Heads, summaries and drafts are sealed. */
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import { type ConversationHead, type ConversationState, type ConversationSummary, summaryOf } from "./conversation.ts";
+import { type ConversationHead, type ConversationState, type ConversationSummary, toSummary } from "./conversation.ts";
 import { PlaintextCache } from "./plaintext_cache.ts";
 import { summaryAad } from "./aad.ts";
 
@@ -16,15 +16,15 @@ interface Row {
   deleted_at: number | null;
 }
 
-/** A draft and its version; a conversation that never had one is at version 0. */
+/** A draft and its version. A conversation that never had one is at version 0. */
 export interface Draft {
   text: string;
   version: number;
-  /** There is one, and it can't be read: its text is empty. */
+  /** The draft can't be read, so `text` is empty. */
   isUnreadable?: boolean;
 }
 
-/** A place in the list of conversations, newest first. */
+/** A position in the list of conversations, newest first. */
 export interface ListCursor {
   updatedAtMs: number;
   id: string;
@@ -36,7 +36,7 @@ const decoder = new TextDecoder();
 export class ConversationStore {
   #db: Database;
   #sealer: PurposeSealer;
-  /** A turn reads the head of its conversation several times, and each time to open it takes longer than to find it. */
+  /** One request reads the head several times, and opening it takes longer than finding it. */
   readonly #heads = new PlaintextCache<string>();
 
   constructor(db: Database, sealer: PurposeSealer) {
@@ -44,7 +44,7 @@ export class ConversationStore {
     this.#sealer = sealer;
   }
 
-  /** Finds a conversation that is there for its owner; one in the trash is not. */
+  /** Finds a conversation that isn't in the trash. */
   find(id: string): ConversationState | undefined {
     const row = this.#row(id);
     return row === undefined || row.deleted_at !== null ? undefined : this.#state(row);
@@ -58,7 +58,7 @@ export class ConversationStore {
   }
 
   /**
-   * Gets a conversation even when its head can't be read: what lists show of it stands in for that.
+   * Returns a conversation even if its head can't be read. The fields that lists show replace it then.
    *
    * @throws {AppError} `not_found`
    */
@@ -74,7 +74,7 @@ export class ConversationStore {
     }
   }
 
-  /** Gives the revision of a conversation. @throws {AppError} `not_found` */
+  /** Returns the revision of a conversation. @throws {AppError} `not_found` */
   revisionOf(id: string): number {
     const row = this.#db.get<{ revision: number }>(
       "SELECT revision FROM conversation WHERE id = ? AND deleted_at IS NULL",
@@ -85,16 +85,16 @@ export class ConversationStore {
   }
 
   /**
-   * Gets a conversation that is about to change.
+   * Returns a conversation that is about to change.
    *
-   * @throws {AppError} `in_trash` for a deleted one, `not_found`
+   * @throws {AppError} `in_trash`, `not_found`
    */
   getForWrite(id: string): ConversationState {
     this.refuseRemoved(id);
     return this.get(id);
   }
 
-  /** Refuses the id of a conversation in the trash: it belongs to that one until it is restored or purged. @throws {AppError} `in_trash` */
+  /** Refuses the id of a conversation in the trash, which stays taken until that one is purged. @throws {AppError} `in_trash` */
   refuseRemoved(id: string): void {
     if (!this.isRemoved(id)) return;
     const trashId = conversationTrashId(id);
@@ -105,17 +105,17 @@ export class ConversationStore {
     );
   }
 
-  /** Says whether there is a conversation under this id that isn't in the trash. */
+  /** Whether a conversation with this id exists outside the trash. */
   exists(id: string): boolean {
     return this.#db.get("SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NULL", id) !== undefined;
   }
 
-  /** Says whether a conversation is in the trash. */
+  /** Whether a conversation is in the trash. */
   isRemoved(id: string): boolean {
     return this.#db.get("SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NOT NULL", id) !== undefined;
   }
 
-  /** Finds a conversation that lies in the trash. */
+  /** Finds a conversation in the trash. */
   findRemoved(id: string): ConversationState | undefined {
     const row = this.#row(id);
     return row === undefined || row.deleted_at === null ? undefined : this.#state(row);
@@ -130,14 +130,14 @@ export class ConversationStore {
     };
   }
 
-  /** Gives what a conversation says of itself, opened off the serving thread. @throws {AppError} `internal` */
+  /** Opens a sealed head off the serving thread. @throws {AppError} `internal` */
   async openHead(
     { id, revision, head }: { id: string; revision: number; head: Uint8Array },
   ): Promise<ConversationHead> {
     return JSON.parse(decoder.decode(await this.#sealer.open(headPlace(id, revision), head)));
   }
 
-  /** Gives the sealed heads of some conversations. */
+  /** Returns the sealed heads of some conversations. */
   heads(ids: string[]): { id: string; revision: number; head: Uint8Array }[] {
     return this.#db.all(
       "SELECT id, revision, head FROM conversation WHERE deleted_at IS NULL AND id IN (SELECT value FROM json_each(?))",
@@ -145,13 +145,13 @@ export class ConversationStore {
     );
   }
 
-  /** Finds an id that differs from this one by letter case alone. */
+  /** Finds an id that differs from this one in case only. */
   findCaseClash(id: string): string | undefined {
     return this.#db.get<{ id: string }>("SELECT id FROM conversation WHERE lower(id) = lower(?) AND id <> ?", id, id)
       ?.id;
   }
 
-  /** Gives the ids of all conversations, the one changed last first. */
+  /** Returns the ids of all conversations, the last changed first. */
   ids(): string[] {
     try {
       return this.#db.all<{ id: string }>(
@@ -162,12 +162,12 @@ export class ConversationStore {
     }
   }
 
-  /** Gives the revisions of all conversations, the one changed last first. */
+  /** Returns the revisions of all conversations, the last changed first. */
   revisions(): { id: string; revision: number }[] {
     return this.#db.all("SELECT id, revision FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id");
   }
 
-  /** Gives one page of sealed summaries. */
+  /** Returns one page of sealed summaries. */
   summaries(
     limit: number,
     after?: ListCursor,
@@ -189,7 +189,7 @@ export class ConversationStore {
     }
   }
 
-  /** Gives all rows where a page of the database file is damaged; what is on it comes last, without content. */
+  /** Returns all rows one by one, because a page of the database file is damaged. Rows on that page come last, without content. */
   #rowsOneByOne() {
     const ids = this.#db.all<{ id: string }>("SELECT id FROM conversation INDEXED BY sqlite_autoindex_conversation_1");
     return ids.flatMap(({ id }) => {
@@ -211,14 +211,14 @@ export class ConversationStore {
   }
 
   /**
-   * Opens a sealed summary; its text is the JSON the API shows. On this thread: the way to another takes twice as long as
-   * to open these few hundred bytes.
+   * Opens a sealed summary, which is the JSON that the API shows. It is opened on this thread: with a few hundred bytes,
+   * moving it to another would take twice as long.
    */
   openSummary(row: { id: string; revision: number; summary: Uint8Array }): string {
     return decoder.decode(this.#sealer.openNow(summaryAad(row.id, row.revision), row.summary));
   }
 
-  /** Opens the summary of one conversation, if it can be read: every write of the conversation makes another. */
+  /** Returns the summary of a conversation, `undefined` if it can't be read. Each write of the conversation replaces it. */
   summary(id: string): ConversationSummary | undefined {
     const row = this.#db.get<{ revision: number; summary: Uint8Array }>(
       "SELECT revision, summary FROM conversation WHERE id = ?",
@@ -231,7 +231,7 @@ export class ConversationStore {
     }
   }
 
-  /** Gives the draft of a conversation. */
+  /** Returns the draft of a conversation. */
   draft(id: string): Draft {
     let row;
     try {
@@ -244,7 +244,7 @@ export class ConversationStore {
     }
     if (row === undefined) return { text: "", version: 0 };
     try {
-      // As JSON, which also keeps half a surrogate pair that UTF-8 has no bytes for.
+      // JSON, because UTF-8 can't hold half a surrogate pair.
       return {
         text: JSON.parse(decoder.decode(this.#sealer.openNow(draftPlace(id, row.version), row.sealed))),
         version: row.version,
@@ -274,7 +274,7 @@ export class ConversationStore {
     };
   }
 
-  /** Statement that moves a conversation to its next state; the whole write fails unless it stood one revision lower. */
+  /** Statement that stores the next state of a conversation. The transaction fails unless the revision before is the stored one. */
   update(state: ConversationState, snippet: string): Statement {
     const { head, summary } = this.#seal(state, snippet);
     return {
@@ -324,16 +324,16 @@ export class ConversationStore {
     let text = this.#heads.find(row);
     if (text === undefined) {
       text = decoder.decode(this.#sealer.openNow(headPlace(id, version), sealed));
-      this.#heads.keep(row, text);
+      this.#heads.set(row, text);
     }
     return text;
   }
 
   #seal(state: ConversationState, snippet: string) {
-    const summary = JSON.stringify(summaryOf(state, snippet));
+    const summary = JSON.stringify(toSummary(state, snippet));
     const text = JSON.stringify(state.head);
     const head = this.#sealer.sealNow(headPlace(state.id, state.revision), text);
-    this.#heads.keep({ id: state.id, version: state.revision, sealed: head }, text);
+    this.#heads.set({ id: state.id, version: state.revision, sealed: head }, text);
     return {
       head,
       summary: this.#sealer.sealNow(summaryAad(state.id, state.revision), summary),
@@ -341,7 +341,7 @@ export class ConversationStore {
   }
 }
 
-/** Gives the id of a removed conversation's entry in the trash. */
+/** Returns the id of a conversation's entry in the trash. Part of the API. */
 export function conversationTrashId(id: string): string {
   return `conversation-${id}`;
 }

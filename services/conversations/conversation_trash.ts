@@ -9,26 +9,26 @@ import { dropSummaryAround } from "./summary_validity.ts";
 import { type BranchPoint, type Location, ROOT_SEGMENT, wholeSegment } from "./tree/conversation_tree.ts";
 import type { VariantStore, VariantText } from "./variants.ts";
 
-/** What is kept of removed messages. */
+/** Removed messages, as their trash entry stores them. */
 export interface TrashedMessages extends Partial<RemovedSubtree> {
-  /** In order, and side by side when they were removed. */
+  /** In order. They were adjacent when they were removed. */
   messages: Message[];
-  /** Their other texts. */
+  /** Their inactive versions. */
   variants: VariantText[];
-  /** Between which messages they stood. */
+  /** The messages before and after them. */
   place: Neighbours;
 }
 
-/** What brings messages back. */
+/** The change that restores messages. */
 export interface RestoreChange extends BlockChange {
-  /** How many of them the active path has now. */
+  /** How many of them are on the active path. */
   countOnPath: number;
 }
 
-/** Messages looked at for the order of time. */
+/** Messages compared to find the place by time. */
 const LOOKED_AT = 64;
 
-/** Statements that remove what belongs to messages beside their place in a block. */
+/** Statements that delete the versions and reply rows of messages. */
 export function forget(conversationId: string, mids: string[]): Statement[] {
   return ["variant", "reply"].map((table) => ({
     sql: `DELETE FROM ${table} WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))`,
@@ -37,11 +37,11 @@ export function forget(conversationId: string, mids: string[]): Statement[] {
 }
 
 /**
- * Puts removed messages back where they stood, as far as that place is still there: also where that is behind a version
- * which is not active now. A message comes back with all its versions and what follows them at the end of what has been
- * written there since, since everything behind such a message belongs to one of its versions.
+ * Restores removed messages to their place, if that still exists, also after a version that isn't active. A message whose
+ * versions have continuations is restored at the end of what was written there since, because everything after such a message
+ * belongs to one of its versions.
  *
- * @throws {AppError} `conflict` when one of their ids is there again.
+ * @throws {AppError} `conflict` if one of their ids is taken.
  */
 export function restoreMessages(
   { blocks, variants }: { blocks: BlockStore; variants: VariantStore },
@@ -51,7 +51,7 @@ export function restoreMessages(
   const { messages, segments = [], continuations = [], variants: texts, place } = removed;
   const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map(({ id }) => id);
   const [taken] = blocks.taken(conversationId, mids);
-  if (taken !== undefined) throw new AppError("conflict", `Message "${taken}" is there again`);
+  if (taken !== undefined) throw new AppError("conflict", `Message "${taken}" already exists`);
   const change = continuations.length > 0
     ? blocks.restoreSubtree(
       conversationId,
@@ -63,19 +63,19 @@ export function restoreMessages(
   return { ...change, statements: [...change.statements, ...variants.restore(conversationId, texts)] };
 }
 
-/** Gives the location behind which something stood. */
+/** Returns the location after which the messages were. */
 function endOfPlace(blocks: BlockStore, id: string, { after, segment }: Neighbours): Location {
   const tree = blocks.tree(id);
   const row = after === undefined ? undefined : blocks.rowAnywhere(id, after);
   if (row === undefined) return { segment: ROOT_SEGMENT, position: wholeSegment(ROOT_SEGMENT).after };
   const own = tree.find(after!);
   if (own !== undefined) return tree.startOf(own, versionFollowedBy(own, segment)) ?? row;
-  // Behind the last message of this block, where that has versions, goes on its active one.
+  // If the last message of this block has versions, the active one goes on elsewhere.
   const next = tree.pointsFrom(row).find(({ position }) => position === row.position);
   return next === undefined ? row : tree.startOf(next, next.active) ?? row;
 }
 
-/** Gives the version of a message that a segment follows, or the active one. */
+/** Returns the version of a message that a segment follows, or the active one. */
 function versionFollowedBy({ segments, active }: BranchPoint, segment: number | undefined): number {
   return [...segments].find(([, other]) => other === segment)?.[0] ?? active;
 }
@@ -88,7 +88,7 @@ function insertion(blocks: BlockStore, id: string, messages: Message[], place: N
   if (after !== undefined && behind !== undefined) {
     const point = tree.find(after);
     const n = point && versionFollowedBy(point, segment);
-    // What was removed from the same place and is back already keeps the order of time.
+    // Messages restored to the same place stay in the order of time.
     const last = lastEarlier(blocks, id, { behind, after, before, n }, messages[0]!);
     if (last !== undefined) {
       return { ...blocks.insert(id, messages, "after", last.mid), ...countIf(last.isOnPath) };
@@ -106,7 +106,7 @@ function insertion(blocks: BlockStore, id: string, messages: Message[], place: N
   return { ...atAnEnd(blocks, id, messages, after === undefined), ...countIf(true) };
 }
 
-/** Finds the last of the messages directly behind a place that came back to it and are earlier than one that does now. */
+/** Finds the last message after a place that is earlier than the one to restore. */
 function lastEarlier(
   blocks: BlockStore,
   id: string,
@@ -122,7 +122,7 @@ function lastEarlier(
     const all = blocks.messagesOf(id, row);
     for (const message of all.slice(all.findIndex((one) => one.id === after) + 1)) {
       looked++;
-      // Behind a message with versions is another place.
+      // After a message with versions, another segment starts.
       const isHere = message.id !== before && isEarlier(message, first) && tree.find(message.id) === undefined;
       if (!isHere || looked >= LOOKED_AT) return found;
       found = { mid: message.id, isOnPath: tree.stretchOf(row) !== undefined };
@@ -131,7 +131,7 @@ function lastEarlier(
   return found;
 }
 
-/** Both neighbours are gone: the start or the end of the path, in the order of time there. */
+/** Inserts messages at the start or the end of the path, in the order of time, because both neighbors are gone. */
 function atAnEnd(blocks: BlockStore, id: string, messages: Message[], isStart: boolean): BlockChange {
   let looked = 0;
   for (let row = isStart ? blocks.next(id) : blocks.previous(id); row !== undefined;) {

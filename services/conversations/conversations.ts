@@ -1,4 +1,4 @@
-/** What can be done to a conversation. Each change is one atomic write, made in turn, and moves the revision by one. */
+/** Saves, changes and removes conversations. Each change is one transaction under the conversation's lock, and raises its revision by one. */
 import { isDeepStrictEqual } from "node:util";
 import { uuidV7 } from "../crypto/random.ts";
 import { addReferences } from "../attachments/attachment_rows.ts";
@@ -13,8 +13,8 @@ import type { ChangeLog } from "./revisions/change_log.ts";
 import {
   type ConversationInput,
   type ConversationState,
-  headFrom,
   headJson,
+  parseHead,
   patchHead,
   toSnippet,
 } from "./conversation.ts";
@@ -26,14 +26,14 @@ import { completeMessages, prepareMessages } from "./input_messages.ts";
 import { changeTexts, NO_TEXT_CHANGE, type TextChange } from "./input_variants.ts";
 import { createGreeting, createGreetingQuestion, type GreetingSource } from "./greetings.ts";
 import { branchIds, type MessageTree, pathOf, withPath } from "./tree/message_tree.ts";
-import { EMPTY_TREE, replaceMessages, replaceTree, treeOf } from "./revisions/tree_replacement.ts";
+import { EMPTY_TREE, replaceMessages, replaceTree, toMessageTree } from "./revisions/tree_replacement.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
 import { dropChangedSummary, dropStaleSummary } from "./summary_validity.ts";
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { VariantStore } from "./variants.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
-/** What the conversations stand on. */
+/** Dependencies of Conversations. */
 export interface ConversationsDeps {
   db: Database;
   store: ConversationStore;
@@ -47,36 +47,36 @@ export interface ConversationsDeps {
   live: LiveReplies;
   locks: KeyedMutex;
   events: EventHub;
-  /** Absent where there are no characters. */
+  /** Returns the greetings of a character. Absent in tests without characters. */
   greetings?: GreetingSource;
   now(): number;
 }
 
-/** Where what is removed goes for a while; implemented by the trash of all kinds. */
+/** The trash, as conversations use it. */
 export interface TrashBin {
   /**
-   * Statement that puts something into the trash.
+   * Returns the statement that adds an entry.
    *
-   * @param title What the owner knows it by.
-   * @param record What its kind needs to bring it back; JSON.
-   * @param id Of the entry, where the kind has to find it again.
+   * @param title Title of the entry in the list.
+   * @param record What the kind needs to restore it, as JSON.
+   * @param id Id of the entry. Defaults to a new one.
    */
   put(kind: string, title: string, record: unknown, id?: string): Statement;
-  /** Tells everybody who listens that there is more, or less, in it than before; to be called after the write. */
+  /** Publishes that the trash has changed. Call it after the write. */
   changed(): void;
 }
 
-/** A conversation that was saved whole. */
+/** A saved conversation. */
 export interface SavedConversation {
   isNew: boolean;
   revision: number;
-  /** The conversation as it stands now, as the API shows it; a large one piece by piece. */
+  /** The conversation as the API shows it. A large one comes in pieces. */
   json: Uint8Array | AsyncGenerator<Uint8Array>;
 }
 
 const encoder = new TextEncoder();
 
-/** Conversations with their messages and drafts. */
+/** Saves, changes and removes conversations and drafts. */
 export class Conversations {
   #deps: ConversationsDeps;
 
@@ -84,23 +84,23 @@ export class Conversations {
     this.#deps = parts;
   }
 
-  /** Which messages each revision touched. */
+  /** Which messages each revision changed. */
   get changes(): ChangeLog {
     return this.#deps.changes;
   }
 
-  /** Lists and whole documents; see conversation_reader.ts. */
+  /** Reads conversations and lists of them. */
   get reader(): ConversationReader {
     return this.#deps.reader;
   }
 
   /**
-   * Saves a conversation whole, over whatever was there.
+   * Saves a whole conversation and replaces the one before.
    *
-   * A running reply keeps its text if its message is among `messages`, else it is stopped first. A message that comes
-   * with `variants` gets these as its texts, any other keeps those it has.
+   * A running reply keeps its text if its message is among `messages`; otherwise it is stopped first. A message with
+   * `variants` gets these versions. Any other keeps the versions it has.
    *
-   * @param expected The revision that must stand, when the caller asked for the check.
+   * @param expected The revision that must be the current one.
    * @throws {AppError} `in_trash`, `revision_mismatch`, `conflict`, `invalid_request`
    */
   async put(
@@ -127,7 +127,7 @@ export class Conversations {
       const storedTree = before === undefined ? EMPTY_TREE : await this.#deps.blocks.openReadableTree(id);
       this.#refuseLosingUnreadable(id, storedTree, mids);
       await yieldIfTickUsedUp();
-      const [treeBefore, branches] = [treeOf(storedTree), branchIds(storedTree)];
+      const [treeBefore, branches] = [toMessageTree(storedTree), branchIds(storedTree)];
       const path = new Map(pathOf(treeBefore).map((message) => [message.id, message]));
       if (branches.size > 0) refuseOffPath(this.#deps.blocks, id, mids, path);
       const unreadable = new Set(unreadableIn(storedTree).flatMap(({ messages }) => messages.map((one) => one.id)));
@@ -142,7 +142,7 @@ export class Conversations {
         createdAtMs: before?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
         updatedAtMs: now,
         messageCount: messages.length,
-        head: dropChangedSummary(headFrom(input), before?.head, [...stored.values()], messages),
+        head: dropChangedSummary(parseHead(input), before?.head, [...stored.values()], messages),
       };
       const draft = this.#draftOf(id, input, before === undefined);
       const texts = await changeTexts(this.#deps.variants, id, withTexts);
@@ -153,7 +153,7 @@ export class Conversations {
       await this.#deps.db.write([...statements, ...draft], { isMoved: text === undefined });
       this.publish(state);
       if (draft.length > 0) this.#deps.events.publish({ kind: "draft", id, revision: store.draft(id).version });
-      // What was just written need not be read again, but for the text that a running reply has by now.
+      // Built from what was just written, unless a running reply has more text by now.
       const json = runningId === undefined && text !== undefined && !store.draft(id).isUnreadable
         ? encoder.encode(`${headJson(state, store.draft(id))},"messages":[${text}]}`)
         : (await this.reader.open(id, { isUnderWay: true })).json;
@@ -162,8 +162,8 @@ export class Conversations {
   }
 
   /**
-   * Refuses a save over blocks of the active path that can't be read, unless it has all their messages: one that was built
-   * from what could be read would drop the others.
+   * Refuses to replace unreadable blocks of the active path unless all their messages are replaced. A client that built its
+   * messages from the readable blocks would delete the others.
    *
    * @throws {AppError} `conflict`
    */
@@ -172,17 +172,16 @@ export class Conversations {
     const saved = new Set(mids);
     for (const { row, messages } of unreadableIn(storedTree)) {
       if (path.stretchOf(row) === undefined || messages.length === 0) continue;
-      // Of a block on a damaged page of the file there is no row to replace.
+      // A block on a damaged page of the database file has no row that could be replaced.
       if (isLost(row) || messages.some((message) => !saved.has(message.id))) throw unreadableConflict(id, messages);
     }
   }
 
   /**
-   * Gives the statements that put messages and fields under an id, and the text of the messages,
-   * unless it is long.
+   * Returns the statements that store messages and fields under an id, and the JSON of the messages unless it is long.
    *
-   * @param past The conversation before, which is kept as a revision.
-   * @param snippetOwner The message that lists show, by default the last.
+   * @param past The conversation before, which is stored as a revision.
+   * @param snippetOwner The message that lists show. Defaults to the last.
    */
   async replacing(
     past: ConversationState | undefined,
@@ -215,16 +214,16 @@ export class Conversations {
   }
 
   /**
-   * Creates a conversation under an id of the server's. It begins with a greeting of its first character, if that has any.
+   * Creates a conversation with a new id. It starts with a greeting of its first character, if that has one.
    *
    * @param greeting Number of the greeting, from 0; see `createGreeting`.
-   * @throws {AppError} `invalid_request` for a greeting that the character does not have.
+   * @throws {AppError} `invalid_request` for a greeting that the character doesn't have.
    */
   async create(input: ConversationInput, greeting?: number): Promise<{ id: string; revision: number }> {
     const { db, store, blocks, variants, greetings } = this.#deps;
     const id = uuidV7();
     const now = this.#deps.now();
-    const head = headFrom(input);
+    const head = parseHead(input);
     const first = head.participants[0]?.character_id;
     const found = first === undefined ? undefined : await greetings?.(createGreetingQuestion(head, first));
     const opening = found && createGreeting(found, greeting, new Date(now).toISOString(), variants);
@@ -240,7 +239,7 @@ export class Conversations {
   }
 
   /**
-   * Changes fields of a conversation and leaves its messages alone; null clears. A draft alone moves no revision.
+   * Changes fields of a conversation but not its messages; null clears a field. A draft alone doesn't raise the revision.
    *
    * @throws {AppError} `in_trash`, `not_found`, `revision_mismatch`, `invalid_request`
    */
@@ -267,7 +266,7 @@ export class Conversations {
     });
   }
 
-  /** Moves a conversation to the trash. A reply that runs in it is stopped first; what it had written comes back with it. */
+  /** Moves a conversation to the trash. A running reply is stopped first and keeps its text. */
   async remove(id: string, expected?: ExpectedVersion): Promise<void> {
     const { store, db, trash, events, now } = this.#deps;
     const place = { find: () => store.getReadable(id).state, expected, isInTheWay: () => true };
@@ -287,7 +286,7 @@ export class Conversations {
     });
   }
 
-  /** Saves the composer's draft, which moves neither the revision nor the time of the last change. Gives its new version. */
+  /** Saves the draft and returns its version. The conversation's revision and time stay the same. */
   saveDraft(id: string, text: string, expected?: ExpectedVersion): Promise<number> {
     const { store, locks, db, events } = this.#deps;
     return locks.run(id, async () => {
@@ -296,7 +295,7 @@ export class Conversations {
       if (!isExpected(expected, before.version)) {
         throw new AppError(
           "revision_mismatch",
-          `The draft of conversation "${id}" is at version ${before.version}, not at the one asked for`,
+          `The draft of conversation "${id}" is at version ${before.version}, not at the expected one`,
         );
       }
       const draft = { text, version: before.version + 1 };
@@ -307,11 +306,11 @@ export class Conversations {
   }
 
   /**
-   * Changes one message in turn; what `change` leaves `undefined` is removed.
+   * Changes one message. Removes it if `change` returns `undefined`.
    *
-   * @param options.beside Further statements of the same atomic write, asked for after `change`.
-   * @param options.byReply Set by the reply that owns the message, for which it is no conflict that it runs.
-   * @param options.written Called in the same turn, once it is on disk, with the conversation as it is then.
+   * @param options.beside Returns more statements for the same transaction. Called after `change`.
+   * @param options.byReply Set by the reply that writes the message. Any other caller gets `conflict` while the reply runs.
+   * @param options.written Called under the lock with the new conversation, once it is on disk.
    */
   editMessage(
     id: string,
@@ -320,7 +319,7 @@ export class Conversations {
     options: {
       expected?: ExpectedVersion;
       beside?: (before: ConversationState) => Statement[];
-      /** Gives the change of the active path that goes with the change of the message, if one does. */
+      /** Returns the change of the active path that the change of the message requires, if any. */
       switching?: (before: Message, after: Message) => VersionChange | undefined;
       byReply?: boolean;
       written?: (after: ConversationState) => void;
@@ -328,7 +327,7 @@ export class Conversations {
   ): Promise<Message | undefined> {
     return this.#deps.locks.run(id, async () => {
       const { store } = this.#deps;
-      // A reply that outlives its conversation has nothing left to save.
+      // If the conversation is in the trash, a reply gets `not_found` and saves nothing.
       const state = options.byReply ? store.get(id) : store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
       if (!options.byReply && this.#deps.live.findByMessage(id, mid) !== undefined) {
@@ -352,7 +351,7 @@ export class Conversations {
     });
   }
 
-  /** Writes an edit as the conversation's next revision. The caller holds the conversation's turn. */
+  /** Writes an edit as the conversation's next revision. The caller holds the conversation's lock. */
   async write(
     state: ConversationState,
     messagesAdded: number,
@@ -379,12 +378,11 @@ export class Conversations {
   }
 
   /**
-   * Changes a conversation in turn once a reply that is in the way is stopped. A change that is refused for its revision
-   * stops nothing.
+   * Changes a conversation under its lock, after stopping a reply that is in the way. A refused change stops no reply.
    *
-   * @param place.find Gives the conversation as it stands.
-   * @param place.isInTheWay Judges the reply that runs there.
-   * @throws {AppError} `revision_mismatch`; as `LiveReply.stop` does
+   * @param target.find Returns the current conversation.
+   * @param target.isInTheWay Whether a running reply must be stopped.
+   * @throws {AppError} `revision_mismatch`, and as `LiveReply.stop`.
    */
   async #withoutReply<S extends ConversationState | undefined, T>(
     id: string,
@@ -413,24 +411,24 @@ export class Conversations {
         return done.result;
       }
       await done.running.stop();
-      // The precondition held; now the revision has to be the one that the reply's end saved.
+      // The expected revision was the current one. Saving the reply has raised it by one.
       if (demanded !== undefined && done.revision !== undefined) demanded = done.revision + 1;
     }
   }
 
   /**
-   * Throws when an id cannot be used for a conversation. The caller holds the conversation's turn.
+   * Refuses an id that differs from another one in case only. The caller holds the conversation's lock.
    *
    * @throws {AppError} `conflict`
    */
   refuseCaseClash(id: string): void {
     const clash = this.#deps.store.findCaseClash(id);
     if (clash !== undefined) {
-      throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
+      throw new AppError("conflict", `The id "${id}" differs from "${clash}" in case only`);
     }
   }
 
-  /** A draft inside a saved conversation overwrites, unless the version beside it says that there is a newer one. */
+  /** The draft of a saved conversation replaces the one before, unless `draft_version` shows that that one is newer. */
   #draftOf(id: string, input: ConversationInput, isNew: boolean): Statement[] {
     if (typeof input.draft !== "string") return [];
     const before = this.#deps.store.draft(id);
@@ -443,13 +441,13 @@ export class Conversations {
     return [this.#deps.store.saveDraft(id, draft), ...addReferences("conversation", id, draft.text)];
   }
 
-  /** Tells everybody who listens of a conversation's new state. */
+  /** Publishes the new state of a conversation. */
   publish(state: ConversationState): void {
     this.#deps.events.publish({ kind: "conversation", id: state.id, revision: state.revision });
   }
 }
 
-/** Refuses ids that messages have which follow another version. @throws {AppError} `conflict` */
+/** Refuses ids of messages that aren't on the active path. @throws {AppError} `conflict` */
 function refuseOffPath(blocks: BlockStore, id: string, mids: string[], path: ReadonlyMap<string, Message>): void {
   for (const mid of blocks.taken(id, mids)) if (!path.has(mid)) blocks.requireOnPath(id, mid);
 }
@@ -460,7 +458,7 @@ function unreadableIn({ segments }: OpenTree): OpenBlock[] {
 }
 
 /**
- * Refuses a save that would rewrite or drop blocks off the path that can't be read.
+ * Refuses a save that would rewrite or delete unreadable blocks off the active path.
  *
  * @throws {AppError} `conflict`
  */
@@ -471,7 +469,7 @@ function refuseMovingUnreadable(id: string, storedTree: OpenTree, tree: MessageT
   for (const { row, messages } of unreadable) {
     if (messages.every((message) => replaced.has(message.id))) continue;
     const segment = tree.segments.get(row.segment) ?? [];
-    // The same objects in the same segment: their block stays as it is.
+    // The same objects in the same segment mean that their block isn't rewritten.
     if (messages.some((message) => !segment.includes(message))) throw unreadableConflict(id, messages);
   }
 }
@@ -484,16 +482,16 @@ function unreadableConflict(id: string, messages: Message[]): AppError {
   );
 }
 
-/** Throws when a caller asked for another revision than the one that stands. @throws {AppError} `revision_mismatch` */
+/** Refuses a change if the current revision isn't the expected one. @throws {AppError} `revision_mismatch` */
 export function checkRevision(id: string, actual: number | undefined, expected: ExpectedVersion | undefined): void {
   if (isExpected(expected, actual)) return;
   throw new AppError(
     "revision_mismatch",
-    `Conversation "${id}" is at revision ${actual ?? "none"}, not at the one asked for`,
+    `Conversation "${id}" is at revision ${actual ?? "none"}, not at the expected one`,
   );
 }
 
-/** A draft that a page patches beside other fields; unlike in a whole document a stale one is an error. */
+/** Returns the draft of a patch, `undefined` if it is unchanged. @throws {AppError} `revision_mismatch` for a stale version. */
 function draftAfter(id: string, patch: ConversationInput, before: Draft): Draft | undefined {
   const { draft, draft_version: version } = patch as { draft: string; draft_version?: number };
   if (version !== undefined && version !== before.version) {

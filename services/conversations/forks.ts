@@ -1,4 +1,4 @@
-/** Copies of conversations up to one of their messages, and who is a copy of whom. */
+/** Forks conversations at a message, and finds the forks of a conversation. */
 import { Mutex } from "../async/keyed_mutex.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
@@ -8,14 +8,14 @@ import type { Message } from "./message.ts";
 import { createLinearTree } from "./tree/message_tree.ts";
 import { replaceTree } from "./revisions/tree_replacement.ts";
 
-/** Where a conversation was copied from. */
+/** The origin of a fork. */
 export interface ForkedFrom {
   conversation_id: string;
-  /** The last message that was copied, by its id there. */
+  /** Id of the last copied message in the origin. */
   message_id: string;
 }
 
-/** One end of a fork. */
+/** A conversation at either end of a fork. */
 export interface Branch extends ForkedFrom {
   title: string;
   updated_at: string;
@@ -24,22 +24,22 @@ export interface Branch extends ForkedFrom {
 
 /** `GET …/branches` */
 export interface Branches {
-  /** What the conversation is a copy of, while that is there; `message_id` is where it leaves it. */
+  /** The conversation that this one was forked from, if it still exists. `message_id` is the last common message. */
   origin: Branch | null;
-  /** Its copies, the one changed last first; `message_id` is the message of this conversation where each leaves it. */
+  /** Its forks, the last changed first. `message_id` is the last common message, by its id in this conversation. */
   forks: Branch[];
 }
 
-/** Heads opened at once. */
-const HEADS = 64;
+/** Heads opened at the same time. */
+const MAX_OPEN_HEADS = 64;
 
-/** Makes and finds forks. */
+/** Creates and finds forks. */
 export class Forks {
   #deps: ConversationsDeps;
   #conversations: Conversations;
-  /** Origins by conversation; a head is opened again only when its revision has moved. */
+  /** Origins by conversation. A head is opened again only after its revision changed. */
   #known = new Map<string, { revision: number; from: ForkedFrom | undefined }>();
-  readonly #lookLock = new Mutex();
+  readonly #scanLock = new Mutex();
 
   constructor(parts: ConversationsDeps, conversations: Conversations) {
     this.#deps = parts;
@@ -47,9 +47,9 @@ export class Forks {
   }
 
   /**
-   * Copies a conversation up to and with a message, under new ids. A reply being written is copied as far as it has come.
+   * Copies a conversation up to and including a message, with new ids. A running reply is copied with the text it has so far.
    *
-   * @returns The id of the copy.
+   * @returns The id of the fork.
    * @throws {AppError} `not_found`
    */
   fork(id: string, mid: string): Promise<string> {
@@ -63,7 +63,7 @@ export class Forks {
       const copied = stored.slice(0, end + 1);
       const newIds = new Map(copied.map((message) => [message.id, uuidV7()]));
       const tree = blocks.tree(id);
-      // What follows the other versions of a user message stays with the origin, and so do they.
+      // Versions that have continuations of their own aren't copied.
       const isBranch = (mid: string) => tree.find(mid) !== undefined;
       const messages = copied.map((message) => ({
         ...asStopped(id, message, live),
@@ -94,42 +94,42 @@ export class Forks {
     });
   }
 
-  /** Finds the origin and the copies of a conversation. @throws {AppError} `not_found` */
+  /** Finds the origin and the forks of a conversation. @throws {AppError} `not_found` */
   async branches(id: string): Promise<Branches> {
     const { store } = this.#deps;
     store.get(id);
-    const copies = await this.#copiesOf(id);
+    const copies = await this.#findForks(id);
     const from = forkedFrom(store.get(id).head);
     const origin = from === undefined ? undefined : store.find(from.conversation_id);
     return {
-      origin: from === undefined || origin === undefined ? null : branchOf(origin, from.message_id),
+      origin: from === undefined || origin === undefined ? null : toBranch(origin, from.message_id),
       forks: copies.flatMap((fork) => {
         const state = store.find(fork.id);
-        return state === undefined ? [] : [branchOf(state, fork.message_id)];
+        return state === undefined ? [] : [toBranch(state, fork.message_id)];
       }),
     };
   }
 
-  async #copiesOf(id: string): Promise<{ id: string; message_id: string }[]> {
-    // One look at a time: what one has opened, the next need not.
-    await this.#lookLock.run(() => this.#look());
+  async #findForks(id: string): Promise<{ id: string; message_id: string }[]> {
+    // One scan at a time, because each uses what the one before has opened.
+    await this.#scanLock.run(() => this.#scan());
     return this.#deps.store.revisions().flatMap(({ id: copy }) => {
       const from = this.#known.get(copy)?.from;
       return from?.conversation_id === id ? [{ id: copy, message_id: from.message_id }] : [];
     });
   }
 
-  /** Opens the heads that have changed since the last look, off the serving thread and a few at a time. */
-  async #look(): Promise<void> {
+  /** Opens the heads that changed since the last scan, off the serving thread and a few at a time. */
+  async #scan(): Promise<void> {
     const { store } = this.#deps;
     const present = store.revisions();
     const ids = new Set(present.map(({ id }) => id));
     for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
     const changed = present.filter(({ id, revision }) => this.#known.get(id)?.revision !== revision);
-    for (let at = 0; at < changed.length; at += HEADS) {
-      const rows = store.heads(changed.slice(at, at + HEADS).map(({ id }) => id));
+    for (let at = 0; at < changed.length; at += MAX_OPEN_HEADS) {
+      const rows = store.heads(changed.slice(at, at + MAX_OPEN_HEADS).map(({ id }) => id));
       await Promise.all(rows.map(async (row) => {
-        // One conversation that cannot be read hides no other's copies.
+        // A conversation that can't be read doesn't fail the scan.
         const head = await store.openHead(row).catch(() => undefined);
         this.#known.set(row.id, { revision: row.revision, from: head && forkedFrom(head) });
       }));
@@ -144,7 +144,7 @@ function asStopped(id: string, message: Message, live: ConversationsDeps["live"]
   return { ...written, status: "stopped" };
 }
 
-/** Fields that name messages have to name the copies. */
+/** Copies a head. References to messages become references to their copies. */
 function copiedHead(head: ConversationHead, newIds: Map<string, string>, from: ForkedFrom): ConversationHead {
   const { summary, ...copy } = head;
   const upTo = (summary as { up_to_message_id?: string } | undefined)?.up_to_message_id;
@@ -162,7 +162,7 @@ function forkedFrom(head: ConversationHead): ForkedFrom | undefined {
   return { conversation_id: from.conversation_id, message_id: from.message_id };
 }
 
-function branchOf(state: ConversationState, messageId: string): Branch {
+function toBranch(state: ConversationState, messageId: string): Branch {
   return {
     conversation_id: state.id,
     message_id: messageId,

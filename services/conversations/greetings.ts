@@ -1,4 +1,4 @@
-/** How a conversation with a character begins: its greeting as the first message, its other greetings as texts beside it. */
+/** Creates the message with which a character starts a conversation. Its other greetings become versions of that message. */
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
@@ -6,46 +6,46 @@ import type { ConversationHead } from "./conversation.ts";
 import { completeMessage, type Message } from "./message.ts";
 import type { VariantStore } from "./variants.ts";
 
-/** What a character may say first. */
+/** The greetings of a character. */
 export interface Greetings {
   characterId: string;
-  /** Ready to be shown; `""` where the card has none under that number. */
+  /** By number, with macros expanded. `""` for a number without a greeting. */
   texts: string[];
-  /** Number of the first one that is for groups only; with a single character there is none behind it. */
+  /** Number of the first greeting for groups. Without a group there are none from this number on. */
   groupOnlyFrom: number;
 }
 
-/** Who greets whom. */
+/** Whose greetings are wanted, and for whom. */
 export interface GreetingQuestion {
   characterId: string;
   personaId?: string;
-  /** Several characters take part. */
+  /** Whether several characters take part. */
   isGroup: boolean;
 }
 
-/** Gives the greetings for a conversation; implemented by whoever knows the characters. `undefined`: there are none. */
+/** Returns the greetings of a character, `undefined` if it has none. */
 export type GreetingSource = (question: GreetingQuestion) => Promise<Greetings | undefined>;
 
-/** Asks for the greetings of one of those who take part. */
+/** Returns the question for the greetings of a participant. */
 export function createGreetingQuestion(head: ConversationHead, characterId: string): GreetingQuestion {
   const isGroup = head.participants.length > 1;
   return { characterId, personaId: head.persona_id as string | undefined, isGroup };
 }
 
-/** The message that greets and what has to be written beside it. */
+/** A message with a greeting. */
 export interface GreetingMessage {
   message: Message;
-  /** Its other texts. */
+  /** Statements that store the other greetings as versions. */
   statements(conversationId: string): Statement[];
 }
 
 /**
- * Makes the message that greets.
+ * Creates a message with a greeting.
  *
- * @param wanted Number among the character's greetings; one without text gives the first that has some. Unsaid it is the
- *   first that was written for groups, in a group, else the first of all.
+ * @param wanted Number of the greeting. If that is empty, the first that isn't. Defaults to the first one for groups, or to
+ *   the first of all.
  * @param now ISO 8601, UTC.
- * @returns `undefined` where the character says nothing first.
+ * @returns `undefined` if the character has no greeting.
  * @throws {AppError} `invalid_request` for a number beyond the last greeting.
  */
 export function createGreeting(
@@ -59,18 +59,18 @@ export function createGreeting(
   if (asked === undefined && greeting > 0) {
     throw new AppError("invalid_request", `Character "${characterId}" has no greeting ${greeting}`);
   }
-  const told = texts.filter((text) => text !== "");
-  const content = asked || told[0];
+  const greetings = texts.filter((text) => text !== "");
+  const content = asked || greetings[0];
   if (content === undefined) return undefined;
-  // Two greetings may read the same: the number counts, not the text.
+  // By number, because two greetings may have the same text.
   const active = asked ? texts.slice(0, greeting).filter((text) => text !== "").length : 0;
   const mid = uuidV7();
   const message = {
     ...completeMessage({ role: "assistant", content, character_id: characterId }, mid, now),
-    variant_count: told.length,
+    variant_count: greetings.length,
     active_variant: active,
   };
-  const others = told.flatMap((text, n) =>
+  const others = greetings.flatMap((text, n) =>
     n === active ? [] : [{ mid, n, record: { content: text, status: "complete" as const, updated_at: now } }]
   );
   return { message, statements: (conversationId) => variants.restore(conversationId, others) };

@@ -1,4 +1,4 @@
-/** What a client hands in as the messages of a whole conversation, and what becomes of it. */
+/** Turns the messages that a client sends with a whole conversation into stored ones. */
 import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
@@ -7,45 +7,45 @@ import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { getInputVariants, type InputTexts, type VariantInput, withInputTexts } from "./input_variants.ts";
 import { completeMessage, type Message, type MessageInput } from "./message.ts";
 
-/** Messages between two looks at the clock. */
-const AT_ONCE = 200;
+/** Messages processed between two checks of the clock. */
+const STEP_MESSAGES = 200;
 
-/** Messages as a client sent them, each with the id it is to have, their pictures stored. */
+/** Messages of a client with their ids. Their images are stored. */
 export interface InputMessages {
   mids: string[];
   inputs: MessageInput[];
 }
 
 /**
- * Takes messages in.
+ * Assigns ids to messages and stores their images.
  *
- * @throws {AppError} `invalid_request` for an id that occurs twice; as `storeInlineImages` does
+ * @throws {AppError} `invalid_request` for duplicate ids, and as `storeInlineImages`.
  */
-export async function prepareMessages(pictures: ImagePartsDeps, given: MessageInput[]): Promise<InputMessages> {
-  const mids = given.map((message) => getInputId(message) ?? uuidV7());
+export async function prepareMessages(images: ImagePartsDeps, messages: MessageInput[]): Promise<InputMessages> {
+  const mids = messages.map((message) => getInputId(message) ?? uuidV7());
   refuseDuplicates(mids);
   const inputs: MessageInput[] = [];
-  for (const [index, message] of given.entries()) {
-    if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
-    const mayHavePictures = Array.isArray(message.content) || getInputVariants(message) !== undefined;
-    inputs.push(mayHavePictures ? await withStoredPictures(pictures, message) : message);
+  for (const [index, message] of messages.entries()) {
+    if (index % STEP_MESSAGES === 0) await yieldIfTickUsedUp();
+    const mayHaveImages = Array.isArray(message.content) || getInputVariants(message) !== undefined;
+    inputs.push(mayHaveImages ? await storeImages(images, message) : message);
   }
   return { mids, inputs };
 }
 
 /**
- * Makes whole messages, a piece at a time so that nobody is held up.
+ * Creates the messages to store, a few at a time so that other requests run in between.
  *
- * @param stored The messages as they stand, by id.
- * @param runningId The message that a reply writes; it stays as it stands.
+ * @param stored The stored messages by id.
+ * @param runningId The message that a reply is writing. It stays unchanged.
  * @param now ISO 8601, UTC.
- * @returns The messages, and those among them that came with all their texts.
+ * @returns The messages, and those among them that were sent with all their versions.
  */
 export async function completeMessages(
   { mids, inputs }: InputMessages,
   { stored, branches, runningId, now }: {
     stored: Map<string, Message>;
-    /** Messages whose versions have continuations of their own. */
+    /** Messages whose versions have continuations. */
     branches: ReadonlySet<string>;
     runningId?: string;
     now: string;
@@ -55,7 +55,7 @@ export async function completeMessages(
   const withTexts: InputTexts[] = [];
   for (const [index, input] of inputs.entries()) {
     const mid = mids[index]!;
-    if (index % AT_ONCE === 0) await yieldIfTickUsedUp();
+    if (index % STEP_MESSAGES === 0) await yieldIfTickUsedUp();
     if (mid === runningId) {
       messages.push(stored.get(mid)!);
       continue;
@@ -73,7 +73,7 @@ export async function completeMessages(
   return { messages, withTexts };
 }
 
-/** A list of messages is one path: it can't say what would follow other versions. @throws {AppError} `invalid_request` */
+/** Refuses other versions of a branch point: a list of messages can't say what follows them. @throws {AppError} `invalid_request` */
 function refuseOtherVersions(stored: Message, input: MessageInput, count: number, index: number): void {
   if (count === stored.variant_count && (input.active_variant ?? 0) === stored.active_variant) return;
   const message = `Message "${stored.id}" has ${stored.variant_count} versions with continuations of their own, and ` +
@@ -81,16 +81,16 @@ function refuseOtherVersions(stored: Message, input: MessageInput, count: number
   throw new AppError("invalid_request", message, { issues: [{ path: `messages.${index}.variants`, message }] });
 }
 
-/** Returns the ID of a client's message, `id` or `mid`. */
+/** Returns the id of a client's message, which is in `id` or `mid`. */
 export function getInputId({ id, mid }: MessageInput): string | undefined {
   return id ?? (typeof mid === "string" && isId(mid) ? mid : undefined);
 }
 
-async function withStoredPictures(pictures: ImagePartsDeps, message: MessageInput): Promise<MessageInput> {
+async function storeImages(images: ImagePartsDeps, message: MessageInput): Promise<MessageInput> {
   const texts = getInputVariants(message);
   const variants: VariantInput[] = [];
-  for (const text of texts ?? []) variants.push({ ...text, content: await storeInlineImages(pictures, text.content) });
-  return { ...message, content: await storeInlineImages(pictures, message.content), ...(texts && { variants }) };
+  for (const text of texts ?? []) variants.push({ ...text, content: await storeInlineImages(images, text.content) });
+  return { ...message, content: await storeInlineImages(images, message.content), ...(texts && { variants }) };
 }
 
 function refuseDuplicates(mids: string[]): void {

@@ -1,10 +1,10 @@
-/** Texts of messages that a client hands in with a whole conversation; without any, the stored ones stay. */
+/** The versions of messages that a client sends with a whole conversation. A message without versions keeps the stored ones. */
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import { isoTime, type Message, type MessageContent, type MessageInput } from "./message.ts";
 import type { VariantRecord, VariantStore, VariantText } from "./variants.ts";
 
-/** One text as a client hands it in; its place among the others is its number. */
+/** A version as a client sends it. Its index is its number. */
 export interface VariantInput {
   content: MessageContent;
   reasoning?: string | null;
@@ -12,36 +12,36 @@ export interface VariantInput {
   created_at?: string | null;
 }
 
-/** A message with the texts that it is to have. */
+/** A message with its new versions. */
 export interface InputTexts {
   message: Message;
-  /** All but the active one. */
+  /** All versions but the active one. */
   others: VariantText[];
 }
 
-/** What becomes of the rows of texts. */
+/** A change of the rows of versions. */
 export interface TextChange {
   statements: Statement[];
-  /** Messages whose texts change. */
+  /** Messages whose versions change. */
   mids: string[];
-  /** All rows of the messages whose texts the statements replace, for the revision that may bring them back. */
+  /** All rows that the statements replace, for the revision. */
   replaced: VariantText[];
 }
 
-/** Nothing becomes of them. */
+/** No change. */
 export const NO_TEXT_CHANGE: TextChange = { statements: [], mids: [], replaced: [] };
 
-/** Gives the texts that a client hands in with a message, if it does. */
+/** Returns the versions of a client's message, if it has any. */
 export function getInputVariants({ variants }: MessageInput): VariantInput[] | undefined {
   return Array.isArray(variants) ? variants as VariantInput[] : undefined;
 }
 
 /**
- * Gives a message the texts that came with it. What stands in `content` counts more than the same text among them.
+ * Adds the versions of a client's message. `content` wins over the active version.
  *
- * @param message As it is without them.
+ * @param message The message without versions.
  * @param now ISO 8601, UTC.
- * @throws {AppError} `invalid_request` when `active_variant` is none of them.
+ * @throws {AppError} `invalid_request` if `active_variant` isn't one of them.
  */
 export function withInputTexts(
   message: Message,
@@ -52,7 +52,7 @@ export function withInputTexts(
   const active = typeof input.active_variant === "number" ? input.active_variant : 0;
   const shown = texts[active];
   if (shown === undefined) {
-    const reason = `Message "${message.id}" comes with ${texts.length} variants, and not with one numbered ${active}`;
+    const reason = `Message "${message.id}" has ${texts.length} variants, so active_variant can't be ${active}`;
     throw new AppError("invalid_request", reason);
   }
   const { content, reasoning, model } = shown;
@@ -65,17 +65,17 @@ export function withInputTexts(
       variant_count: texts.length,
       active_variant: active,
     },
-    others: texts.flatMap((text, n) => n === active ? [] : [{ mid: message.id, n, record: recordOf(text, now) }]),
+    others: texts.flatMap((text, n) => n === active ? [] : [{ mid: message.id, n, record: toRecord(text, now) }]),
   };
 }
 
-/** Tells how the stored texts become the given ones; texts that are the same stay as they lie, with all that is known of them. */
-export async function changeTexts(store: VariantStore, id: string, given: InputTexts[]): Promise<TextChange> {
-  if (given.length === 0) return NO_TEXT_CHANGE;
-  const rows = await store.openMany(store.rowsOf(id, given.map(({ message }) => message.id)));
+/** Returns the change from the stored versions to the client's. Equal versions stay, with their other fields. */
+export async function changeTexts(store: VariantStore, id: string, inputs: InputTexts[]): Promise<TextChange> {
+  if (inputs.length === 0) return NO_TEXT_CHANGE;
+  const rows = await store.openMany(store.rowsOf(id, inputs.map(({ message }) => message.id)));
   const stored = Map.groupBy(rows, ({ mid }) => mid);
   const change: TextChange = { statements: [], mids: [], replaced: [] };
-  for (const { message, others } of given) {
+  for (const { message, others } of inputs) {
     const before = stored.get(message.id) ?? [];
     const records = new Map(before.map(({ n, record }) => [n, record]));
     const changed = others.filter(({ n, record }) => !isSame(records.get(n), record));
@@ -88,7 +88,7 @@ export async function changeTexts(store: VariantStore, id: string, given: InputT
   return change;
 }
 
-function recordOf({ content, reasoning, model, created_at }: VariantInput, now: string): VariantRecord {
+function toRecord({ content, reasoning, model, created_at }: VariantInput, now: string): VariantRecord {
   return {
     content,
     ...(reasoning != null && { reasoning }),
@@ -98,8 +98,8 @@ function recordOf({ content, reasoning, model, created_at }: VariantInput, now: 
   };
 }
 
-/** Compares what a list of texts shows of each. */
-function isSame(stored: VariantRecord | undefined, given: VariantRecord): boolean {
+/** Whether two versions look the same in a list. */
+function isSame(stored: VariantRecord | undefined, input: VariantRecord): boolean {
   const shown = (record: VariantRecord) => [record.content, record.reasoning, record.model, record.updated_at];
-  return stored !== undefined && JSON.stringify(shown(stored)) === JSON.stringify(shown(given));
+  return stored !== undefined && JSON.stringify(shown(stored)) === JSON.stringify(shown(input));
 }

@@ -1,14 +1,14 @@
-/** A message of a conversation as the API shows it, and how one comes into being. */
+/** The messages of the API: their fields, and how one is created from a client's input. */
 import { isDeepStrictEqual } from "node:util";
 import type { ContentPart, Usage } from "../llm/chat_event.ts";
 
-/** How a message stands; only `streaming` changes without a request. */
+/** Status of a message. Only `streaming` changes without a request. */
 export type MessageStatus = "complete" | "streaming" | "stopped" | "failed" | "interrupted";
 
 /** Text, or OpenAI content parts (`{type: "text", text}`, `{type: "image_url", image_url}`, …). */
 export type MessageContent = string | ContentPart[];
 
-/** One message. Fields the API does not know are the client's and kept. */
+/** One message. Fields that the API doesn't know belong to the client and are stored. */
 export interface Message {
   id: string;
   role: string;
@@ -21,14 +21,14 @@ export interface Message {
   status: MessageStatus;
   error?: { code: string; message: string };
   usage?: Usage;
-  /** Number of stored texts for this place; the one in `content` counts. */
+  /** Number of versions, including the active one in `content`. */
   variant_count: number;
-  /** From 0. */
+  /** Number of the active version, from 0. */
   active_variant: number;
   [field: string]: unknown;
 }
 
-/** What a client may hand in for a message: everything but the content may be missing. */
+/** A message as a client sends it. */
 export interface MessageInput {
   id?: string;
   role?: string;
@@ -39,16 +39,16 @@ export interface MessageInput {
 const STATUSES: readonly unknown[] = ["complete", "streaming", "stopped", "failed", "interrupted"];
 
 /**
- * Makes a whole message of what a client sent.
+ * Creates a message from a client's input.
  *
- * @param stored The message of the same id as it stands, whose variants the client cannot change this way.
+ * @param stored The stored message of the same id. Its versions stay.
  * @param now ISO 8601, UTC.
  */
 export function completeMessage(input: MessageInput, id: string, now: string, stored?: Message): Message {
   const status = STATUSES.includes(input.status) && input.status !== "streaming"
     ? input.status as MessageStatus
     : "complete";
-  // As `inOrder` has it, without the copies: a document has thousands of these.
+  // The same order as `toStoredOrder`, without copying: a conversation has thousands of messages.
   const message = { id, role: input.role ?? "user", content: input.content ?? "" } as Message;
   for (const field in input) {
     const value = input[field];
@@ -62,36 +62,44 @@ export function completeMessage(input: MessageInput, id: string, now: string, st
   return message;
 }
 
-/** Fields that a message has whatever a client says of them, and its texts, which lie elsewhere. */
+/** Fields that aren't copied from the input: those set above or below, and the versions, which are stored elsewhere. */
 const SET_APART = new Set([
-  ...["id", "role", "content", "created_at", "updated_at", "status", "variant_count", "active_variant", "variants"],
+  "id",
+  "role",
+  "content",
+  "created_at",
+  "updated_at",
+  "status",
+  "variant_count",
+  "active_variant",
+  "variants",
 ]);
 
 /**
- * Gives the message with its fields in the one order in which they are stored: one that a client sends back as it got it
- * has the same text then, and its block need not be written.
+ * Returns the message with its fields in the order in which they are stored. A message that a client sends back unchanged
+ * then has the same JSON, and its block isn't rewritten.
  */
-export function inOrder(message: Message): Message {
+export function toStoredOrder(message: Message): Message {
   const { id, role, content, created_at, updated_at, status, variant_count, active_variant, ...rest } = message;
   return { id, role, content, ...rest, created_at, updated_at, status, variant_count, active_variant };
 }
 
-/** A reply that failed before its first word: to send again means to try again. */
+/** Whether a reply failed without any text. Sending its request again tries again. */
 export function isEmptyFailure({ status, content, reasoning }: Message): boolean {
   return status === "failed" && content === "" && reasoning === undefined;
 }
 
-/** A reply that ended before its first word, however it ended. */
+/** Whether a reply ended without any text. */
 export function isEmptyAttempt({ status, content, reasoning }: Message): boolean {
   return status !== "complete" && content === "" && reasoning === undefined;
 }
 
-/** Gives the text that a reply has written, without its reasoning. */
+/** Returns the text of a reply without its reasoning. */
 export function replyText({ content }: { content?: MessageContent }): string {
   return textOfContent(content);
 }
 
-/** Says whether two contents say the same: plain text is the same as one text part. */
+/** Whether two contents are equal. Plain text equals a single text part. */
 export function isSameContent(one: MessageContent, other: MessageContent): boolean {
   return isDeepStrictEqual(partsOf(one), partsOf(other));
 }
@@ -100,7 +108,7 @@ function partsOf(content: MessageContent): ContentPart[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
-/** Gives the object without its members that are null: on the wire null clears an optional field. */
+/** Returns the object without fields that are null. In requests null clears an optional field. */
 export function withoutNulls<T extends object>(object: T): T {
   const copy = { ...object };
   for (const field in copy) {
@@ -109,21 +117,21 @@ export function withoutNulls<T extends object>(object: T): T {
   return copy;
 }
 
-/** Gives the text of any content, image and other parts left out. */
+/** Returns the text of a content without images and other parts. */
 export function textOfContent(content: MessageContent | null | undefined): string {
   if (typeof content === "string") return content;
   return (content ?? []).map((part) => typeof part.text === "string" ? part.text : "").filter((text) => text !== "")
     .join("\n");
 }
 
-/** A page that saves a conversation sends back nearly every time as it is stored: that one needs no parsing. */
+/** Most times that a page sends back are unchanged and needn't be parsed. */
 function timeOf(value: unknown, stored: string | undefined): string | undefined {
   return value === stored ? stored : isoTime(value);
 }
 
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Gives a time in the one form the API uses, or `undefined` for what is no time. */
+/** Returns a time in the form of the API, `undefined` for an invalid one. */
 export function isoTime(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   if (CANONICAL_TIME.test(value) && !Number.isNaN(Date.parse(value))) return value;

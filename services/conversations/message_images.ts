@@ -1,4 +1,4 @@
-/** Pictures that come to a message after it was written: names in its field `attachments`, which no model is sent. */
+/** Adds generated images to messages. Their names are in the field `attachments`, which isn't sent to models. */
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
@@ -6,7 +6,7 @@ import type { Conversations } from "./conversations.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import type { LiveReplies } from "./live_replies.ts";
 
-/** What it stands on. */
+/** Dependencies of MessageImages. */
 export interface MessageAttachmentsDeps {
   store: ConversationStore;
   blocks: BlockStore;
@@ -15,7 +15,7 @@ export interface MessageAttachmentsDeps {
   conversations: Conversations;
 }
 
-/** Attaches pictures to messages. */
+/** Attaches images to messages. */
 export class MessageAttachments {
   readonly #deps: MessageAttachmentsDeps;
 
@@ -24,9 +24,9 @@ export class MessageAttachments {
   }
 
   /**
-   * Gives the message that is meant: the last one where none is named.
+   * Returns the id of a message, by default of the last one.
    *
-   * @throws {AppError} `not_found`; `unprocessable` when the conversation has no message
+   * @throws {AppError} `not_found`; `unprocessable` if the conversation has no message
    */
   find(conversationId: string, messageId: string | undefined): string {
     const { store, blocks } = this.#deps;
@@ -38,14 +38,14 @@ export class MessageAttachments {
     const block = blocks.previous(conversationId);
     const last = block === undefined ? undefined : blocks.messagesOf(conversationId, block).at(-1);
     if (last !== undefined) return last.id;
-    throw new AppError("unprocessable", "The conversation has no message yet that a picture could belong to");
+    throw new AppError("unprocessable", "The conversation has no message that could have an image");
   }
 
   /**
-   * Attaches pictures; waits while a reply writes the message.
+   * Attaches images. Waits while a reply writes the message.
    *
-   * @throws {AppError} `not_found` when the message is gone
-   * @throws The reason of `signal`, when that fired.
+   * @throws {AppError} `not_found`
+   * @throws The reason of `signal`.
    */
   async attach(conversationId: string, messageId: string, names: string[], signal: AbortSignal): Promise<void> {
     for (;;) {
@@ -68,7 +68,7 @@ export class MessageAttachments {
     }
   }
 
-  /** Listens from now on, so that an end between the attempt and the wait is not missed. */
+  /** Waits for the end of a reply. Called before the attempt, so that an end during it isn't missed. */
   #replyEnded(conversationId: string, signal: AbortSignal): { promise: Promise<void>; stop(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     const unsubscribe = this.#deps.events.subscribe(({ kind, id }) => {

@@ -1,4 +1,4 @@
-/** What can be done to single messages of a conversation. Each change is one atomic write and moves the revision by one. */
+/** Reads, adds, changes and removes single messages. Each change is one transaction and raises the conversation's revision by one. */
 import { addReferences } from "../attachments/attachment_rows.ts";
 import { storeInlineImages } from "../attachments/image_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
@@ -18,20 +18,20 @@ import { dropStaleSummary } from "./summary_validity.ts";
 import type { Variant } from "./variants.ts";
 import { type ExpectedVersion } from "../storage/preconditions.ts";
 
-/** A message that was written, and the revision of its conversation that this made. */
+/** A written message and the new revision of its conversation. */
 export interface WrittenMessage {
   message: Message;
   revision: number;
 }
 
-/** Messages that were removed, as the trash has them, and the revision of their conversation that this made. */
+/** The trash entry of removed messages and the new revision of their conversation. */
 export interface RemovedEntry {
-  /** Absent for a message that couldn't be read, of which there is nothing to restore. */
+  /** Absent for a message that couldn't be read and so can't be restored. */
   trashId?: string;
   revision: number;
 }
 
-/** What a removal takes out of the blocks. */
+/** What a removal takes from the blocks. */
 interface Taken {
   change: BlockChange;
   subtree: Pick<TrashedMessages, "messages" | "segments" | "continuations">;
@@ -40,7 +40,7 @@ interface Taken {
   place: Neighbours;
 }
 
-/** The messages of conversations. */
+/** Reads and changes messages. */
 export class Messages {
   #deps: ConversationsDeps;
   #conversations: Conversations;
@@ -50,27 +50,27 @@ export class Messages {
     this.#conversations = conversations;
   }
 
-  /** Gives the revision of a conversation, which is that of each of its messages. @throws {AppError} `not_found` */
+  /** Returns the revision of a conversation, which is also that of its messages. @throws {AppError} `not_found` */
   revisionOf(id: string): number {
     return this.#deps.store.revisionOf(id);
   }
 
-  /** Gives which messages have changed since a revision. @throws {AppError} `not_found`, `gone` when that isn't known */
+  /** Returns the messages that changed since a revision. @throws {AppError} `not_found`; `gone` if the revision is too old. */
   changesSince(id: string, since: number): Changes {
     return this.#deps.changes.since(id, since, this.revisionOf(id));
   }
 
-  /** Gives one message as it stands, with what a running reply has written so far. */
+  /** Returns one message with the text that a running reply has written so far. */
   get(id: string, mid: string): Message {
     return this.#deps.reader.message(id, mid);
   }
 
-  /** Gives the last messages, or those before a message. @throws {AppError} `not_found` */
+  /** Returns the last messages, or those before a message. @throws {AppError} `not_found` */
   page(id: string, limit: number, before?: string): MessagePage {
     return this.#deps.reader.page(id, limit, before);
   }
 
-  /** Gives a page with all texts of its messages; to be called at once, so that they are of one state. */
+  /** Adds all versions to the messages of a page. Call it right after `page`, so that both belong to one state. */
   async withVariants(id: string, { items, ...rest }: MessagePage): Promise<MessagePage> {
     const { variants } = this.#deps;
     const rows = variants.rowsOf(id, items.map(({ id }) => id));
@@ -78,9 +78,9 @@ export class Messages {
   }
 
   /**
-   * Adds a message at the end, or directly behind another.
+   * Adds a message at the end, or directly after another.
    *
-   * @throws {AppError} `conflict` when its id is taken, `not_found`, `revision_mismatch`
+   * @throws {AppError} `conflict` if its id is taken, `not_found`, `revision_mismatch`
    */
   async add(
     id: string,
@@ -107,9 +107,9 @@ export class Messages {
   }
 
   /**
-   * Lets somebody who takes part say a greeting at the end; the card's others are its other texts.
+   * Adds the greeting of a participant at the end. The card's other greetings become its versions.
    *
-   * @throws {AppError} `invalid_request` for who takes no part or has none, `not_found`
+   * @throws {AppError} `invalid_request` if the character isn't a participant or has no greeting, `not_found`
    */
   async greet(id: string, characterId: string): Promise<Message> {
     const { store, blocks, variants, locks, greetings, now } = this.#deps;
@@ -131,11 +131,11 @@ export class Messages {
   }
 
   /**
-   * Edits one message in place, or switches to another of its texts by `active_variant`. A user message takes what follows
-   * that version onto the path, and what followed the one before leaves it.
+   * Edits one message, or switches to another version of it with `active_variant`. Switching a user message also switches the
+   * messages that follow it.
    *
-   * @throws {AppError} `not_found`, `revision_mismatch`; `conflict` while a reply writes this message or what would leave
-   *   the path, and for a message that isn't on the path
+   * @throws {AppError} `not_found`, `revision_mismatch`; `conflict` while a reply writes this message or one that would
+   *   leave the active path, and for a message that isn't on the path.
    */
   async patch(id: string, mid: string, given: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
     const { blocks, variants, revisions, pictures, now } = this.#deps;
@@ -146,16 +146,16 @@ export class Messages {
     const message = await this.#conversations.editMessage(id, mid, (before) => {
       blocks.requireOnPath(id, mid);
       const { active_variant: wanted, variant_count: _, ...fields } = patch;
-      // Places in the reply as it was streamed mean nothing in another text.
+      // Cursors of the streamed reply don't fit another text.
       beside.push(renewReplyRow(id, mid, randomToken(9)));
       let base = before;
       if (typeof wanted === "number" && wanted !== before.active_variant) {
         base = variants.switched(id, before, wanted);
         beside.push(...variants.keep(id, before));
-        // Nothing is lost by that: the text before is the variant just kept.
+        // No revision is needed: the text before is a version.
         if (Object.keys(fields).length === 0) return base;
       }
-      // What followed the version before isn't part of this text's past.
+      // If messages follow the version, its past text isn't that of the version before.
       edited = hasContinuations(blocks, id, before) ? base : before;
       const isoNow = new Date(now()).toISOString();
       const merged = withoutNulls({ ...base, ...fields, updated_at: isoNow }) as MessageInput;
@@ -169,7 +169,7 @@ export class Messages {
     return { message: message!, revision };
   }
 
-  /** Gives the change of the path that goes with a change of a message, if one does. */
+  /** Returns the change of the path that a change of a message requires, if any. */
   #switch(id: string, before: Message, after: Message): VersionChange | undefined {
     const { blocks, live } = this.#deps;
     if (after.active_variant === before.active_variant || !hasContinuations(blocks, id, before)) return undefined;
@@ -180,7 +180,7 @@ export class Messages {
     return blocks.switchVersion(id, before.id, after.active_variant, () => after);
   }
 
-  /** Removes one message; one whose versions have continuations goes with all of these. Also one that can't be read. */
+  /** Removes one message, readable or not. If its versions have continuations, those are removed, too. */
   async remove(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
     return await this.#removeUnreadable(id, mid, expected) ?? await this.#remove(id, mid, expected, (blocks) => {
       if (blocks.tree(id).find(mid) !== undefined) return subtreeOf(blocks, id, mid);
@@ -191,15 +191,15 @@ export class Messages {
   }
 
   /**
-   * Removes a message and all behind it, also what follows versions that aren't active.
+   * Removes a message and everything after it, including what follows inactive versions.
    *
-   * @throws {AppError} `not_found`, `conflict` when one of them is being written, `revision_mismatch`
+   * @throws {AppError} `not_found`, `conflict` if one of them is being written, `revision_mismatch`
    */
   removeFrom(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
     return this.#remove(id, mid, expected, (blocks) => subtreeOf(blocks, id, mid));
   }
 
-  /** Forgets a message that can't be read; its block goes with the last one in it. */
+  /** Removes a message that can't be read. Its block is deleted with the last message in it. */
   #removeUnreadable(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry | undefined> {
     const { store, blocks, locks } = this.#deps;
     return locks.run(id, async () => {
@@ -255,7 +255,7 @@ export class Messages {
     });
   }
 
-  /** Returns all texts of one message; of a user message with versions also how much follows each. */
+  /** Returns all versions of a message. Those of a user message have the number of messages that follow. */
   variantsOf(id: string, mid: string): Variant[] {
     const { blocks, store, variants } = this.#deps;
     const message = this.get(id, mid);
@@ -268,7 +268,7 @@ export class Messages {
       if (start !== undefined) {
         return { ...variant, message_count: blocks.countIn(id, tree.stretchesFrom(start)) };
       }
-      // Until the first switch all that follows follows the active version.
+      // Until the first switch, all later messages follow the active version.
       const isFollowed = point === undefined && variant.n === message.active_variant;
       const count = isFollowed ? store.get(id).messageCount - blocks.countBefore(id, mid) - 1 : 0;
       return { ...variant, message_count: count };
@@ -276,7 +276,7 @@ export class Messages {
   }
 }
 
-/** True for messages whose versions are each followed by messages of their own. */
+/** Whether each version of a message is followed by its own messages. */
 function hasContinuations(blocks: BlockStore, id: string, { id: mid, role }: Message): boolean {
   return role === "user" || blocks.tree(id).find(mid) !== undefined;
 }

@@ -1,14 +1,13 @@
 /**
- * The texts of what was sealed or opened last: blocks, and heads of conversations. Who has just saved a conversation, or been
- * answered in it, comes back to the same ones, and to open and decode them again costs more than all else that a small
- * change does.
+ * Caches the plaintext of blocks and heads that were sealed or opened last. The next request usually needs the same ones, and
+ * opening and decoding them would cost more than the rest of a small change.
  */
 import { Buffer } from "node:buffer";
 
-/** Characters kept. As much again goes for the sealed bytes: 2 MiB where the text is Latin. */
+/** Characters in the cache. Their sealed bytes need about as much again: 2 MiB for Latin text. */
 const MAX_CHARS = 1024 * 1024;
 
-/** One version of something, as it lies in the database. */
+/** A sealed value and its version. */
 export interface SealedVersion<Id> {
   id: Id;
   version: number;
@@ -21,7 +20,7 @@ interface Entry {
   text: string;
 }
 
-/** Remembers what sealed bytes hold; the ones used last stay. */
+/** A cache that drops the least recently used values. */
 export class PlaintextCache<Id> {
   readonly #maxChars: number;
   readonly #entries = new Map<Id, Entry>();
@@ -32,21 +31,20 @@ export class PlaintextCache<Id> {
   }
 
   /**
-   * Gives the text of a version.
+   * Finds the plaintext of a sealed value.
    *
-   * Only for the very bytes and the version it was kept with: what was changed on disk, and a version whose write failed, is
-   * not found.
+   * The version and all bytes have to match, so a value that was changed on disk isn't found, nor one whose write failed.
    */
   find({ id, version, sealed }: SealedVersion<Id>): string | undefined {
     const entry = this.#entries.get(id);
     if (entry?.version !== version || Buffer.compare(entry.sealed, sealed) !== 0) return undefined;
-    this.#entries.delete(id); // to the end of the order of use
+    this.#entries.delete(id); // to the end: now the most recently used
     this.#entries.set(id, entry);
     return entry.text;
   }
 
-  /** Remembers a version in place of the one before. */
-  keep({ id, version, sealed }: SealedVersion<Id>, text: string): void {
+  /** Stores a plaintext and replaces the version before. */
+  set({ id, version, sealed }: SealedVersion<Id>, text: string): void {
     this.#drop(id);
     if (text.length > this.#maxChars) return;
     this.#entries.set(id, { version, sealed, text });

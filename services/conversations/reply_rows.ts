@@ -1,11 +1,11 @@
-/** The rows that say which message was written by which run of a reply, and which runs have not ended. */
+/** The rows of replies: which run wrote which message, and which runs haven't ended. */
 import type { Database, Statement } from "../storage/database/database.ts";
 
-/** One reply. */
+/** The row of a message that a reply wrote. */
 export interface ReplyRow {
   mid: string;
   conversation_id: string;
-  /** Changes with every run and with every edit of the message. */
+  /** Changes with each run and with each edit of the message, so that old cursors don't match. */
   generation: string;
   started_at: number;
   /** Version of the message that was active before this run, if it had one. */
@@ -19,7 +19,7 @@ export function findReplyRow(db: Database, conversationId: string, mid: string):
   return db.get<ReplyRow>(`SELECT ${COLUMNS} FROM reply WHERE mid = ? AND conversation_id = ?`, mid, conversationId);
 }
 
-/** Finds the conversations that have replies under a message id, the one that runs or began last first. */
+/** Finds the conversations that have a reply with a message id. Running ones come first, then the last started. */
 export function findConversationsOfReply(db: Database, mid: string): string[] {
   return db.all<{ conversation_id: string }>(
     "SELECT conversation_id FROM reply WHERE mid = ? ORDER BY ended_at IS NULL DESC, started_at DESC, rowid DESC",
@@ -27,12 +27,12 @@ export function findConversationsOfReply(db: Database, mid: string): string[] {
   ).map((row) => row.conversation_id);
 }
 
-/** Gives the replies that no process has ended. */
+/** Finds replies that haven't ended. */
 export function findUnendedReplies(db: Database): ReplyRow[] {
   return db.all<ReplyRow>(`SELECT ${COLUMNS} FROM reply WHERE ended_at IS NULL`);
 }
 
-/** Statement that begins a run. */
+/** Statement that starts a run. */
 export function startReplyRow(row: ReplyRow): Statement {
   return {
     sql: `INSERT INTO reply (${COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -50,7 +50,7 @@ export function endReplyRow(conversationId: string, mid: string, now: number): S
   };
 }
 
-/** Statement that makes places in a message's reply, as it was streamed, mean nothing any more. */
+/** Statement that makes the cursors of a streamed reply invalid. */
 export function renewReplyRow(conversationId: string, mid: string, generation: string): Statement {
   return {
     sql: "UPDATE reply SET generation = ?, previous_variant = NULL WHERE mid = ? AND conversation_id = ?",
@@ -58,7 +58,7 @@ export function renewReplyRow(conversationId: string, mid: string, generation: s
   };
 }
 
-/** Statement that makes a message one that no reply wrote. */
+/** Statement that deletes the row, so that the message doesn't count as a reply anymore. */
 export function deleteReplyRow(conversationId: string, mid: string): Statement {
   return { sql: "DELETE FROM reply WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
 }

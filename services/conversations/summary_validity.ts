@@ -1,4 +1,4 @@
-/** When the summary of a conversation no longer tells the truth: something that it tells of has changed. */
+/** Drops the summary of a conversation when a message that it covers changes. */
 import { isDeepStrictEqual } from "node:util";
 import { parseStoredSummary } from "../prompts/prompt_context.ts";
 import type { BlockStore, Neighbours } from "./blocks/block_store.ts";
@@ -6,25 +6,25 @@ import type { ConversationHead, ConversationState } from "./conversation.ts";
 import type { Message } from "./message.ts";
 
 /**
- * Gives a conversation without its summary where that tells of a message that is about to change; else as it is.
+ * Returns a conversation without its summary if that covers a message that is about to change; otherwise unchanged.
  *
- * @param mid The first message that changes, goes, or behind which something is put.
- * @param isBehind True where only what stands behind that message changes.
+ * @param mid The first message that changes or is removed, or after which messages are inserted.
+ * @param isAfterOnly Whether only messages after `mid` change.
  */
 export function dropStaleSummary(
   blocks: BlockStore,
   state: ConversationState,
   mid: string,
-  isBehind = false,
+  isAfterOnly = false,
 ): ConversationState {
   const upTo = parseStoredSummary(state.head.summary)?.upTo;
-  // It says nothing about what follows other versions.
+  // The summary only covers the active path.
   if (upTo !== undefined && blocks.isOffPath(state.id, mid)) return state;
-  if (upTo === undefined || (isBehind && mid === upTo) || isAfter(blocks, state.id, mid, upTo)) return state;
+  if (upTo === undefined || (isAfterOnly && mid === upTo) || isAfter(blocks, state.id, mid, upTo)) return state;
   return { ...state, head: withoutSummary(state.head) };
 }
 
-/** Gives a conversation without its summary where that tells of the place where messages come back. */
+/** Returns a conversation without its summary if that covers the place where messages are restored. */
 export function dropSummaryAround(
   blocks: BlockStore,
   state: ConversationState,
@@ -36,8 +36,8 @@ export function dropSummaryAround(
 }
 
 /**
- * Gives the head of a conversation that is saved whole: a summary that stays as it was must still be true; another is the
- * word of whoever saves.
+ * Returns the head of a conversation that is saved whole. An unchanged summary is dropped if the messages that it covers
+ * changed. A new summary is the client's.
  */
 export function dropChangedSummary(
   head: ConversationHead,
@@ -49,11 +49,11 @@ export function dropChangedSummary(
   if (upTo === undefined || headBefore === undefined || !isDeepStrictEqual(head.summary, headBefore.summary)) {
     return head;
   }
-  const told = (all: readonly Message[]) =>
+  const covered = (all: readonly Message[]) =>
     all.slice(0, all.findIndex(({ id }) => id === upTo) + 1)
       .map(({ id, role, content, hidden }) => ({ id, role, content, hidden }));
-  const is = told(messages);
-  return is.length > 0 && isDeepStrictEqual(told(before), is) ? head : withoutSummary(head);
+  const is = covered(messages);
+  return is.length > 0 && isDeepStrictEqual(covered(before), is) ? head : withoutSummary(head);
 }
 
 function withoutSummary(head: ConversationHead): ConversationHead {
@@ -61,7 +61,7 @@ function withoutSummary(head: ConversationHead): ConversationHead {
   return rest as ConversationHead;
 }
 
-/** Says whether a message stands behind another one. */
+/** Whether a message comes after another one. */
 function isAfter(blocks: BlockStore, id: string, mid: string, other: string): boolean {
   const [row, otherRow] = [blocks.rowOf(id, mid), blocks.rowOf(id, other)];
   if (row === undefined || otherRow === undefined) return false;

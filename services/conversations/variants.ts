@@ -1,4 +1,4 @@
-/** The other texts of a message. The active one is the message itself; rows hold what was active before. */
+/** The versions of messages. The active one is in the message itself. Rows hold the versions that were active before. */
 import { addReferences } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
@@ -6,18 +6,18 @@ import type { Database, Statement } from "../storage/database/database.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
 import { oldVariantAad, variantAad } from "./aad.ts";
 
-/** One text of a message, as `GET …/variants` shows it. */
+/** One version of a message, as `GET …/variants` shows it. */
 export interface Variant {
   n: number;
   content: MessageContent;
   reasoning?: string;
   model?: string;
   created_at: string;
-  /** Of a user message: how many messages follow this version. */
+  /** For a user message: how many messages follow this version. */
   message_count?: number;
 }
 
-/** Fields of a message that belong to the text and not to its place in the conversation. */
+/** Fields of a message that belong to the version and not to the message. */
 const TEXT_FIELDS = [
   ...["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const,
   ...["timings", "finish_reason", "tool_calls", "lorebook_state"] as const,
@@ -29,14 +29,14 @@ const SHARED_FIELDS = new Set([
   ...["character_id", "persona_id", "hidden", "last_attempt"],
 ]);
 
-/** A stored text that is not the active one, out of its row. */
+/** A stored version that isn't the active one. */
 export interface VariantText {
   mid: string;
   n: number;
   record: VariantRecord;
 }
 
-/** A stored text as it lies in the database. */
+/** The row of a version. */
 export interface VariantRow {
   conversation_id: string;
   mid: string;
@@ -45,10 +45,10 @@ export interface VariantRow {
   sealed: Uint8Array;
 }
 
-/** A message with all its texts beside it, where it has several. */
+/** A message with all its versions, if it has several. */
 export type MessageWithVariants = Message & { variants?: Variant[] };
 
-/** Rows opened at once, off the serving thread. */
+/** Rows opened at the same time, off the serving thread. */
 const OPENED_AT_ONCE = 16;
 
 const decoder = new TextDecoder();
@@ -65,7 +65,7 @@ export class VariantStore {
     this.#sealer = sealer;
   }
 
-  /** Statements that keep the active text of a message as its variant row. */
+  /** Statements that store the active version of a message as a row. */
   keep(conversationId: string, message: Message): Statement[] {
     const record = Object.fromEntries(
       fieldsOf(message).filter((field) => field in message).map((field) => [field, message[field]]),
@@ -75,28 +75,28 @@ export class VariantStore {
   }
 
   /**
-   * Gives the message with another of its texts.
+   * Returns the message with another version as the active one.
    *
-   * @throws {AppError} `invalid_request` when there is no such text.
+   * @throws {AppError} `invalid_request` if there is no such version.
    */
   switched(conversationId: string, message: Message, n: number): Message {
-    // A row beyond the count is a leftover of a state that was replaced.
+    // A row beyond the count is left from a state that was replaced.
     const record = n < message.variant_count ? this.#record(conversationId, message.id, n) : undefined;
     if (record === undefined) throw new AppError("invalid_request", `Message "${message.id}" has no variant ${n}`);
     return { ...withoutText(message), ...record, active_variant: n } as Message;
   }
 
-  /** Finds a text of a message that is not the active one. */
+  /** Finds a version of a message that isn't the active one. */
   find(conversationId: string, mid: string, n: number): VariantRecord | undefined {
     return this.#record(conversationId, mid, n);
   }
 
-  /** Gives all texts of a message in order. */
+  /** Returns all versions of a message in order. */
   list(conversationId: string, message: Message): Variant[] {
     return variantsOf(message, (n) => this.#record(conversationId, message.id, n));
   }
 
-  /** Gives the rows of some messages. */
+  /** Returns the rows of some messages. */
   rowsOf(conversationId: string, mids: string[]): VariantRow[] {
     return this.#db.all(
       `SELECT conversation_id, mid, n, version, sealed FROM variant
@@ -106,7 +106,7 @@ export class VariantStore {
     );
   }
 
-  /** Gives all rows of a conversation. */
+  /** Returns all rows of a conversation. */
   rowsIn(conversationId: string): VariantRow[] {
     return this.#db.all(
       "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ? ORDER BY mid, n",
@@ -123,7 +123,7 @@ export class VariantStore {
           rows.slice(at, at + OPENED_AT_ONCE).map(async (row) => {
             const opened = await openVariant(this.#sealer, row);
             const text = decoder.decode(opened);
-            (opened.buffer as ArrayBuffer).transfer(0); // hundreds of readers would leave much garbage
+            (opened.buffer as ArrayBuffer).transfer(0); // frees the memory now: hundreds of readers would leave much garbage
             return { mid: row.mid, n: row.n, record: JSON.parse(text) as VariantRecord };
           }),
         ),
@@ -133,9 +133,9 @@ export class VariantStore {
   }
 
   /**
-   * Gives messages with their texts beside them.
+   * Returns messages with their versions.
    *
-   * @param rows Read together with the messages, so that both are of one state.
+   * @param rows Read together with the messages, so that both belong to one state.
    */
   async besideThem(messages: Message[], rows: VariantRow[]): Promise<MessageWithVariants[]> {
     const wanted = new Set(messages.filter(({ variant_count: count }) => count > 1).map(({ id }) => id));
@@ -166,14 +166,14 @@ export class VariantStore {
     }];
   }
 
-  /** Gives all rows of messages, to keep them beside messages that are removed. */
+  /** Returns all versions of messages that are about to be removed. */
   textsOf(conversationId: string, mids: string[]): VariantText[] {
     return this.rowsOf(conversationId, mids).map((row) => ({ mid: row.mid, n: row.n, record: this.#open(row) }));
   }
 
   /**
-   * Gives what stands in the rows of a conversation as JSON Lines of `{message_id, n, text}`, opened and joined and never
-   * parsed. The row of a text that is the active one again may be older than the message.
+   * Reads the rows of a conversation as JSON Lines of `{message_id, n, text}`, without parsing. The row of a version that is
+   * active again may be older than the message.
    *
    * @param onUnreadable Called for each row that can't be opened.
    */
@@ -189,13 +189,13 @@ export class VariantStore {
     });
   }
 
-  /** Statements that bring rows back. */
+  /** Statements that store rows again. */
   restore(conversationId: string, texts: VariantText[]): Statement[] {
     const versions = this.#versions(conversationId, [...new Set(texts.map(({ mid }) => mid))]);
     return texts.flatMap((text) => this.#save(conversationId, text, versions.get(keyOf(text))));
   }
 
-  /** Gives the versions of all rows of messages, by `keyOf`. */
+  /** Returns the version numbers of all rows of messages, by `keyOf`. */
   #versions(conversationId: string, mids: string[]): Map<string, number> {
     const rows = this.#db.all<{ mid: string; n: number; version: number }>(
       "SELECT mid, n, version FROM variant WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
@@ -235,7 +235,7 @@ export async function openVariant(sealer: PurposeSealer, row: VariantRow): Promi
   }
 }
 
-/** Returns a message without what belongs to its text, but with its status, its time and the state of its lorebooks. */
+/** Returns a message without the fields of its version, except its status, time and lorebook state. */
 export function withoutText(message: Message): Message {
   const rest = { ...message };
   for (const field of fieldsOf(message)) {
@@ -245,7 +245,7 @@ export function withoutText(message: Message): Message {
   return rest;
 }
 
-/** Returns the fields of a new version of a user message: all that was sent, but for those that its versions share. */
+/** Returns the fields of a new version of a user message: all that were sent, except those that versions share. */
 export function toUserText(sent: MessageInput, mid: string, now: string): VariantRecord {
   const { id: _, role: __, created_at: ___, variant_count: ____, active_variant: _____, ...fields } = completeMessage(
     { ...sent, variants: undefined, mid: undefined },

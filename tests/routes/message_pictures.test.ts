@@ -254,7 +254,7 @@ test("a conversation that cannot be read keeps its pictures and holds up no othe
   await sweep(HOUR_MS);
   await sweep(LONG_MS);
   expect([await isThere("c1.png"), await isThere("c2.png")]).toEqual([true, false]);
-  expect(app.logLines.join("\n")).toContain("Cannot see what a conversation refers to");
+  expect(app.logLines.join("\n")).toContain("Couldn't check the attachments of a conversation");
 });
 
 test("files that a crash left without a row are removed, but none that may be about to get one", async () => {

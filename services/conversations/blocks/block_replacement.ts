@@ -1,20 +1,20 @@
-/** How a conversation's blocks become those of another list of messages, with every block left alone that need not change. */
+/** Plans how blocks are replaced when a conversation gets another list of messages, so that unchanged blocks stay. */
 import { isTickUsedUp, yieldToEventLoop } from "../../async/yield_to_event_loop.ts";
 import type { OpenBlock } from "./block_rows.ts";
 import { BLOCK_BYTES, pack, type Piece } from "./block_text.ts";
 import type { Message } from "../message.ts";
 
-/** One block of the conversation to come: one that stays, or one to be written. */
+/** One block of the result: one that stays, or one to write. */
 export type Slot = { stays: OpenBlock } | { piece: Piece };
 
-/** Below this gap a position between two blocks can no longer be told from its neighbours. */
+/** Smallest gap between two positions. Below it, a position between them wouldn't differ from both. */
 export const SMALLEST_GAP = 1e-6;
 
 /**
- * Plans the blocks for `messages`; those that stay keep their order.
+ * Plans the blocks for `messages`. Blocks that stay keep their order.
  *
- * @param texts The JSON text of each message.
- * @param branches Messages that have to be the last of their blocks.
+ * @param texts The JSON of each message.
+ * @param branches Branch points, each of which has to be the last of its block.
  */
 export async function planReplacement(
   stored: OpenBlock[],
@@ -25,11 +25,11 @@ export async function planReplacement(
   const starts = new Map(stored.map(({ messages }, index) => [messages[0]?.id, index]));
   const slots: Slot[] = [];
   let from = 0;
-  /** Makes blocks of the messages from `from` up to this one. */
+  /** Adds blocks for the messages from `from` up to this one. */
   const flush = (end: number) => {
     if (from === end) return;
     const before = slots.at(-1);
-    // A page that saves the whole conversation at each turn would otherwise leave a block a turn.
+    // Otherwise a page that saves the whole conversation after each reply would add a block per reply.
     const isOpen = before !== undefined && "stays" in before && !before.stays.isUnreadable &&
       !branches.has(before.stays.messages.at(-1)!.id);
     if (isOpen) {
@@ -60,7 +60,7 @@ export async function planReplacement(
   return slots;
 }
 
-/** Gives each slot a position, with those that stay where they are; `undefined` when there is no room left between two. */
+/** Returns the position of each slot. Blocks that stay keep theirs. `undefined` if two blocks have no gap between them. */
 export function positionsOf(slots: Slot[]): number[] | undefined {
   const positions: number[] = [];
   for (let at = 0; at < slots.length;) {

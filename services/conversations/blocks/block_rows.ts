@@ -1,4 +1,4 @@
-/** The rows of blocks: finding and opening them, and the statements that write them. What a change means is blocks.ts. */
+/** Finds and opens the rows of blocks, and returns the statements that write them. block_store.ts changes blocks. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
@@ -15,40 +15,40 @@ import {
 } from "../tree/conversation_tree.ts";
 import { blockAad } from "../aad.ts";
 
-/** A block as it lies in the database. */
+/** The row of a block. */
 export interface BlockRow {
   id: number;
   version: number;
-  /** List of blocks to which it belongs; see paths.ts. */
+  /** The segment that it belongs to; see conversation_tree.ts. */
   segment: number;
   position: number;
   message_count: number;
   sealed: Uint8Array;
 }
 
-/** A block and what it holds. */
+/** A block and its messages. */
 export interface OpenBlock {
   row: BlockRow;
   text: string;
   messages: Message[];
-  /** It can't be read; of its messages only the ids are known. */
+  /** Whether the block can't be read. Of its messages only the ids are known then. */
   isUnreadable?: true;
 }
 
-/** Names one version of a block. */
+/** Identifies one version of a block. */
 export type BlockName = readonly [id: number, version: number];
 
-/** Read, opened and parsed together: some 3 ms of work. */
+/** Blocks read, opened and parsed together: about 3 ms of work. */
 const BLOCKS_AT_ONCE = 32;
 const LOST_ID = -1;
 const COLUMNS = "id, version, segment, position, message_count, sealed";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** Blocks of a conversation in order: their names and sizes. Takes 24 bytes for each, as hundreds of readers may have one. */
+/** The names and sizes of a conversation's blocks, in order. Uses 24 bytes per block, because hundreds of streams may hold one. */
 export class BlockList {
   readonly #fields: Float64Array;
-  /** Sealed bytes of all blocks together. */
+  /** Sealed size of all blocks. */
   readonly bytes: number;
 
   constructor(blocks: { id: number; version: number; bytes: number }[]) {
@@ -65,7 +65,7 @@ export class BlockList {
     return [this.#fields[n * 3]!, this.#fields[n * 3 + 1]!];
   }
 
-  /** Returns the end of a stretch of at most `maxBytes` sealed bytes, but at least one block, and its size. */
+  /** Returns the end and the size of the blocks that fit into `maxBytes` sealed bytes. At least one block. */
   stretch(start: number, maxBytes: number): { end: number; bytes: number } {
     let end = start;
     let bytes = 0;
@@ -77,7 +77,7 @@ export class BlockList {
     return { end, bytes };
   }
 
-  /** Returns true if the first `count` blocks of another list are the same as here, in the same versions. */
+  /** Whether the first `count` blocks of another list are the same, in the same versions. */
   hasSameStart(other: BlockList, count: number): boolean {
     if (this.length < count || other.length < count) return false;
     for (let n = 0; n < count * 3; n++) if (n % 3 < 2 && this.#fields[n] !== other.#fields[n]) return false;
@@ -85,9 +85,9 @@ export class BlockList {
   }
 }
 
-/** Reads the blocks of conversations. Unless a method says otherwise, it sees the active path alone. */
+/** Reads the blocks of conversations. Methods see only the active path unless they say otherwise. */
 export class BlockReader {
-  /** Filled by what is written and by what is opened to be changed; never by lists, which would empty it of both. */
+  /** Holds blocks that were written, or opened for a change. Lists don't use it, because they would displace those. */
   protected readonly cache = new PlaintextCache<number>();
   #db: Database;
   #sealer: PurposeSealer;
@@ -99,20 +99,20 @@ export class BlockReader {
     this.#trees = new TreeReader(db);
   }
 
-  /** Returns the versions of messages that have continuations of their own. */
+  /** Returns the tree of a conversation. */
   tree(conversationId: string): ConversationTree {
     return this.#trees.of(conversationId);
   }
 
   /**
-   * Returns the blocks of the active path in order, sealed. One that is on a damaged page of the database file is in its
-   * place, without content; see `lostBlock`.
+   * Returns the sealed blocks of the active path in order. One on a damaged page of the database file has no content; see
+   * `lostBlock`.
    */
   rows(conversationId: string): BlockRow[] {
     return this.rowsIn(conversationId, this.tree(conversationId).path);
   }
 
-  /** Returns the blocks of some stretches in order, sealed. */
+  /** Returns the sealed blocks of some stretches in order. */
   rowsIn(conversationId: string, stretches: readonly Stretch[]): BlockRow[] {
     return stretches.flatMap((stretch) => this.#rowsOf(conversationId, stretch, "ASC"));
   }
@@ -130,7 +130,7 @@ export class BlockReader {
     try {
       return this.#db.all<BlockRow>(`SELECT ${COLUMNS} ${rest}`, ...params);
     } catch {
-      // The index alone says which blocks there are, so each can be tried by itself.
+      // The index lists the blocks, so each can be read on its own.
       return this.#db.all<{ rowid: number; position: number }>(`SELECT rowid, position ${rest}`, ...params)
         .map(({ rowid, position }) => {
           try {
@@ -142,7 +142,7 @@ export class BlockReader {
     }
   }
 
-  /** Returns the blocks that `rows` gives, without what is in them. */
+  /** Returns the same blocks as `rows`, without content. */
   list(conversationId: string): BlockList {
     try {
       return new BlockList(
@@ -166,7 +166,7 @@ export class BlockReader {
     }
   }
 
-  /** Returns the size of all live blocks of a conversation, also off the active path, sealed. */
+  /** Returns the sealed size of all live blocks, on and off the active path. */
   sizeBytes(conversationId: string): number {
     try {
       return this.#db.get<{ total: number }>(
@@ -174,13 +174,13 @@ export class BlockReader {
         conversationId,
       )!.total;
     } catch {
-      return this.list(conversationId).bytes; // some of it is on a damaged page
+      return this.list(conversationId).bytes; // a block is on a damaged page
     }
   }
 
-  /** Gives the ids of the messages in a block, whether or not it can be read. */
+  /** Returns the ids of the messages in a block, readable or not. */
   midsOf(conversationId: string, row: BlockRow): string[] {
-    // Of a lost block only its place is known; both indexes together say which one is there.
+    // Of a lost block only the position is known. Two indexes together give its id.
     const [sql, params] = isLost(row)
       ? [
         `SELECT id FROM block INDEXED BY sqlite_autoindex_block_1 WHERE rowid IN (
@@ -196,7 +196,7 @@ export class BlockReader {
     ).map(({ mid }) => mid);
   }
 
-  /** Gives the block of the active path that holds a message, if that can't be read. */
+  /** Finds the unreadable block of the active path that holds a message. */
   unreadableRowOf(conversationId: string, mid: string): BlockRow | undefined {
     let row: BlockRow | undefined;
     try {
@@ -207,7 +207,7 @@ export class BlockReader {
     return row === undefined || this.readableMessagesOf(conversationId, row) !== undefined ? undefined : row;
   }
 
-  /** Gives the parsed messages of one block, or `undefined` when it can't be read. */
+  /** Returns the messages of one block, `undefined` if it can't be read. */
   readableMessagesOf(conversationId: string, row: BlockRow): Message[] | undefined {
     try {
       return this.messagesOf(conversationId, row);
@@ -221,7 +221,7 @@ export class BlockReader {
     return this.#rowsOf(conversationId, stretch, "ASC", 1)[0];
   }
 
-  /** Returns the block behind a location in its segment, on the path or off it. */
+  /** Returns the block after a location in its segment, on or off the active path. */
   nextIn(conversationId: string, { segment, position }: Location): BlockRow | undefined {
     return this.firstOf(conversationId, { ...wholeSegment(segment), after: position });
   }
@@ -231,12 +231,12 @@ export class BlockReader {
     return this.#rowsOf(conversationId, stretch, "DESC", 1)[0];
   }
 
-  /** Returns the block behind another, or the first one. */
+  /** Returns the block after another, or the first one. */
   next(conversationId: string, row?: BlockRow): BlockRow | undefined {
     return this.#neighbour(conversationId, row, "behind");
   }
 
-  /** Returns true where another block of the path is behind one. */
+  /** Whether another block of the path follows. */
   hasNext(conversationId: string, row: BlockRow): boolean {
     const tree = this.tree(conversationId);
     const index = tree.stretchOf(row);
@@ -281,7 +281,7 @@ export class BlockReader {
     return row === undefined || this.tree(conversationId).stretchOf(row) === undefined ? undefined : row;
   }
 
-  /** Finds the live block that holds a message, also one that lies in the continuation of another version. */
+  /** Finds the live block that holds a message, on or off the active path. */
   rowAnywhere(conversationId: string, mid: string): BlockRow | undefined {
     return this.#db.get<BlockRow>(
       `SELECT b.id, b.version, b.segment, b.position, b.message_count, b.sealed FROM message m
@@ -292,13 +292,13 @@ export class BlockReader {
     );
   }
 
-  /** Returns true for a message that the conversation has, but not on its active path. */
+  /** Whether the conversation has a message off its active path. */
   isOffPath(conversationId: string, mid: string): boolean {
     return this.taken(conversationId, [mid]).size > 0 && this.rowOf(conversationId, mid) === undefined;
   }
 
   /**
-   * Refuses what only a message of the active path can be used for.
+   * Refuses a message that isn't on the active path.
    *
    * @throws {AppError} `conflict`
    */
@@ -310,7 +310,7 @@ export class BlockReader {
     );
   }
 
-  /** Gives the ids of the live blocks that hold some of these messages. */
+  /** Returns the ids of the live blocks that hold any of these messages. */
   idsOf(conversationId: string, mids: string[]): Set<number> {
     if (mids.length === 0) return new Set();
     const rows = this.#db.all<{ id: number }>(
@@ -322,7 +322,7 @@ export class BlockReader {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** Counts the messages before one that is there. */
+  /** Counts the messages before one. */
   countBefore(conversationId: string, mid: string): number {
     const row = this.rowOf(conversationId, mid);
     if (row === undefined) return 0;
@@ -357,7 +357,7 @@ export class BlockReader {
     }
   }
 
-  /** Finds one version of a block, also one that only a revision still refers to. */
+  /** Finds one version of a block, also one that only a revision uses. */
   version(conversationId: string, [id, version]: BlockName): BlockRow | undefined {
     return this.#db.get<BlockRow>(
       `SELECT ${COLUMNS} FROM block WHERE id = ? AND version = ? AND conversation_id = ?`,
@@ -367,7 +367,7 @@ export class BlockReader {
     );
   }
 
-  /** Gives those of these ids that messages of a conversation have already. */
+  /** Returns the ids that are already in use in a conversation. */
   taken(conversationId: string, mids: string[]): Set<string> {
     const rows = this.#db.all<{ mid: string }>(
       "SELECT mid FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
@@ -377,7 +377,7 @@ export class BlockReader {
     return new Set(rows.map(({ mid }) => mid));
   }
 
-  /** Opens a block off the serving thread: messages as JSON texts joined by commas. */
+  /** Opens a block off the serving thread. Its text is the JSON of its messages, joined by commas. */
   async open(conversationId: string, row: BlockRow): Promise<Uint8Array> {
     const known = this.cache.find(row);
     return known === undefined
@@ -385,22 +385,22 @@ export class BlockReader {
       : encoder.encode(known);
   }
 
-  /** Gives the parsed messages of one block. */
+  /** Returns the messages of one block. */
   messagesOf(conversationId: string, row: BlockRow): Message[] {
     return parseBlock(this.textOf(conversationId, row));
   }
 
-  /** Gives the text of one block. */
+  /** Returns the text of one block. */
   textOf(conversationId: string, row: BlockRow): string {
     let text = this.cache.find(row);
     if (text === undefined) {
       text = decoder.decode(this.#sealer.openNow(blockAad(conversationId, row), row.sealed));
-      this.cache.keep(row, text);
+      this.cache.set(row, text);
     }
     return text;
   }
 
-  /** Gives many blocks with what they hold, a few at a time, opened off the serving thread. */
+  /** Opens many blocks, a few at a time and off the serving thread. */
   async openMany(conversationId: string, rows: BlockRow[]): Promise<OpenBlock[]> {
     const opened: OpenBlock[] = [];
     for (let at = 0; at < rows.length; at += BLOCKS_AT_ONCE) {
@@ -413,12 +413,12 @@ export class BlockReader {
     return opened;
   }
 
-  /** Returns the blocks of the active path with what they hold. The caller holds the conversation's turn. */
+  /** Opens the blocks of the active path. The caller holds the conversation's lock. */
   openPath(conversationId: string): Promise<OpenBlock[]> {
     return this.openStretches(conversationId, this.tree(conversationId).path);
   }
 
-  /** Returns the blocks of every segment with what they hold. The caller holds the conversation's turn. */
+  /** Opens the blocks of all segments. The caller holds the conversation's lock. */
   async openSegments(conversationId: string): Promise<Map<number, OpenBlock[]>> {
     const opened = new Map<number, OpenBlock[]>();
     for (const segment of this.#segments(conversationId)) {
@@ -428,8 +428,8 @@ export class BlockReader {
   }
 
   /**
-   * Returns the blocks of every segment. One that can't be read is in its place with messages of which only the id is
-   * known, marked `isUnreadable`. The caller holds the conversation's turn.
+   * Opens the blocks of all segments. One that can't be read is marked `isUnreadable`, and its messages have only an id. The
+   * caller holds the conversation's lock.
    */
   async openReadableSegments(conversationId: string): Promise<Map<number, OpenBlock[]>> {
     try {
@@ -450,7 +450,7 @@ export class BlockReader {
 
   #unreadable(conversationId: string, row: BlockRow): OpenBlock {
     const tree = this.tree(conversationId);
-    // A message with versions is the last of its block; of the others the order isn't known.
+    // A branch point is the last of its block. The order of the others is unknown.
     const mids = this.midsOf(conversationId, row);
     const ordered = [...mids.filter((mid) => tree.find(mid) === undefined), ...mids.filter((mid) => tree.find(mid))];
     const messages = ordered.map((id) => ({ id }) as Message);
@@ -464,7 +464,7 @@ export class BlockReader {
     ).map(({ segment }) => segment);
   }
 
-  /** Returns the blocks of some stretches with what they hold, a few read at a time. */
+  /** Opens the blocks of some stretches, a few at a time. */
   async openStretches(conversationId: string, stretches: readonly Stretch[]): Promise<OpenBlock[]> {
     const opened: OpenBlock[] = [];
     for (const { segment, after, upTo } of stretches) {
@@ -482,23 +482,23 @@ export class BlockReader {
     let text = this.cache.find(row);
     if (text === undefined) {
       text = decoder.decode(await this.#sealer.open(blockAad(conversationId, row), row.sealed));
-      this.cache.keep(row, text);
+      this.cache.set(row, text);
     }
     return text;
   }
 }
 
-/** Stands for a block on a damaged page of the database file, of which nothing but its place is known. It never opens. */
+/** Represents a block on a damaged page of the database file, of which only the position is known. It can't be opened. */
 function lostBlock({ segment, position }: Location): BlockRow {
   return { id: LOST_ID, version: 0, segment, position, message_count: 0, sealed: new Uint8Array() };
 }
 
-/** Says whether nothing but its place is known of a block. */
+/** Whether only the position of a block is known. */
 export function isLost({ id }: BlockRow): boolean {
   return id === LOST_ID;
 }
 
-/** Statements that take a version of a block out of its conversation; a revision may keep it. */
+/** Statements that remove a version of a block from its conversation. A revision may still use it. */
 export function retire(row: { id: number; version: number }): Statement[] {
   return [
     { sql: "DELETE FROM block WHERE id = ? AND version = ? AND kept = 0", params: [row.id, row.version] },
@@ -515,7 +515,7 @@ export function insertBlock(conversationId: string, row: BlockRow): Statement {
   };
 }
 
-/** Statement that says which block holds which message. */
+/** Statement that records which block holds which message. */
 export function insertMessages(conversationId: string, owners: (readonly [mid: string, blockId: number])[]): Statement {
   return {
     sql: "INSERT INTO message (mid, conversation_id, block_id) SELECT value ->> 0, ?, value ->> 1 FROM json_each(?)",

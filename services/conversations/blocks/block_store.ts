@@ -1,6 +1,6 @@
 /**
- * Messages lie in sealed blocks of about 16 KiB of JSON text, as the API returns them, so that one edit rewrites one
- * block and a list is blocks joined by commas. This file changes blocks; what a change means is its neighbours' affair.
+ * Changes the blocks of conversations. A sealed block holds about 16 KiB of messages as JSON, in the form of the API: an edit
+ * rewrites one block, and a list of messages is blocks joined by commas.
  */
 import { addReferences } from "../../attachments/attachment_rows.ts";
 import { AppError } from "../../errors.ts";
@@ -20,7 +20,7 @@ import {
 } from "./block_rows.ts";
 import type { Touched } from "../revisions/change_log.ts";
 import { BLOCK_BYTES, pack, type Piece, pieceOf, textsOf, textsOfMany } from "./block_text.ts";
-import { inOrder, type Message } from "../message.ts";
+import { type Message, toStoredOrder } from "../message.ts";
 import { branchIds, pathOf } from "../tree/message_tree.ts";
 import {
   type BranchPoint,
@@ -33,50 +33,50 @@ import {
 } from "../tree/conversation_tree.ts";
 import { blockAad } from "../aad.ts";
 
-/** A block grown by edits beyond this is split. */
+/** A block that edits made larger than this is split. */
 const SPLIT_BYTES = 24 * 1024;
 
-/** What becomes of messages: how to write it, and which one is the conversation's last then. */
+/** A change of messages: the statements that write it, and the conversation's last message after it. */
 export interface BlockChange {
   statements: Statement[];
   last: Message | undefined | "unchanged";
-  /** Absent where it isn't known which messages that touches. */
+  /** The changed messages, if they are known. */
   touched?: Touched;
 }
 
-/** What becomes of one message. */
+/** A change of one message. */
 export interface BlockEdit extends BlockChange {
   before: Message;
-  /** `undefined` when it was removed. */
+  /** `undefined` if it was removed. */
   after?: Message;
 }
 
-/** Messages that a switch of versions names to clients, and bytes of their blocks: about 5 ms of work. */
+/** Most messages that a switch of versions lists as changed, and most bytes of their blocks: about 5 ms of work. */
 const MOST_NAMED = 400;
 const MOST_NAMED_BYTES = 512 * 1024;
 
-/** A longer text isn't returned: it would be in memory a second time. */
+/** A longer text isn't returned, because it would be in memory twice. */
 const MAX_RETURNED_CHARS = 1024 * 1024;
-/** Pieces of a change whose texts are cached for the next one. More would only push out what other conversations use. */
+/** Most pieces of a change that are cached. More would displace those of other conversations. */
 const MAX_CACHED_PIECES = 128;
-/** Texts sealed before their garbage is collected. Left alone, a long conversation would be in memory once more. */
+/** Characters sealed before garbage is collected. Otherwise a long conversation would be in memory twice. */
 const COLLECTED_CHARS = 20 * 1024 * 1024;
-/** Sealed together: some 2 ms of work. */
+/** Pieces sealed together: about 2 ms of work. */
 const SEALED_AT_ONCE = 32;
 
-/** A switch to a version of a message, and what follows that. */
+/** A switch to another version of a message. */
 export interface VersionChange extends BlockChange {
   before: Message;
   after: Message;
-  /** Messages of the path after the switch. */
+  /** Number of messages on the active path after the switch. */
   messageCount: number;
 }
 
-/** A message and all that hangs on it, taken out of a conversation. */
+/** A message that was removed with everything after it. */
 export interface RemovedSubtree {
-  /** The rest of its segment, itself first. */
+  /** The message and the rest of its segment. */
   messages: Message[];
-  /** What was in the segments of further versions. */
+  /** The messages of the segments that followed other versions. */
   segments: { segment: number; messages: Message[] }[];
   continuations: Continuation[];
 }
@@ -91,23 +91,23 @@ interface NewBlock {
   piece: Piece;
   segment: number;
   position: number;
-  /** The block of which it is the next version. */
+  /** The block that it is the next version of. */
   over?: { id: number; version: number };
 }
 
-/** Ids between which messages stand or stood. */
+/** The messages before and after others. */
 export interface Neighbours {
   after?: string;
   before?: string;
-  /** The segment they lie in; see paths.ts. */
+  /** Their segment; see conversation_tree.ts. */
   segment?: number;
 }
 
-/** Reads and changes the blocks of conversations; every change is handed back as statements for one atomic write. */
+/** Reads and changes the blocks of conversations. Changes are returned as statements for one transaction. */
 export class BlockStore extends BlockReader {
   #db: Database;
   #sealer: PurposeSealer;
-  /** Never used twice, also not after a restart: a deleted block's id must not come back under another content. */
+  /** The last id. Ids are never reused, also not after a restart: the id of a deleted block must not get another content. */
   #nextId = Date.now() * 1000;
 
   constructor(db: Database, sealer: PurposeSealer) {
@@ -121,28 +121,26 @@ export class BlockStore extends BlockReader {
     return this.#nextId++;
   }
 
-  /** Returns all that a conversation holds, also where blocks of it can't be read. The caller holds the conversation's turn. */
+  /** Opens all messages of a conversation that can be read. The caller holds the conversation's lock. */
   async openReadableTree(conversationId: string): Promise<OpenTree> {
     const continuations = this.tree(conversationId).rows();
     return { segments: await this.openReadableSegments(conversationId), continuations };
   }
 
-  /** Returns all that a conversation holds. The caller holds the conversation's turn. */
+  /** Opens all messages of a conversation. The caller holds the conversation's lock. */
   async openTree(conversationId: string): Promise<OpenTree> {
     const continuations = this.tree(conversationId).rows();
     return { segments: await this.openSegments(conversationId), continuations };
   }
 
   /**
-   * Replaces all messages of a conversation and leaves the blocks alone that hold the same as before.
+   * Replaces all messages of a conversation. Unchanged blocks stay.
    *
    * @param next The messages of each segment.
-   * @param branches Messages of which some have continuations of their own.
-   * @param storedBlocks All live blocks, as `openTree` gives them; none for a conversation that is new. They have to be
-   *   marked as kept first where a revision is to refer to them.
-   * @returns Besides the statements the text of each message unless all are long, the ids of stored messages whose text
-   *   is another now, and whether there was
-   *   nothing to change.
+   * @param branches Ids of the branch points.
+   * @param storedBlocks All live blocks, as `openTree` returns them. If a revision uses them, mark them as retained first.
+   * @returns The statements, the text of each message unless they are long, the ids of stored messages with another text, and
+   *   whether nothing changed.
    */
   async replaceSegments(
     conversationId: string,
@@ -187,7 +185,7 @@ export class BlockStore extends BlockReader {
     let chars = 0;
     for (const text of textOf.values()) chars += text.length;
     const isLong = chars > MAX_RETURNED_CHARS;
-    if (isLong) textOf.clear(); // the pieces have them, and free them one after the other
+    if (isLong) textOf.clear(); // the pieces hold them, and free them one by one
     const written = await this.#insertPieces(conversationId, added);
     await yieldIfTickUsedUp();
     const statements = [
@@ -245,9 +243,9 @@ export class BlockStore extends BlockReader {
   }
 
   /**
-   * Puts messages directly behind or before another; behind a message that has versions they follow its active one.
+   * Inserts messages directly after or before another. After a branch point they follow its active version.
    *
-   * @throws {AppError} `not_found` when the conversation has no such message.
+   * @throws {AppError} `not_found`
    */
   insert(conversationId: string, added: Message[], side: "after" | "before", mid: string): BlockChange {
     const tree = this.tree(conversationId);
@@ -264,7 +262,7 @@ export class BlockStore extends BlockReader {
     return { statements, last, touched: isOnPath ? { added: added.map(({ id }) => id) } : {} };
   }
 
-  /** Puts messages directly behind a version of a branch point. */
+  /** Inserts messages directly after a version of a branch point. */
   insertAtStart(conversationId: string, added: Message[], point: BranchPoint, n: number): BlockChange {
     const tree = this.tree(conversationId);
     const start = tree.startOf(point, n)!;
@@ -281,16 +279,15 @@ export class BlockStore extends BlockReader {
   }
 
   /**
-   * Changes one message through `change`, or removes it when that gives `undefined`. One that has continuations of its own
-   * is removed by `removeFrom`.
+   * Changes one message, or removes it if `change` returns `undefined`. Use `removeFrom` to remove a branch point.
    *
-   * @throws {AppError} `not_found` when the conversation has no such message.
+   * @throws {AppError} `not_found`
    */
   edit(conversationId: string, mid: string, change: (message: Message) => Message | undefined): BlockEdit {
     const { row, messages, index } = this.#find(conversationId, mid);
     const before = messages[index]!;
     const changed = change(before);
-    const after = changed && inOrder(changed);
+    const after = changed && toStoredOrder(changed);
     if (after !== undefined) messages[index] = after;
     else messages.splice(index, 1);
     const statements: Statement[] = after === undefined ? [removeMids(conversationId, [mid])] : [];
@@ -302,14 +299,13 @@ export class BlockStore extends BlockReader {
   }
 
   /**
-   * Makes a version of a message its active one: what followed the version before leaves the path, and what follows this
-   * one comes onto it. Costs what one message costs, however much follows: at most one block is split, and rows of
-   * `continuation` say the rest.
+   * Makes a version of a message the active one, and so the messages that follow it. The cost doesn't depend on how many
+   * messages follow: at most one block is split, and the rest is rows of `continuation`.
    *
-   * @param change Gives the message with the text of version `n`, as `active_variant` says too.
-   * @param n A version it has, or the next one.
-   * @param added Messages that follow a version that is new.
-   * @throws {AppError} `not_found` when the conversation has no such message.
+   * @param change Returns the message with the text of version `n` and `active_variant: n`.
+   * @param n An existing version, or the next one.
+   * @param added Messages that follow a new version.
+   * @throws {AppError} `not_found`
    */
   switchVersion(
     conversationId: string,
@@ -321,7 +317,7 @@ export class BlockStore extends BlockReader {
     const tree = this.tree(conversationId);
     const { row, messages, index } = this.#find(conversationId, mid);
     const before = messages[index]!;
-    const after = messages[index] = inOrder(change(before));
+    const after = messages[index] = toStoredOrder(change(before));
     const point = tree.find(mid);
     const statements = this.#repack(conversationId, row, messages, index + 1);
     const segment = point?.segments.get(n);
@@ -360,9 +356,9 @@ export class BlockStore extends BlockReader {
   }
 
   /**
-   * Removes a message and all behind it, also what follows its other versions and those of messages behind it.
+   * Removes a message and everything after it, including what follows other versions.
    *
-   * @throws {AppError} `not_found` when the conversation has no such message.
+   * @throws {AppError} `not_found`
    */
   async removeFrom(
     conversationId: string,
@@ -413,11 +409,11 @@ export class BlockStore extends BlockReader {
   }
 
   /**
-   * Puts a subtree back at the end of what follows a location along the active versions: exactly where it was, as long as
-   * nothing was added there since.
+   * Restores a subtree at the end of the path that follows a location along the active versions. That is its former place
+   * unless messages were added there.
    *
-   * @param home The segment that `messages` were in.
-   * @param from The location behind which they stood.
+   * @param home The former segment of `messages`.
+   * @param from The location that they followed.
    */
   restoreSubtree(
     conversationId: string,
@@ -443,7 +439,7 @@ export class BlockStore extends BlockReader {
       : { statements, countOnPath: 0, last: "unchanged", touched: {} };
   }
 
-  /** Adds messages at the end of a segment, with a new block behind each branch point. */
+  /** Adds messages at the end of a segment. Starts a new block after each branch point. */
   #appendBroken(
     conversationId: string,
     segment: number,
@@ -464,7 +460,7 @@ export class BlockStore extends BlockReader {
     return statements;
   }
 
-  /** Gives the ids directly before and behind a message. */
+  /** Returns the ids directly before and after a message. */
   neighboursOf(conversationId: string, mid: string): Neighbours {
     const { row, messages, index } = this.#find(conversationId, mid);
     const next = index + 1 < messages.length ? undefined : this.next(conversationId, row);
@@ -475,13 +471,13 @@ export class BlockStore extends BlockReader {
     };
   }
 
-  /** Statements that forget one message of a block that can't be read, and the block with the last of them. */
+  /** Statements that remove a message from an unreadable block, and the block with its last message. */
   forgetUnreadable(conversationId: string, row: BlockRow, mid: string): Statement[] {
     const isLast = !isLost(row) && this.midsOf(conversationId, row).every((other) => other === mid);
     return [removeMids(conversationId, [mid]), ...(isLast ? retire(row) : [])];
   }
 
-  /** Forgets every block and id of a conversation. */
+  /** Statements that delete all blocks and message ids of a conversation. */
   removeAll(conversationId: string): Statement[] {
     return [
       { sql: "DELETE FROM block WHERE conversation_id = ?", params: [conversationId] },
@@ -490,7 +486,7 @@ export class BlockStore extends BlockReader {
     ];
   }
 
-  /** Returns a message as it is stored, on the path or off it. @throws {AppError} `not_found` */
+  /** Returns a stored message, on or off the active path. @throws {AppError} `not_found` */
   messageOf(conversationId: string, mid: string): Message {
     const { messages, index } = this.#find(conversationId, mid);
     return messages[index]!;
@@ -501,7 +497,7 @@ export class BlockStore extends BlockReader {
     const messages = row === undefined ? [] : this.messagesOf(conversationId, row);
     const index = messages.findIndex((message) => message.id === mid);
     if (row !== undefined && index >= 0) {
-      // Messages stored before there were versions name neither.
+      // Messages stored before versions existed have neither field.
       const message = messages[index]!;
       message.variant_count ??= 1;
       message.active_variant ??= 0;
@@ -510,7 +506,7 @@ export class BlockStore extends BlockReader {
     throw new AppError("not_found", `Conversation "${conversationId}" has no message "${mid}"`);
   }
 
-  /** Gives the text of a block, or `undefined` when it can't be read. */
+  /** Returns the text of a block, `undefined` if it can't be read. */
   #readableText(conversationId: string, row: BlockRow): string | undefined {
     try {
       return this.textOf(conversationId, row);
@@ -519,7 +515,7 @@ export class BlockStore extends BlockReader {
     }
   }
 
-  /** Gives the last message of the path once `row` holds `messages`, or `unchanged` when that is another block's. */
+  /** Returns the last message of the path after `row` gets `messages`, or `unchanged` if another block has it. */
   #lastAfter(conversationId: string, row: BlockRow, messages: Message[]): Message | undefined | "unchanged" {
     const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
     if (!isOnPath || this.hasNext(conversationId, row)) return "unchanged";
@@ -539,7 +535,7 @@ export class BlockStore extends BlockReader {
     return undefined;
   }
 
-  /** Returns the ids of the messages of some stretches, or `undefined` where naming them would cost too much. */
+  /** Returns the ids of the messages of some stretches, `undefined` if there are too many. */
   #fewMidsIn(conversationId: string, stretches: readonly Stretch[]): string[] | undefined {
     if (this.countIn(conversationId, stretches) > MOST_NAMED) return undefined;
     const rows = this.rowsIn(conversationId, stretches);
@@ -550,9 +546,9 @@ export class BlockStore extends BlockReader {
   }
 
   /**
-   * Writes a block's messages back, in further blocks behind it where it has grown too large.
+   * Writes the messages of a block, and splits it if it is too large.
    *
-   * @param breakAt The message with which a new block has to start.
+   * @param breakAt The message that a new block has to start with.
    */
   #repack(conversationId: string, row: BlockRow, messages: Message[], breakAt = messages.length): Statement[] {
     const texts = textsOf(messages);
@@ -573,7 +569,7 @@ export class BlockStore extends BlockReader {
     );
     let [from, gap] = [row.position, (next?.position ?? row.position + rest.length + 1) - row.position];
     if (gap / (rest.length + 1) < SMALLEST_GAP) {
-      // Positions are no secret and bound to nothing: counting them afresh rewrites no sealed text.
+      // Positions aren't sealed or authenticated, so renumbering them rewrites no sealed text.
       statements.push({
         sql: `UPDATE block SET position = n.rank * 1024 FROM (SELECT id, row_number() OVER (ORDER BY position) AS rank
               FROM block WHERE conversation_id = ?1 AND segment = ?2 AND live = 1) n
@@ -605,14 +601,14 @@ export class BlockStore extends BlockReader {
     return statements;
   }
 
-  /** Copy-on-write: the next version of a block beside which the old one goes, unless a revision keeps it. */
+  /** Writes the next version of a block. The old one is deleted unless a revision uses it. */
   #rewrite(conversationId: string, row: BlockRow, messageCount: number, text: string): Statement[] {
     const { id, version, segment, position } = row;
     const next = { id, version: version + 1, segment, position };
     return [...retire(row), ...this.#insert(conversationId, next, messageCount, text)];
   }
 
-  /** Every text of messages passes here or `#insertPieces`, and so does every attachment that one refers to. */
+  /** Records references to attachments. All written texts pass here or through `#insertPieces`. */
   #insert(
     conversationId: string,
     place: Omit<BlockRow, "sealed" | "message_count">,
@@ -620,14 +616,14 @@ export class BlockStore extends BlockReader {
     text: string,
   ): Statement[] {
     const sealed = this.#sealer.sealNow(blockAad(conversationId, place), text);
-    this.cache.keep({ ...place, sealed }, text);
+    this.cache.set({ ...place, sealed }, text);
     return [
       insertBlock(conversationId, { ...place, message_count: messageCount, sealed }),
       ...addReferences("conversation", conversationId, text),
     ];
   }
 
-  /** Seals new blocks off the serving thread, a few at a time; one alone is sealed before another thread would have begun. */
+  /** Seals new blocks off the serving thread, a few at a time. A single one is sealed here, which is faster. */
   async #insertPieces(
     conversationId: string,
     added: NewBlock[],
@@ -647,7 +643,7 @@ export class BlockStore extends BlockReader {
         const sealed = added.length === 1 && text.length <= SPLIT_BYTES
           ? this.#sealer.sealNow(place, text)
           : await this.#sealer.seal(place, text);
-        if (added.length <= MAX_CACHED_PIECES) this.cache.keep({ id, version, sealed }, text);
+        if (added.length <= MAX_CACHED_PIECES) this.cache.set({ id, version, sealed }, text);
         else piece.free();
         return [
           insertBlock(conversationId, { id, version, segment, position, message_count: piece.mids.length, sealed }),
@@ -671,7 +667,7 @@ function packUnlessSmall(messages: Message[], texts: string[]): Piece[] {
   return [pieceOf(texts, messages.map(({ id }) => id))];
 }
 
-/** Statements that say which block holds which message; nothing for those that stay in a block whose text alone is another. */
+/** Statements that record which block holds which message. Messages that stay in their block need none. */
 function moveMids(
   conversationId: string,
   leaving: OpenBlock[],

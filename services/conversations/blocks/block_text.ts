@@ -1,4 +1,4 @@
-/** The text of a block: messages as the API returns them, as JSON joined by commas, in pieces of about 16 KiB. */
+/** The text of blocks: the JSON of messages, joined by commas, in pieces of about 16 KiB. */
 import { isTickUsedUp, yieldToEventLoop } from "../../async/yield_to_event_loop.ts";
 import type { Message } from "../message.ts";
 
@@ -6,12 +6,12 @@ import type { Message } from "../message.ts";
 export const BLOCK_BYTES = 16 * 1024;
 const NONE: ReadonlySet<string> = new Set();
 
-/** Part of a conversation's text in memory. */
+/** A part of a conversation's text. */
 export interface Piece {
-  /** Messages as JSON texts joined by commas. Joined by each access, so that a long conversation isn't in memory twice. */
+  /** The JSON of the messages, joined by commas. Joined on each access, so that a long conversation isn't in memory twice. */
   readonly text: string;
   mids: string[];
-  /** Frees the text, which is empty from then on. */
+  /** Frees the text, which is empty afterwards. */
   free(): void;
 }
 
@@ -20,7 +20,7 @@ export function parseBlock(text: string): Message[] {
   return JSON.parse(`[${text}]`);
 }
 
-/** Gives the JSON text of each message; of many a piece at a time, so that nobody is held up. */
+/** Returns the JSON of each message. Yields to other work if there are many. */
 export async function textsOfMany(messages: Message[]): Promise<string[]> {
   const texts: string[] = [];
   for (const message of messages) {
@@ -30,12 +30,12 @@ export async function textsOfMany(messages: Message[]): Promise<string[]> {
   return texts;
 }
 
-/** Gives the JSON text of each message. */
+/** Returns the JSON of each message. */
 export function textsOf(messages: Message[]): string[] {
   return messages.map((message) => JSON.stringify(message));
 }
 
-/** Puts messages into one piece, which owns the array of their texts. */
+/** Creates a piece of messages. It owns the array of texts. */
 export function pieceOf(texts: string[], mids: string[]): Piece {
   return {
     mids,
@@ -49,10 +49,10 @@ export function pieceOf(texts: string[], mids: string[]): Piece {
 }
 
 /**
- * Puts messages into pieces of at most a block's size; a larger message has a piece of its own.
+ * Divides messages into pieces of at most a block's size. A larger message has its own piece.
  *
- * @param allTexts What `textsOf` gives, where the caller has it.
- * @param branches Messages behind which a new piece starts.
+ * @param allTexts The result of `textsOf`, if the caller has it.
+ * @param branches Messages after which a new piece starts.
  */
 export function pack(
   messages: Message[],
@@ -69,7 +69,7 @@ export function pack(
   };
   messages.forEach((message, index) => {
     const text = allTexts[index]!;
-    // UTF-16 units: near enough to bytes for a size that is only aimed at.
+    // UTF-16 units are close enough to bytes for a target size.
     if (size + text.length > BLOCK_BYTES) flush();
     texts.push(text);
     mids.push(message.id);

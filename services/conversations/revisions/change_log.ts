@@ -1,25 +1,25 @@
 /**
- * Which messages each revision of a conversation touched, so that a client loads exactly those again.
+ * Records which messages each revision of a conversation changed, so that clients reload only those.
  *
- * Message ids aren't secret (the `message` table holds them in the clear), so entries aren't sealed. An entry is written
- * with its revision; a revision without one ends what is known, and its clients are told to load everything.
+ * Message ids aren't secret (the `message` table has them in plaintext), so entries aren't sealed. An entry is written with its
+ * revision. After a revision without an entry, clients have to reload everything.
  */
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 
-/** What one write does to messages. */
+/** The messages that a write changes. */
 export interface Touched {
-  /** Messages that are new at their place. */
+  /** New messages. */
   added?: readonly string[];
   changed?: readonly string[];
   removed?: readonly string[];
-  /** Messages that stay have another order. */
+  /** Whether the remaining messages have another order. */
   isReordered?: boolean;
 }
 
-/** What has changed since a revision. */
+/** The messages that changed since a revision. */
 export interface Changes {
-  /** The present revision. */
+  /** The current revision. */
   revision: number;
   /** New and changed messages. */
   changed: string[];
@@ -27,9 +27,9 @@ export interface Changes {
   order_changed: boolean;
 }
 
-/** Revisions remembered of a conversation. */
+/** Entries per conversation. */
 const MOST = 200;
-/** Longest entry, about what a block of messages takes; a larger change means loading everything. */
+/** Longest entry, about the size of a block. After a larger change clients reload everything. */
 const MAX_CHARS = 16 * 1024;
 
 /** Reads and writes the log. */
@@ -41,9 +41,9 @@ export class ChangeLog {
   }
 
   /**
-   * Statements that note what a revision touches.
+   * Statements that record a revision.
    *
-   * @param touched Absent where that isn't known.
+   * @param touched The changed messages, if they are known.
    */
   record(conversationId: string, revision: number, touched: Touched | undefined): Statement[] {
     const entry = touched === undefined ? undefined : JSON.stringify(touched);
@@ -63,10 +63,10 @@ export class ChangeLog {
   }
 
   /**
-   * Gives what has changed since a revision.
+   * Returns the messages that changed since a revision.
    *
-   * @param revision The present one.
-   * @throws {AppError} `gone` when that isn't known, or not any more.
+   * @param revision The current revision.
+   * @throws {AppError} `gone` if the log doesn't reach back that far.
    */
   since(conversationId: string, since: number, revision: number): Changes {
     const rows = since > revision ? [] : this.#db.all<{ entry: string }>(
@@ -86,11 +86,11 @@ export class ChangeLog {
     for (const { entry } of rows) {
       const touched: Touched = JSON.parse(entry);
       isReordered ||= touched.isReordered === true;
-      // Back after it was removed: the client may have it, in an earlier form.
+      // Removed and restored: the client may have an earlier form of it.
       for (const mid of touched.added ?? []) state.set(mid, state.get(mid) === "removed" ? "changed" : "added");
       for (const mid of touched.changed ?? []) if (state.get(mid) !== "added") state.set(mid, "changed");
       for (const mid of touched.removed ?? []) {
-        // What came and went since, the client never had.
+        // Added and removed since then: the client never had it.
         if (state.get(mid) === "added") state.delete(mid);
         else state.set(mid, "removed");
       }
@@ -105,7 +105,7 @@ export class ChangeLog {
   }
 }
 
-/** Says whether messages that two lists share have another order in the second. */
+/** Whether the messages that two lists share have another order in the second. */
 export function isReordered(before: readonly string[], after: readonly string[]): boolean {
   const [had, has] = [new Set(before), new Set(after)];
   const stayed = before.filter((mid) => has.has(mid));

@@ -1,4 +1,4 @@
-/** Compares an earlier version of a conversation with the conversation as it is now. */
+/** Compares a revision of a conversation with its current state. */
 import { isDeepStrictEqual } from "node:util";
 import type { ConversationsDeps } from "../conversations.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
@@ -7,7 +7,7 @@ import { pathOf } from "../tree/message_tree.ts";
 import { ROOT_SEGMENT } from "../tree/conversation_tree.ts";
 import { openRevision, type RevisionRecord } from "./revision_store.ts";
 
-/** One message that differs. `before` is its text in the earlier version, `after` its text now. */
+/** One message that differs. `before` is its text in the revision, `after` its current text. */
 export interface MessageDifference {
   id: string;
   role: string;
@@ -16,9 +16,9 @@ export interface MessageDifference {
   after?: string;
 }
 
-/** What restoring an earlier version would change. */
+/** What restoring a revision would change. */
 export interface RevisionDifference {
-  /** Names of the conversation's fields that differ. */
+  /** Names of the fields that differ. */
   fields: string[];
   /** In the order of the conversation, at most `MOST_MESSAGES`. */
   messages: MessageDifference[];
@@ -26,16 +26,16 @@ export interface RevisionDifference {
   more: number;
 }
 
-/** Messages that one answer lists: enough to read, and bounded for a chat that was replaced as a whole. */
+/** Most messages in a response: enough to read, also if the whole conversation was replaced. */
 const MOST_MESSAGES = 200;
 
-/** Characters of one text in the answer. */
+/** Most characters of one text in a response. */
 const MOST_CHARACTERS = 20_000;
 
 /**
- * Lists what differs between a stored revision and the conversation now. The caller holds the conversation's lock.
+ * Lists what differs between a revision and the current state. The caller holds the conversation's lock.
  *
- * @throws {AppError} `internal` if a block of either version can't be opened.
+ * @throws {AppError} `internal` if a block of either can't be opened.
  */
 export async function compareRevision(
   { blocks }: Pick<ConversationsDeps, "blocks">,
@@ -65,7 +65,7 @@ export async function compareRevision(
   }
   const rows = record.blocks.map((name) => blocks.version(id, name)).filter((row) => row !== undefined);
   const present = blocks.rows(id);
-  // A block that is still in use holds the same messages as before.
+  // A block that is still in use has the same messages as before.
   const nameOf = (row: { id: number; version: number }) => `${row.id}/${row.version}`;
   const [then, now] = [new Set(rows.map(nameOf)), new Set(present.map(nameOf))];
   const open = async (list: typeof rows, others: Set<string>) =>
@@ -97,7 +97,7 @@ function listed(messages: MessageDifference[]): RevisionDifference {
   return { fields: [], messages: messages.slice(0, MOST_MESSAGES), more: Math.max(0, messages.length - MOST_MESSAGES) };
 }
 
-/** What a reader sees of a message; times and counts of tokens aren't a difference. */
+/** The fields of a message that a reader sees. Times and token counts don't count as a difference. */
 function shownOf({ role, content, reasoning, hidden, character_id, persona_id, attachments }: Message): unknown {
   return [role, content, reasoning, hidden ?? false, character_id ?? null, persona_id ?? null, attachments ?? []];
 }

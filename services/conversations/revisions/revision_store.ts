@@ -1,4 +1,4 @@
-/** The rows of revisions: what a conversation, or a message of it, was before a change. Blocks are kept, not copied. */
+/** Stores revisions: the state of a conversation, or of a message, before a change. Blocks aren't copied but retained. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
@@ -13,7 +13,7 @@ import { findOverdueRevisions, oldestRetainedMs } from "./revision_age.ts";
 import { revisionAad } from "../aad.ts";
 import type { VariantText } from "../variants.ts";
 
-/** What made a revision a past one. */
+/** The change that replaced a revision. */
 export type RevisionCause = "put" | "patch" | "message_patch" | "message_delete" | "restore";
 
 /** One entry of `GET …/revisions`. */
@@ -22,19 +22,19 @@ export interface Revision {
   n: number;
   created_at: string;
   cause: RevisionCause;
-  /** Messages that the conversation had. */
+  /** Number of messages in the conversation. */
   message_count: number;
 }
 
-/** What is kept of a revision: the whole conversation, its fields alone, or what one change did to messages. */
+/** The content of a revision: the whole conversation, only its fields, or the messages that one change affected. */
 export interface RevisionRecord {
   head?: ConversationHead;
   /** All blocks in order, segment by segment. */
   blocks?: BlockName[];
-  /** The segment of each block, where some messages had continuations of their own; else there was one. */
+  /** The segment of each block. Absent if there was only one. */
   segments?: number[];
   continuations?: Continuation[];
-  /** Other texts of messages that the change left out, or gave other texts. */
+  /** Versions that the change removed or replaced. */
   variants?: VariantText[];
   /** A message before it was edited. */
   edited?: Message;
@@ -68,7 +68,7 @@ export class RevisionStore {
     this.#now = now;
   }
 
-  /** Lists what can be restored, the newest first. */
+  /** Lists the revisions, the newest first. */
   list(conversationId: string): Revision[] {
     return this.#rows(conversationId).reverse().map(({ n, created_at, cause, message_count }) => ({
       n,
@@ -90,8 +90,8 @@ export class RevisionStore {
   }
 
   /**
-   * Gives the other texts that messages had at a revision, of all whose texts that change or a later one took away; opened
-   * off the serving thread.
+   * Returns the versions that messages had at a revision and that were removed or replaced since. Opens them off the serving
+   * thread.
    */
   async textsSince(conversationId: string, from: number): Promise<Map<string, VariantText[]>> {
     const rows = this.#db.all<{ n: number; sealed: Uint8Array }>(
@@ -110,14 +110,14 @@ export class RevisionStore {
     return found;
   }
 
-  /** Statements that keep a state as a whole, and go before those that change its blocks. */
+  /** Statements that store a whole state. Run them before those that change its blocks. */
   keepTree(
     state: ConversationState,
     cause: RevisionCause,
     { segments, continuations }: OpenTree,
     variants: VariantText[],
   ): Statement[] {
-    // All that are live, on the path or not: `prune` relies on it.
+    // All live blocks, on the active path or not: `prune` relies on it.
     const all = [...segments.values()].flat();
     const rows = all.filter((block) => !block.isUnreadable).map(({ row }) => row);
     const blocks = rows.map(({ id, version }) => [id, version] as const);
@@ -131,7 +131,7 @@ export class RevisionStore {
     ];
   }
 
-  /** Statements that keep a record of the state before a change, and let go of those that are too old or too many. */
+  /** Statements that store the state before a change, and delete revisions that are too old or too many. */
   keep(state: ConversationState, cause: RevisionCause, record: RevisionRecord): Statement[] {
     const { id, revision: n } = state;
     return [
@@ -152,15 +152,15 @@ export class RevisionStore {
     ];
   }
 
-  /** Ids of the conversations that have revisions too old to be kept. */
+  /** Finds the ids of conversations with revisions that are too old. */
   overdue(): string[] {
     return findOverdueRevisions(this.#db, this.#now());
   }
 
   /**
-   * Statements that remove old revisions, and the blocks that only they kept.
+   * Statements that delete old revisions and the blocks that only they use.
    *
-   * @param added Blocks of the revision that is about to be kept.
+   * @param added Blocks of the revision that is about to be stored.
    */
   prune(conversationId: string, most = MOST, added: readonly BlockName[] = []): Statement[] {
     const rows = this.#rows(conversationId);
@@ -170,7 +170,7 @@ export class RevisionStore {
     if (count === 0) return [];
     const listOf = ({ n, kind }: Row) => kind === "blocks" ? this.get(conversationId, n).blocks : undefined;
     const dropped = rows.slice(0, count).flatMap((row) => listOf(row) ?? []);
-    // A version of a block is live for one stretch of revisions: what the next list lacks, no later one has.
+    // A version of a block is live for consecutive revisions: if the next revision doesn't have it, no later one does.
     let next: readonly BlockName[] | undefined;
     for (const row of dropped.length === 0 ? [] : rows.slice(count)) {
       next = listOf(row);
@@ -197,9 +197,9 @@ export class RevisionStore {
 }
 
 /**
- * Opens the messages that a revision had.
+ * Opens the messages of a revision.
  *
- * @throws {AppError} `internal` when one of its blocks is missing or can't be opened.
+ * @throws {AppError} `internal` if one of its blocks is missing or can't be opened.
  */
 export async function openRevision(
   blocks: BlockStore,

@@ -1,8 +1,8 @@
-/** Past states of a conversation: which there are, and how one comes back. */
+/** Lists, compares and restores past states of a conversation. */
 import { AppError } from "../../errors.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
-import { messagesIn, replaceMessages, treeOf } from "./tree_replacement.ts";
+import { allMessages, replaceMessages, toMessageTree } from "./tree_replacement.ts";
 import type { ConversationState } from "../conversation.ts";
 import { checkRevision, type Conversations, type ConversationsDeps } from "../conversations.ts";
 import { type TextChange } from "../input_variants.ts";
@@ -15,7 +15,7 @@ import { openRevision, type Revision, type RevisionRecord } from "./revision_sto
 import { dropStaleSummary, dropSummaryAround } from "../summary_validity.ts";
 import { type ExpectedVersion } from "../../storage/preconditions.ts";
 
-/** Lists and restores. */
+/** Lists and restores revisions. */
 export class Revisions {
   #deps: ConversationsDeps;
   #conversations: Conversations;
@@ -25,13 +25,13 @@ export class Revisions {
     this.#conversations = conversations;
   }
 
-  /** Lists what can be restored, the newest first. @throws {AppError} `not_found` */
+  /** Lists the revisions, the newest first. @throws {AppError} `not_found` */
   list(id: string): Revision[] {
     this.#deps.store.get(id);
     return this.#deps.revisions.list(id);
   }
 
-  /** Compares a revision with the conversation now. @throws {AppError} `not_found` */
+  /** Compares a revision with the current state. @throws {AppError} `not_found` */
   compare(id: string, n: number): Promise<Revision & RevisionDifference> {
     const { store, locks, revisions } = this.#deps;
     return locks.run(id, async () => {
@@ -43,10 +43,10 @@ export class Revisions {
   }
 
   /**
-   * Brings back what a change replaced: of a whole conversation its fields and messages, of a message that message alone.
-   * That is a change too, and what it replaces is kept.
+   * Restores what a change replaced: the fields and messages of the whole conversation, or a single message. The state before
+   * becomes a revision, too.
    *
-   * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or when a message is there again
+   * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or if a message id is taken
    */
   restore(id: string, n: number, expected?: ExpectedVersion): Promise<void> {
     const { store, live, locks, revisions } = this.#deps;
@@ -69,7 +69,7 @@ export class Revisions {
     });
   }
 
-  /** Lets go of what has been kept for too long. */
+  /** Deletes revisions that are too old. */
   async sweep(): Promise<void> {
     const { locks, revisions, db } = this.#deps;
     for (const id of revisions.overdue()) {
@@ -95,7 +95,7 @@ export class Revisions {
         );
       }
       if (present.active_variant !== edited.active_variant) beside.push(...variants.keep(state.id, present));
-      // Texts that came since stay beside it.
+      // Versions added since then stay.
       return { ...edited, variant_count: present.variant_count, updated_at: new Date(now()).toISOString() };
     };
     const edit = editOrSwitch(blocks, state, edited, restored);
@@ -112,14 +112,14 @@ export class Revisions {
     if (record.blocks === undefined) {
       const change: BlockChange = { statements: [], last: "unchanged", touched: {} };
       const kept = revisions.keep(state, "restore", { head: state.head });
-      // The messages are those of now, and so is what a summary tells of them.
+      // The messages stay as they are, and so does their summary.
       const { summary } = state.head;
       const restored = withoutNulls({ ...head, summary });
       await this.#conversations.write({ ...state, head: restored }, 0, change, kept);
       return;
     }
     const storedTree = await blocks.openTree(state.id);
-    const present = new Set(messagesIn(treeOf(storedTree)).map(({ id }) => id));
+    const present = new Set(allMessages(toMessageTree(storedTree)).map(({ id }) => id));
     const tree = await openRevision(blocks, state.id, record);
     for (const [segment, messages] of tree.segments) {
       tree.segments.set(
@@ -127,7 +127,7 @@ export class Revisions {
         messages.map((message) => settled(message)),
       );
     }
-    const messages = messagesIn(tree);
+    const messages = allMessages(tree);
     const since = await revisions.textsSince(state.id, n);
     const back = messages.filter((message) => message.variant_count > 1).flatMap(({ id }) => since.get(id) ?? []);
     const replaced = back.map(({ mid }) => mid).filter((mid) => present.has(mid));
@@ -144,7 +144,7 @@ export class Revisions {
   }
 }
 
-/** Changes a message in place, or makes the version active that it is to have. */
+/** Changes a message in place, or switches to its version. */
 function editOrSwitch(
   blocks: BlockStore,
   { id, messageCount }: ConversationState,
@@ -157,7 +157,7 @@ function editOrSwitch(
   return { ...switched, added: switched.messageCount - messageCount };
 }
 
-/** A reply that was being written when the state was kept is not being written any more. */
+/** A reply that was being written in the stored state isn't running anymore. */
 function settled(message: Message): Message {
   return message.status === "streaming" ? { ...message, status: "interrupted" } : message;
 }

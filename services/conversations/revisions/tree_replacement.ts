@@ -1,4 +1,4 @@
-/** A change of all messages of a conversation: what it replaces is kept as a past state. How that comes back is revisions.ts. */
+/** Replaces all messages of a conversation and stores the state before as a revision. */
 import { isDeepStrictEqual } from "node:util";
 import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import type { Statement } from "../../storage/database/database.ts";
@@ -13,30 +13,30 @@ import { forget } from "../conversation_trash.ts";
 import type { RevisionCause, RevisionStore } from "./revision_store.ts";
 import type { VariantStore } from "../variants.ts";
 
-/** A change of all messages. */
+/** A replacement of all messages. */
 export interface Replacement {
-  /** Everything as it is stored. */
+  /** The stored messages. */
   storedTree: OpenTree;
   head: ConversationHead;
-  /** Everything as it will be. */
+  /** The new messages. */
   tree: MessageTree;
-  /** What becomes of their other texts; by default nothing. */
+  /** The change of versions. Defaults to none. */
   texts?: TextChange;
   cause: RevisionCause;
 }
 
-/** Nothing is stored yet. */
+/** The tree of a new conversation. */
 export const EMPTY_TREE: OpenTree = { segments: new Map(), continuations: [] };
 
-/** Returns what is stored as messages. */
-export function treeOf({ segments, continuations }: OpenTree): MessageTree {
+/** Returns the messages of stored blocks. */
+export function toMessageTree({ segments, continuations }: OpenTree): MessageTree {
   const lists = [...segments].map(([segment, blocks]) =>
     [segment, blocks.flatMap(({ messages }) => messages)] as const
   );
   return { segments: new Map(lists), continuations };
 }
 
-/** Statements that put a tree in the place of another, and the text of the messages on its active path unless it is long. */
+/** Returns the statements that replace one tree by another, and the JSON of the active path unless it is long. */
 export async function replaceTree(
   blocks: BlockStore,
   id: string,
@@ -54,12 +54,12 @@ export async function replaceTree(
     ...insertContinuations(id, tree.continuations),
   ];
   await yieldIfTickUsedUp();
-  const touched = touchedBy(pathOf(treeOf(storedTree)), path, replaced.changed);
+  const touched = touchedBy(pathOf(toMessageTree(storedTree)), path, replaced.changed);
   const statements = [...replaced.statements, ...rows];
   return { statements, text, touched, isUnchanged: replaced.isUnchanged && isSame };
 }
 
-/** Returns what the replacement of the active path touches. @param changed Ids of stored messages that have another text. */
+/** Returns the messages that a replacement of the active path changes. @param changed Ids of stored messages with another text. */
 function touchedBy(before: Message[], after: Message[], changed: ReadonlySet<string>): Touched {
   if (before.length === 0) return { added: after.map(({ id }) => id) };
   const stored = new Map(before.map((message) => [message.id, message]));
@@ -76,7 +76,7 @@ function touchedBy(before: Message[], after: Message[], changed: ReadonlySet<str
   };
 }
 
-/** Statements that put other messages into a conversation and keep those they replace, and the text of the active path unless it is long. */
+/** Returns the statements that replace all messages and store those before as a revision, and the JSON of the active path unless it is long. */
 export async function replaceMessages(
   { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
   before: ConversationState,
@@ -85,15 +85,15 @@ export async function replaceMessages(
   const { statements, text, touched: moved, isUnchanged } = await replaceTree(blocks, before.id, tree, storedTree);
   const isTouched = new Set([...moved.added ?? [], ...moved.changed ?? []]);
   const isOnPath = new Set(pathOf(tree).map(({ id }) => id));
-  const retold = texts.mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
-  const touched = { ...moved, changed: [...moved.changed ?? [], ...retold] };
+  const withNewVersions = texts.mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
+  const touched = { ...moved, changed: [...moved.changed ?? [], ...withNewVersions] };
   if (isUnchanged && texts.statements.length === 0) {
     const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
     return { statements: [...kept, ...statements], text, touched };
   }
   await yieldIfTickUsedUp();
-  const staying = new Set(messagesIn(tree).map(({ id }) => id));
-  const leaving = messagesIn(treeOf(storedTree)).map(({ id }) => id).filter((id) => !staying.has(id));
+  const staying = new Set(allMessages(tree).map(({ id }) => id));
+  const leaving = allMessages(toMessageTree(storedTree)).map(({ id }) => id).filter((id) => !staying.has(id));
   const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
   const kept = revisions.keepTree(before, cause, storedTree, [...left, ...texts.replaced]);
   const gone = leaving.length === 0 ? [] : forget(before.id, leaving);
@@ -101,6 +101,6 @@ export async function replaceMessages(
 }
 
 /** Returns the messages of all segments. */
-export function messagesIn({ segments }: MessageTree): Message[] {
+export function allMessages({ segments }: MessageTree): Message[] {
   return [...segments.values()].flat();
 }

@@ -1,4 +1,4 @@
-/** Search over all conversations: the serving thread's end of the Worker that goes through them. */
+/** Searches all conversations in a Worker. This is the serving thread's side. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { ScanCursor, ScanPage, ScanRequest, SearchHit } from "./search_scan.ts";
@@ -7,9 +7,9 @@ import type { SearchAnswer, SearchOrder } from "./search_worker.ts";
 
 export type { SearchHit } from "./search_scan.ts";
 
-/** What somebody looks for. */
+/** A search. */
 export interface SearchRequest {
-  /** Words and quoted phrases; all have to occur in one message, or in one title. */
+  /** Words and quoted phrases. All have to occur in one message, or in one title. */
   query: string;
   conversationId?: string;
   characterId?: string;
@@ -19,11 +19,11 @@ export interface SearchRequest {
 
 /** One page of hits: newest conversations first, newest messages first within one. */
 export interface SearchPage {
-  /** At most 20; fewer, with a cursor, where more would have taken long to find. */
+  /** At most 20. Fewer with a cursor if finding more would have taken long. */
   items: SearchHit[];
   /** `null` when everything has been searched. */
   next_cursor: string | null;
-  /** Conversations of which something couldn't be read, and wasn't searched for this page. */
+  /** Ids of conversations that couldn't be searched completely for this page, because parts can't be read. */
   unreadable?: string[];
 }
 
@@ -33,13 +33,13 @@ export interface SearchOptions {
   path: string;
   /** For the purpose "conversations". */
   sealer: Pick<PurposeSealer, "copyKey">;
-  /** Makes the Worker; by default search_worker.ts. */
+  /** Starts the Worker. Defaults to search_worker.ts. */
   startWorker?: () => Worker;
-  /** How long the Worker is kept when nobody searches. */
+  /** How long the Worker stays after the last search. */
   idleMs?: number;
 }
 
-/** Memory and an open key are not worth keeping for the search of an hour later; the next one starts in some 50 ms. */
+/** An idle Worker holds memory and a key. Starting the next one takes about 50 ms. */
 const IDLE_MS = 5 * 60 * 1000;
 
 interface Waiting {
@@ -63,11 +63,11 @@ export class Search {
   }
 
   /**
-   * Finds what holds every term of a query.
+   * Finds messages and titles that contain all terms of a query.
    *
-   * @param client Fires when nobody waits for the answer any more; the scan then ends.
-   * @throws {AppError} `invalid_request` for a query or cursor that is none, `internal`
-   * @throws The reason of `client`, once it fires.
+   * @param client Ends the search, because the client disconnected.
+   * @throws {AppError} `invalid_request` for an invalid query or cursor, `internal`
+   * @throws The reason of `client`.
    */
   async search(request: SearchRequest, client: AbortSignal): Promise<SearchPage> {
     const scanRequest: ScanRequest = {
@@ -82,7 +82,7 @@ export class Search {
     return { items, next_cursor: next === undefined ? null : cursorText(next), ...(unreadable && { unreadable }) };
   }
 
-  /** Ends what is searched for, and the Worker. */
+  /** Ends all searches and the Worker. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#failAll(new AppError("not_available", "The server is shutting down"));
@@ -111,10 +111,9 @@ export class Search {
   }
 
   /**
-   * The Worker gets the one subkey under which conversations lie, never the storage key, and it makes of it at once a
-   * key that only opens and cannot be read out. The bytes are moved, not copied, so none stay behind here. To send such
-   * a key itself would be better still, but Deno 2.6 delivers it as an empty object; to send opened texts instead would
-   * take everything ever written through both heaps.
+   * The Worker gets only the subkey of conversations, never the storage key, and imports it at once as a non-extractable key
+   * for decryption. The bytes are transferred, so no copy stays on this thread. Sending a CryptoKey would be better, but Deno
+   * delivers it as an empty object. Sending plaintext instead would take all texts through both heaps.
    */
   #startWorker(): Worker {
     const started = this.#options.startWorker?.() ??
@@ -124,7 +123,7 @@ export class Search {
       else if (data.kind === "failed") this.#lose(started, data.message);
     };
     started.onerror = (event) => {
-      event.preventDefault(); // else it would end the process
+      event.preventDefault(); // otherwise it would end the process
       this.#lose(started, event.message);
     };
     started.onmessageerror = () => this.#lose(started, "its answer could not be read");
@@ -150,7 +149,7 @@ export class Search {
     this.#idleTimer = setTimeout(() => void this.#stopWorker(), this.#options.idleMs ?? IDLE_MS);
   }
 
-  /** Waits for the Worker to close its file: only then can the last writer empty the log into it. */
+  /** Waits until the Worker has closed the database, because only the last connection can checkpoint the WAL. */
   #stopWorker(): Promise<void> {
     clearTimeout(this.#idleTimer);
     const last = this.#worker;
@@ -180,7 +179,7 @@ function cursorText({ updatedAtMs, segment, position, index, conversationId }: S
 /** @throws {AppError} `invalid_request` */
 function parseCursor(text: string): ScanCursor {
   const match = /^(\d{1,15})\.(\d{1,9})\.(\d{1,16})\.(-?\d{1,16}(?:p\d{1,20})?)\.([A-Za-z0-9_-]{1,64})$/.exec(text);
-  if (match === null) throw new AppError("invalid_request", "This cursor did not come from a search");
+  if (match === null) throw new AppError("invalid_request", "This cursor isn't from a search");
   return {
     updatedAtMs: Number(match[1]),
     index: Number(match[2]),

@@ -1,4 +1,4 @@
-/** Goes through sealed conversations, newest first, until a page of hits is full. What a hit is, search_text.ts says. */
+/** Scans sealed conversations, newest first, until a page of hits is full. search_text.ts decides what a hit is. */
 import type { Opener } from "../../crypto/sealer.ts";
 import type { Reader } from "../../storage/database/reader.ts";
 import { SMALLEST_GAP } from "../blocks/block_replacement.ts";
@@ -8,60 +8,60 @@ import { LINE, readTree, ROOT_SEGMENT, type Stretch } from "../tree/conversation
 import { blockAad, summaryAad } from "../aad.ts";
 import { createQuickTest, fold, holdsAll, snippetAround } from "./search_text.ts";
 
-/** One message, or one title, that holds every term. */
+/** A message or a title that contains all terms. */
 export interface SearchHit {
   conversation_id: string;
-  /** `null` where the title was found. */
+  /** `null` if the title is the hit. */
   message_id: string | null;
   title: string;
   role: string | null;
   /** The text around the hit, about 160 characters. */
   snippet: string;
-  /** When the message was written, or for a title the conversation begun; ISO 8601, UTC. */
+  /** When the message was written, or the conversation of a title created; ISO 8601, UTC. */
   created_at: string;
 }
 
-/** Where a scan goes on: before the message `index` of the block at `position` of a conversation, then with older ones. */
+/** Where a scan continues: before message `index` of the block at `position` of a conversation, then with older ones. */
 export interface ScanCursor {
   updatedAtMs: number;
   conversationId: string;
-  /** Segment of the block; the root where a title was searched last. */
+  /** Segment of the block; the root segment after a title. */
   segment: number;
   position: number;
   index: number;
 }
 
-/** What is looked for, and where. */
+/** What to search for, and where. */
 export interface ScanRequest {
-  /** Folded; all have to occur. */
+  /** Folded terms, which all have to occur. */
   terms: string[];
   conversationId?: string;
   characterId?: string;
   from?: ScanCursor;
 }
 
-/** Hits in order, and where to go on for more. */
+/** Hits in order, and where to continue. */
 export interface ScanPage {
   items: SearchHit[];
   next?: ScanCursor;
-  /** Conversations of which something couldn't be opened. */
+  /** Conversations with parts that couldn't be opened. */
   unreadable?: string[];
 }
 
-/** What a scan reads from. */
+/** The database and key of a scan. */
 export interface ScanSource {
   reader: Pick<Reader, "all">;
   opener: Opener;
-  /** What conversations say of themselves, as far as scans have read it; one search opens it for those that follow. */
+  /** Heads that scans have opened, for later searches. */
   heads?: Map<string, ConversationAbout>;
 }
 
-/** A source, and the conversations found to be damaged. */
+/** A source, and the damaged conversations that the scan found. */
 interface Scanned extends ScanSource {
   unreadable: Set<string>;
 }
 
-/** What a scan has to know of a conversation, at one revision. */
+/** What a scan needs to know about a conversation, at one revision. */
 export interface ConversationAbout {
   revision: number;
   title: string;
@@ -70,22 +70,22 @@ export interface ConversationAbout {
 
 /** Hits of one page. */
 const PAGE_HITS = 20;
-/** A page that has a hit is given once this much was opened for it, so that first hits need not wait for rare ones. */
+/** Bytes opened after which a page with at least one hit is returned, so that first hits don't wait for rare ones. */
 const PAGE_BYTES = 8 * 1024 * 1024;
-/** Conversations looked up at once. */
+/** Conversations read by one query. */
 const CONVERSATIONS = 64;
-/** Sealed bytes opened at once: some 2 ms of work, after which other searches and a cancel get their turn. */
+/** Sealed bytes opened together: about 2 ms of work, after which other searches and cancellations run. */
 const BATCH_BYTES = 512 * 1024;
 /** Titles and blocks in one batch. */
 const BATCH_STEPS = 128;
 /** Blocks read by one query. */
 const QUERY_BLOCKS = 16;
-/** Messages, and blocks, that several short conversations have together where one query reads them. */
+/** Most messages, and blocks, of several short conversations that one query reads. */
 const GROUP_MESSAGES = 800;
 const GROUP_BLOCKS = 64;
-/** Conversations of which something is remembered: some 200 bytes each. */
+/** Heads in the cache, about 200 bytes each. */
 const HEADS = 20_000;
-/** A position behind every block's. */
+/** A position after every block. */
 const END = Number.MAX_SAFE_INTEGER;
 
 interface ConversationRow {
@@ -106,22 +106,22 @@ interface BlockRow {
   sealed: Uint8Array;
 }
 
-/** A conversation to go through, from its end or from where an earlier page stopped. */
+/** A conversation to scan, from its end or from where an earlier page stopped. */
 interface Visit {
   row: ConversationRow;
   title: string;
-  /** The stretches of its active path: what follows other versions isn't shown, so it isn't found either. */
+  /** The stretches of its active path. Messages off the path aren't shown, so they aren't found. */
   path: readonly Stretch[];
   from?: ScanCursor;
 }
 
-/** What one step opens: a block, or nothing when it is the turn of the title. */
+/** What one step opens: a block, or nothing for the title. */
 interface Step {
   visit: Visit;
   block?: BlockRow;
 }
 
-/** Steps whose blocks are being opened all at once; what cannot be opened is `undefined`. */
+/** Steps whose blocks are opened together. One that can't be opened is `undefined`. */
 interface Batch {
   steps: Step[];
   texts: Promise<(Uint8Array | undefined)[]>;
@@ -130,9 +130,9 @@ interface Batch {
 const decoder = new TextDecoder();
 
 /**
- * Gives one page of hits. What cannot be opened is passed over, and its conversation named.
+ * Returns one page of hits. Skips what can't be opened and lists its conversation.
  *
- * The next blocks are being opened while the present ones are matched, where the runtime opens on threads of its own.
+ * The next blocks are opened on other threads while the current ones are matched.
  *
  * @throws The signal's reason once it fires.
  */
@@ -150,7 +150,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   let openedBytes = 0;
   const advance = () => {
     const next = batches.next();
-    next.catch(() => {}); // a page may be full, or given up, before anybody waits for it
+    next.catch(() => {}); // the page may be full or cancelled before this is awaited
     return next;
   };
   let coming = advance();
@@ -168,7 +168,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
       } else if (opened !== undefined) {
         openedBytes += opened.length;
         const json = decoder.decode(opened);
-        // As many bytes as UTF-16 units is ASCII alone.
+        // The same number of bytes and UTF-16 units means ASCII.
         if (mayHold(json, json.length === opened.length)) {
           const stop = matchBlock(items, visit, block, json, terms);
           if (stop !== undefined) return page(placeOf(visit, block, stop));
@@ -180,7 +180,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   }
 }
 
-/** Adds the hits of a block, newest first. Gives the index of the last one taken where they fill the page. */
+/** Adds the hits of a block, newest first. Returns the index of the last one if the page is full. */
 function matchBlock(
   items: SearchHit[],
   visit: Visit,
@@ -230,11 +230,11 @@ function parsed(json: string): Message[] {
   try {
     return JSON.parse(`[${json}]`);
   } catch {
-    return []; // a block nobody can read holds nothing to be found
+    return []; // an unreadable block has no hits
   }
 }
 
-/** Gives the steps of a scan in batches whose blocks are being opened all at once. */
+/** Yields the steps of a scan in batches whose blocks are opened together. */
 async function* openBatches(source: Scanned, request: ScanRequest): AsyncGenerator<Batch, undefined> {
   for await (const visits of visitsOf(source, request)) {
     let steps: Step[] = [];
@@ -258,7 +258,7 @@ function opening({ opener }: ScanSource, steps: Step[]): Batch {
   return { steps, texts: Promise.all(texts) };
 }
 
-/** Titles and blocks in the order in which they are searched. Short queries, since a long one would hold up the log's emptying. */
+/** Yields titles and blocks in the order of the search. Queries are short, because a long one would delay the WAL checkpoint. */
 function* stepsOf({ reader, unreadable }: Scanned, visits: Visit[]): Generator<Step> {
   for (let at = 0; at < visits.length;) {
     const group = shortOnes(visits, at);
@@ -274,7 +274,7 @@ function* stepsOf({ reader, unreadable }: Scanned, visits: Visit[]): Generator<S
   }
 }
 
-/** Gives the visits from a place on whose blocks one query can read: a query each would be a tenth of the whole work. */
+/** Returns the next visits whose blocks one query can read. A query for each would cost a tenth of the whole scan. */
 function shortOnes(visits: Visit[], at: number): Visit[] {
   let messages = 0;
   let end = at;
@@ -286,7 +286,7 @@ function shortOnes(visits: Visit[], at: number): Visit[] {
   return visits.slice(at, end);
 }
 
-/** Gives the blocks of some conversations, newest first; nothing where they are too many to hold. */
+/** Returns the blocks of some conversations, newest first; `undefined` if they are too many. */
 function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string, BlockRow[]> | undefined {
   let rows: BlockRow[];
   try {
@@ -298,9 +298,9 @@ function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string,
       GROUP_BLOCKS,
     );
   } catch {
-    return undefined; // one of them is on a damaged page; by itself it holds up no other
+    return undefined; // one is on a damaged page, so they are read one by one
   }
-  // Sorted here: SQLite would put every text through its sorter.
+  // Sorted here, because SQLite would copy all texts through its sorter.
   rows.sort((a, b) => b.position - a.position);
   return rows.length < GROUP_BLOCKS ? Map.groupBy(rows, (row) => row.conversation_id) : undefined;
 }
@@ -311,7 +311,7 @@ function* stepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set
   const { path } = visit;
   const last = from === undefined ? path.length - 1 : path.findIndex(({ segment }) => segment === from.segment);
   for (let at = last; at >= 0; at--) {
-    // The block where an earlier page stopped is read again: its older messages are not searched yet.
+    // The block where an earlier page stopped is read again for its older messages.
     const end = from === undefined || at < last ? undefined : from.index > 0 ? nextUp(from.position) : from.position;
     let before = end ?? END;
     for (;;) {
@@ -326,7 +326,7 @@ function* stepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set
   }
 }
 
-/** Gives the next older blocks of a stretch; one on a damaged page of the file has its place alone. */
+/** Returns the next older blocks of a stretch. One on a damaged page has only a position. */
 function blocksBefore(
   reader: ScanSource["reader"],
   id: string,
@@ -341,7 +341,7 @@ function blocksBefore(
     return reader.all<BlockRow>(`SELECT ${columns} ${rest}`, ...params)
       .map((block) => ({ position: block.position, block }));
   } catch {
-    // The index alone says where blocks are, so each can be tried by itself.
+    // The index lists the blocks, so each can be read on its own.
     return reader.all<{ rowid: number; position: number }>(`SELECT rowid, position ${rest}`, ...params)
       .map(({ rowid, position }) => {
         try {
@@ -353,11 +353,11 @@ function blocksBefore(
   }
 }
 
-/** Gives the conversations to go through, with their titles. */
+/** Yields the conversations to scan, with their titles. */
 async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<Visit[]> {
   const { conversationId, from } = request;
   if (conversationId !== undefined || from !== undefined) {
-    // By its id: a conversation that was written to since lies elsewhere in the order, and is searched to its end.
+    // By id: a conversation that changed since then has another place in the order, and is still searched to its end.
     const rows = rowOf(source, conversationId ?? from!.conversationId);
     const own = from?.conversationId === rows[0]?.id ? from : undefined;
     const visits = await visitsFrom(source, request, rows);
@@ -379,7 +379,7 @@ async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<
 
 const CONVERSATION_COLUMNS = "id, revision, created_at, updated_at, message_count, summary";
 
-/** Gives a conversation, or nothing where it is gone or on a damaged page. */
+/** Returns a conversation, `undefined` if it doesn't exist or is on a damaged page. */
 function rowOf({ reader, unreadable }: Scanned, id: string): ConversationRow[] {
   try {
     return reader.all<ConversationRow>(
@@ -392,7 +392,7 @@ function rowOf({ reader, unreadable }: Scanned, id: string): ConversationRow[] {
   }
 }
 
-/** Gives the next older conversations. */
+/** Returns the next older conversations. */
 function rowsAfter(source: Scanned, updatedAtMs: number, id: string): ConversationRow[] {
   const { reader } = source;
   try {
@@ -420,7 +420,7 @@ async function visitsFrom(source: Scanned, request: ScanRequest, rows: Conversat
       const isWanted = request.characterId === undefined || characterIds.includes(request.characterId);
       return isWanted ? { row, title, path: paths.get(row.id)! } : undefined;
     } catch {
-      // Whose conversation it is cannot be told; its blocks may still be whole.
+      // Its character is unknown, but its blocks may be readable.
       source.unreadable.add(row.id);
       return request.characterId === undefined ? { row, title: "", path: paths.get(row.id)! } : undefined;
     }
@@ -428,7 +428,7 @@ async function visitsFrom(source: Scanned, request: ScanRequest, rows: Conversat
   return visits.filter((visit) => visit !== undefined);
 }
 
-/** Reads the active path of each conversation; one query finds the few that have versions. */
+/** Reads the active path of each conversation. One query finds the few that have branch points. */
 function pathsOf(reader: ScanSource["reader"], rows: ConversationRow[]): Map<string, readonly Stretch[]> {
   const branched = new Set(
     reader.all<{ id: string }>(
@@ -453,7 +453,7 @@ async function about({ opener, heads }: ScanSource, row: ConversationRow): Promi
   return found;
 }
 
-/** Gives a number above a position and below the next block's, so that "below it" takes the position in. */
+/** Returns a number just above a position, so that "below it" includes the position. */
 function nextUp(position: number): number {
   return position + Math.max(SMALLEST_GAP / 10, Math.abs(position) * Number.EPSILON);
 }

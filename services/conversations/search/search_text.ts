@@ -1,25 +1,24 @@
-/** What counts as found: how text is folded, what a query asks for, and the part of a text that is shown. No storage here. */
+/** Matches texts: folds them, parses queries, and cuts snippets. */
 import { AppError } from "../../errors.ts";
 import { normalized } from "../../json/unicode.ts";
 
-/** UTF-16 units of a query; more is no search but a text. */
+/** Longest query in UTF-16 units. */
 const MAX_QUERY_LENGTH = 500;
-/** UTF-16 units of a snippet, and how many of them stand before the hit. */
+/** UTF-16 units of a snippet, and how many of them come before the hit. */
 const SNIPPET_LENGTH = 160;
 const SNIPPET_LEAD = 50;
-/** UTF-16 units folded at a time when a place is looked for in a long text. */
+/** UTF-16 units folded at a time to find a position in a long text. */
 const FOLD_CHUNK = 1024;
 
-/** A quoted phrase, also one whose closing quote is not typed yet, or a word. Phones type curly quotes. */
+/** A quoted phrase, with or without a closing quote, or a word. Phones type curly quotes. */
 const TERM = /["“”„]([^"“”„]+)(?:["“”„]|$)|(\S+)/g;
-/** What may look different in JSON text, by itself or behind an escape: `\n` and a combining accent become `\ń`. */
+/** What may look different in JSON, alone or after an escape: `\n` and a combining accent become `\ń`. */
 const UNSURE_IN_JSON = /["\\\p{Cc}\p{Cs}\p{M}]+/u;
 // deno-lint-ignore no-control-regex -- all of ASCII is meant
 const ASCII = /^[\x00-\x7f]*$/;
 
 /**
- * Gives the form in which texts are compared: NFKC, lower case, and one sigma, since which of the two lower-case ones
- * a capital becomes depends on what follows it.
+ * Folds a text for comparison: NFKC, lower case, and a single sigma, because the lower case of Σ depends on what follows.
  */
 export function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
@@ -28,10 +27,9 @@ export function fold(text: string): string {
 }
 
 /**
- * Gives the folded terms of a query, all of which must occur: words, and quoted phrases as a whole. Longest first, since
- * that one is likely the rarest.
+ * Returns the folded terms of a query: words and quoted phrases. The longest, which is likely the rarest, comes first.
  *
- * @throws {AppError} `invalid_request` when it is empty or too long.
+ * @throws {AppError} `invalid_request` if it is empty or too long.
  */
 export function parseQuery(query: string): string[] {
   if (query.length > MAX_QUERY_LENGTH) {
@@ -46,24 +44,23 @@ export function parseQuery(query: string): string[] {
   return [...terms].sort((a, b) => b.length - a.length);
 }
 
-/** Tells whether a folded text holds every term. */
+/** Whether a folded text contains all terms. */
 export function holdsAll(folded: string, terms: readonly string[]): boolean {
   return terms.every((term) => folded.includes(term));
 }
 
 /**
- * Makes a quick test of a sealed value's JSON text, so that only what may hold all terms is parsed. It errs on one side:
- * `false` means that no string in it holds all terms.
+ * Creates a quick test of JSON, so that only JSON that may contain all terms is parsed. `false` means that no string in it
+ * contains all terms; `true` may be wrong.
  *
- * Of each term it looks for the longest part that stands in the JSON text as it stands in the string: escapes change
- * quotes, backslashes, control characters and half surrogate pairs, and an escape's last letter takes up the accents
- * behind it; parts without any of these are the same in both.
+ * It searches for the longest part of each term that is the same in JSON and in the string. Escapes change quotes,
+ * backslashes, control characters and half surrogate pairs, and the last letter of an escape absorbs a following accent.
  */
 export function createQuickTest(terms: readonly string[]): (json: string, isAscii: boolean) => boolean {
   const parts = terms.map((term) =>
     term.split(UNSURE_IN_JSON).reduce((longest, part) => part.length > longest.length ? part : longest, "")
   ).filter((part) => part !== "");
-  // Without folding a copy first: three times as fast on text that is ASCII, where upper and lower case is all there is.
+  // Without folding a copy: three times as fast for ASCII, where only case differs.
   const patterns = parts.every((part) => ASCII.test(part)) ? parts.map((part) => new RegExp(escaped(part), "i")) : [];
   return (json, isAscii) => {
     if (!isAscii) return holdsAll(fold(json), parts);
@@ -75,7 +72,7 @@ function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|\/-]/g, "\\$&");
 }
 
-/** Gives the part of a text around its first hit: one line, marked where it was cut, no character cut in half. */
+/** Returns the part of a text around its first hit as one line, with … where it was cut. Never cuts inside a character. */
 export function snippetAround(text: string, terms: readonly string[]): string {
   const folded = fold(text);
   const hit = Math.min(...terms.map((term) => folded.indexOf(term)).filter((at) => at >= 0));
@@ -91,9 +88,9 @@ export function snippetAround(text: string, terms: readonly string[]): string {
 }
 
 /**
- * Finds where a place of the folded text lies in the text itself; folding makes some characters longer or shorter.
+ * Converts a position in the folded text to one in the original, because folding changes the length of some characters.
  *
- * Goes by chunks that end before an ASCII character, which nothing before it melts into (Unicode Annex 15).
+ * Uses chunks that end before an ASCII character, which never composes with what precedes it (Unicode Annex 15).
  */
 function placeInOriginal(text: string, folded: string, place: number): number {
   if (folded.length === text.length && ASCII.test(text)) return place;
@@ -117,7 +114,7 @@ function placeInChunk(chunk: string, place: number): number {
   return low;
 }
 
-/** Moves a cut to the begin of the next word before the hit, where there is one, else out of a surrogate pair. */
+/** Moves a cut to the next beginning of a word before the hit, or else out of a surrogate pair. */
 function wordBegin(text: string, start: number, hit: number): number {
   const space = text.slice(start, hit).search(/\s\S/);
   if (space >= 0 && space < SNIPPET_LEAD / 2) return start + space + 1;

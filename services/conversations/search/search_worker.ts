@@ -1,17 +1,17 @@
-/** The Worker that searches: a connection of its own that can only read, and a key that can only open. search.ts is its other end. */
+/** The Worker of search.ts. It has a read-only database connection and a key that can only decrypt. */
 import { createOpener, type Opener } from "../../crypto/sealer.ts";
 import { messageOf } from "../../errors.ts";
 import { openReader, type Reader } from "../../storage/database/reader.ts";
 import { type ConversationAbout, scan, type ScanPage, type ScanRequest } from "./search_scan.ts";
 
-/** What the serving thread sends. */
+/** A message from the serving thread. */
 export type SearchOrder =
   | { kind: "open"; path: string; key: Uint8Array<ArrayBuffer> }
   | { kind: "search"; id: number; request: ScanRequest }
   | { kind: "cancel"; id: number }
   | { kind: "close" };
 
-/** What it gets back. A cancelled search is not answered. */
+/** A message to the serving thread. A cancelled search has no answer. */
 export type SearchAnswer =
   | { kind: "page"; id: number; page: ScanPage }
   | { kind: "failed"; id: number; message: string }
@@ -31,7 +31,7 @@ async function open(path: string, key: Uint8Array<ArrayBuffer>): Promise<Open> {
   return { reader: openReader(path), opener, heads: new Map() };
 }
 
-/** Searches run beside each other: each waits for its blocks to be opened, and another goes on meanwhile. */
+/** The running searches. While one waits for its blocks to be opened, another continues. */
 async function search(id: number, request: ScanRequest): Promise<void> {
   const controller = new AbortController();
   searches.set(id, controller);
@@ -55,7 +55,7 @@ function answer(message: SearchAnswer): void {
   self.postMessage(message);
 }
 
-// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+// Only in a Worker. Importing this file elsewhere does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   self.onmessage = ({ data }: MessageEvent<SearchOrder>) => {
     switch (data.kind) {

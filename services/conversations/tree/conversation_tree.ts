@@ -1,21 +1,20 @@
 /**
- * The tree of a conversation: which messages have continuations of their own, and the path of messages that is active.
+ * The tree of a conversation: the messages whose versions have continuations, and the active path.
  *
- * Blocks lie in segments; a segment is a list of blocks ordered by position. A message that has versions ("branch point")
- * is always the last of its block. Each of its versions names the segment that holds what follows it: the one it lies in
- * itself (the blocks behind its own) or a segment of its own. So the active path enters each segment at most once, at its
- * start, and leaves it at a branch point whose active version continues elsewhere. Switching changes which row is active;
- * no block moves. See docs/decisions/0031-conversation-tree.md.
+ * A segment is a list of blocks ordered by position. A message whose versions have continuations (a "branch point") is always
+ * the last of its block. Each of its versions names the segment with the messages that follow: the branch point's own segment
+ * (the blocks after it) or another one. So the active path enters each segment at most once, at its start, and leaves it at a
+ * branch point whose active version continues elsewhere. Switching versions changes which row is active; no block moves. See docs/decisions/0031-conversation-tree.md.
  */
 import type { Reader } from "../../storage/database/reader.ts";
 
 /** The segment where every conversation starts. */
 export const ROOT_SEGMENT = 0;
-/** Positions before and behind every block. */
+/** Positions before and after every block. */
 const START = -Number.MAX_VALUE;
 const END = Number.MAX_VALUE;
 
-/** One version of a message and the segment of what follows it. */
+/** One version of a message and the segment that follows it. */
 export interface Continuation {
   mid: string;
   /** Number of the version, from 0. */
@@ -24,24 +23,24 @@ export interface Continuation {
   isActive: boolean;
 }
 
-/** Where something lies. */
+/** The location of a block. */
 export interface Location {
   segment: number;
   position: number;
 }
 
-/** Part of a segment: the blocks behind `after`, up to and including the one at `upTo`. */
+/** Part of a segment: the blocks after `after`, up to and including the one at `upTo`. */
 export interface Stretch {
   segment: number;
   after: number;
   upTo: number;
 }
 
-/** A message whose versions have continuations of their own. */
+/** A message whose versions have continuations. */
 export interface BranchPoint extends Location {
   mid: string;
   blockId: number;
-  /** Segment of what follows each version, by its number. A version without an entry is followed by nothing. */
+  /** The segment that follows each version, by number. Nothing follows a version without an entry. */
   segments: Map<number, number>;
   active: number;
 }
@@ -90,7 +89,7 @@ export class ConversationTree {
     this.path.forEach(({ segment }, index) => this.#onPath.set(segment, index));
   }
 
-  /** True where no message has continuations of its own. */
+  /** Whether no message is a branch point. */
   get isLine(): boolean {
     return this.#points.size === 0;
   }
@@ -101,7 +100,7 @@ export class ConversationTree {
     return index !== undefined && position <= this.path[index]!.upTo ? index : undefined;
   }
 
-  /** True for a block whose last message is a branch point: nothing may be added to it. */
+  /** Whether a block ends with a branch point, so that no message may be added to it. */
   endsInBranch(blockId: number): boolean {
     return this.#blocks.has(blockId);
   }
@@ -120,21 +119,21 @@ export class ConversationTree {
     return (this.#bySegment.get(segment) ?? []).filter((point) => point.position >= position);
   }
 
-  /** Returns where the blocks that follow a version of a branch point start, or `undefined` where nothing can follow it. */
+  /** Returns where the blocks that follow a version start, `undefined` if nothing can follow it. */
   startOf(point: BranchPoint, n: number): Location | undefined {
     const segment = point.segments.get(n);
     if (segment === undefined) return undefined;
     return { segment, position: segment === point.segment ? point.position : START };
   }
 
-  /** Returns the stretches of the path behind a block of it. */
+  /** Returns the stretches of the active path after one of its blocks. */
   behind(row: Location): Stretch[] {
     const point = this.pointsFrom(row).find(({ position }) => position === row.position);
     const from = point === undefined ? row : this.startOf(point, point.active);
     return from === undefined ? [] : this.stretchesFrom(from);
   }
 
-  /** Returns the stretches behind a location, along the active versions, to the end. */
+  /** Returns the stretches after a location, along the active versions, to the end. */
   stretchesFrom(from: Location): Stretch[] {
     const stretches: Stretch[] = [];
     const seen = new Set<number>();
@@ -151,7 +150,7 @@ export class ConversationTree {
     return stretches;
   }
 
-  /** Returns the rows as they are stored. */
+  /** Returns the stored rows. */
   rows(): Continuation[] {
     return this.points().flatMap(({ mid, segments, active }) =>
       [...segments].map(([n, segment]) => ({ mid, n, segment, isActive: n === active }))
@@ -179,7 +178,7 @@ export function readTree(db: Pick<Reader, "all">, conversationId: string): Conve
   return rows.length === 0 ? LINE : new ConversationTree(rows);
 }
 
-/** Reads what `readTree` needs out of indexes alone: a block may be on a damaged page of the database file. */
+/** Reads what `readTree` needs from indexes only, because a block may be on a damaged page of the database file. */
 function rowsByIndexes(db: Pick<Reader, "all">, conversationId: string): Row[] {
   const rows = db.all<Omit<Row, "segment" | "position">>(
     `SELECT c.mid, c.n, c.segment AS target, c.is_active, m.block_id FROM continuation c
@@ -206,10 +205,10 @@ function rowsByIndexes(db: Pick<Reader, "all">, conversationId: string): Row[] {
   });
 }
 
-/** Trees remembered at once. */
+/** Trees in the cache. */
 const TREES = 64;
 
-/** Reads trees, each once as long as nothing is written to the database. */
+/** Reads trees and caches them until the database changes. */
 export class TreeReader {
   readonly #db: Pick<Reader, "all" | "get">;
   readonly #trees = new Map<string, ConversationTree>();
@@ -220,7 +219,7 @@ export class TreeReader {
   }
 
   of(conversationId: string): ConversationTree {
-    // Changes with every commit of another connection, and all writes go through another one.
+    // Changes with each commit of another connection, and all writes use another one.
     const version = this.#db.get<{ data_version: number }>("PRAGMA data_version")!.data_version;
     if (version !== this.#dataVersion || this.#trees.size >= TREES) this.#trees.clear();
     this.#dataVersion = version;
@@ -233,7 +232,7 @@ export class TreeReader {
   }
 }
 
-/** Returns the statements that store continuations beside those that are there. */
+/** Returns the statements that add continuations. */
 export function insertContinuations(conversationId: string, rows: readonly Continuation[]) {
   if (rows.length === 0) return [];
   return [{

@@ -1,15 +1,15 @@
-/** The messages of a conversation as a tree, and what becomes of it when the active path is replaced. How it is stored: paths.ts. */
+/** The messages of a conversation as a tree, and its change when the active path is replaced. conversation_tree.ts stores it. */
 import type { Message } from "../message.ts";
 import { type Continuation, ROOT_SEGMENT } from "./conversation_tree.ts";
 
 /** All messages of a conversation, or of a part of it. */
 export interface MessageTree {
-  /** In order. What stands behind a message with continuations follows that version of it which names this segment. */
+  /** In order. Messages after a branch point follow the version that names this segment. */
   segments: Map<number, Message[]>;
   continuations: Continuation[];
 }
 
-/** A message with continuations of its own, and where it lies. */
+/** A branch point and its location. */
 interface Branch {
   segment: number;
   index: number;
@@ -43,14 +43,14 @@ export function pathOf(tree: MessageTree, segment = ROOT_SEGMENT): Message[] {
 }
 
 /**
- * Returns the tree with other messages on its active path. Messages that stay keep their versions and what follows these;
- * with a message that leaves go its other versions and what follows them.
+ * Returns the tree with other messages on its active path. Messages that stay keep their versions and continuations. Messages
+ * that leave lose theirs.
  */
 export function withPath(tree: MessageTree, messages: Message[]): MessageTree {
   if (tree.continuations.length === 0) return createLinearTree(messages);
   const branches = branchesOf(tree);
   const next: MessageTree = { segments: new Map(), continuations: [] };
-  /** Takes messages over that lie behind a version that is not active, with all that hangs on them. */
+  /** Copies the messages that follow an inactive version, with everything below them. */
   const keep = (from: number, index: number, into: number) => {
     const waiting = [{ from, index, into }];
     for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
@@ -85,7 +85,7 @@ export function withPath(tree: MessageTree, messages: Message[]): MessageTree {
   return next;
 }
 
-/** Returns the ids of the messages that have continuations of their own. */
+/** Returns the ids of all branch points. */
 export function branchIds({ continuations }: Pick<MessageTree, "continuations">): Set<string> {
   return new Set(continuations.map(({ mid }) => mid));
 }
