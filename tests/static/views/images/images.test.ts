@@ -64,7 +64,7 @@ test("an image server is added by hand, tested, changed, used and removed", asyn
   expect(await page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:7860");
   await page.getByLabel("URL").fill(bench.comfy.url);
   await page.getByRole("button", { name: "Test", exact: true }).click();
-  await page.getByText("does not have the API of A1111").waitFor();
+  await page.getByText("doesn't have the API of A1111").waitFor();
   await page.getByLabel("Type").selectOption({ label: "ComfyUI" });
   await page.getByRole("button", { name: "Test", exact: true }).click();
   await page.getByText("The server works").waitFor();
@@ -128,7 +128,7 @@ test("a workflow is taken from a file, refused in the page's format, edited and 
   const dialog = page.getByRole("dialog");
   await choose({ nodes: [], links: [], version: 1 });
   await dialog.getByRole("button", { name: "Save" }).click();
-  await dialog.getByText("Export (API)").waitFor();
+  await dialog.getByText("it is in ComfyUI's UI format").waitFor();
   await dialog.getByRole("button", { name: "Close" }).click();
 
   await choose({ "3": { class_type: "KSampler", inputs: { seed: "%seed%" } } });
