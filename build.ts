@@ -162,7 +162,8 @@ async function readDenoConfig(root: URL): Promise<{ version: string; unstable: s
 }
 
 /**
- * Bundles a file into the folder, in pieces of which a start reads only those it needs, and the Workers it starts, which it finds by `new URL("./x.ts", import.meta.url)`.
+ * Bundles a file and its Workers, found by `new URL("./x.ts", import.meta.url)`, into the folder. Code is split, so that a
+ * start reads only the parts it needs.
  *
  * @returns Folders of the packages of which something went in.
  */
@@ -201,7 +202,9 @@ async function stagePiece(
   for (const [, path] of files) packages.add(packageFolderOf(await Deno.realPath(path))!);
   const workers = new Set<string>();
   const staged = text.replace(/new URL\("([^"]+)", import\.meta\.url\)/g, (found, path: string) => {
-    const isStaged = path.startsWith("../static/dist/") || path === `../${NOTICES_FILE}`;
+    // In source, the file that reads the notices is in a folder of services/; the bundle is flat.
+    if (path.endsWith(`/${NOTICES_FILE}`)) return `new URL("../${NOTICES_FILE}", import.meta.url)`;
+    const isStaged = path.startsWith("../static/dist/");
     if (isStaged || files.has(path.replace(/^\.\/|\.bin$/g, ""))) return found;
     const name = /^\.\/(\w+)\.ts$/.exec(path)?.[1];
     if (name === undefined) throw new Error(`Can't bundle "${entry}": the executable wouldn't contain "${path}"`);
