@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildUi, type BuiltFile, firstLoadOf } from "../../build/ui.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/** Two bundles on a machine that is busy with other work. */
+/** Time for two bundles on a busy machine. */
 const TWO_BUILDS_MS = 180_000;
 
-/** Folders of their own: servers of tests that run meanwhile rely on static/dist. */
+/** Separate folders: servers of concurrent tests use static/dist. */
 let released: URL;
 let developers: URL;
 let files: BuiltFile[];
@@ -28,7 +28,7 @@ async function temporaryFolder(): Promise<URL> {
 
 const assetOf = (path: string, folder = released) => Deno.readTextFile(new URL(path, folder));
 
-test("the first load is at most 100 kB of compressed script and style, and names nothing outside", async () => {
+test("the first load has at most 100 kB of compressed script and style, and references nothing outside", async () => {
   const loaded = await firstLoadOf(files, released);
   expect(loaded.filter(({ path }) => path.endsWith(".css"))).toHaveLength(1);
   expect(loaded.reduce((sum, { gzipBytes }) => sum + gzipBytes, 0)).toBeLessThan(100_000);
@@ -37,7 +37,7 @@ test("the first load is at most 100 kB of compressed script and style, and names
   expect(page).not.toMatch(/https?:|style=|<style|<script(?![^>]* src=)|\son\w+=/);
 });
 
-test("what the first script needs is loaded beside it, not after it", async () => {
+test("preloads everything that the first script imports", async () => {
   const page = await assetOf("index.html");
   const scripts = (await firstLoadOf(files, released)).filter(({ path }) => path.endsWith(".js"));
   const preloaded = [...page.matchAll(/<link rel="modulepreload" href="\/([^"]+)">/g)].map(([, path]) => path);
@@ -45,11 +45,11 @@ test("what the first script needs is loaded beside it, not after it", async () =
   expect([entry, ...preloaded].sort()).toEqual(scripts.map(({ path }) => path).sort());
 });
 
-test("what makes text of replies readable is loaded when there is one, and kept for when there is no network", async () => {
+test("loads message rendering on demand, and caches it for offline use", async () => {
   const textOf = async (part: typeof files) => (await Promise.all(part.map(({ path }) => assetOf(path)))).join("\n");
   const scripts = files.filter(({ path }) => path.startsWith("assets/") && path.endsWith(".js"));
   const first = new Set((await firstLoadOf(files, released)).map(({ path }) => path));
-  // The cleaner of HTML, by a word of its own interface.
+  // DOMPurify, recognized by an option's name.
   const withCleaner = async (part: typeof files) => (await textOf(part)).includes("ALLOWED_URI_REGEXP");
   expect(await withCleaner(scripts.filter(({ path }) => first.has(path)))).toBe(false);
   const later = scripts.filter(({ path }) => !first.has(path));
@@ -58,13 +58,13 @@ test("what makes text of replies readable is loaded when there is one, and kept 
   for (const { path } of later) expect(kept).toContain(`"/${path}"`);
 });
 
-test("no script contains the server's schemas or the library that checks them", async () => {
+test("bundles neither the server's schemas nor the library that checks them", async () => {
   for (const { path } of files.filter((file) => file.path.endsWith(".js"))) {
     expect(await assetOf(path), path).not.toMatch(/ZodError|safeParse|registerPath/);
   }
 });
 
-test("the page of components is part of a developer's build only", async () => {
+test("includes the page of components only in developer builds", async () => {
   const has = async (folder: URL, built: BuiltFile[]) => {
     const scripts = built.filter(({ path }) => path.endsWith(".js"));
     const texts = await Promise.all(scripts.map(({ path }) => assetOf(path, folder)));

@@ -10,7 +10,7 @@ function clientThatGets(answer: () => Response | Promise<Response>) {
   return { client, calls };
 }
 
-test("every request names the page's origin, and a body goes as JSON", async () => {
+test("sends the page's origin with every request, and bodies as JSON", async () => {
   const { client, calls } = clientThatGets(() => new Response("{}"));
   await client.send("PUT", "/api/connections", { body: { name: "x" } });
   expect(calls[0]!.init).toMatchObject({
@@ -22,7 +22,7 @@ test("every request names the page's origin, and a body goes as JSON", async () 
   expect(calls[1]!.init.headers).toEqual({ "x-parlor-page": "http://localhost:8787" });
 });
 
-test("a refusal carries code, message, issues and request id of the error body", async () => {
+test("reports code, message, issues and request id of the error body", async () => {
   const issues = [{ path: "base_url", message: "Not an address" }];
   const error = { code: "invalid_request", message: "No", request_id: "r7", issues };
   const { client } = clientThatGets(() => Response.json({ error }, { status: 400 }));
@@ -31,13 +31,13 @@ test("a refusal carries code, message, issues and request id of the error body",
   expect(thrown).toMatchObject({ status: 400, code: "invalid_request", requestId: "r7", issues, isOffline: false });
 });
 
-test("an answer that is not ours is told by its status alone", async () => {
+test("reports only the status of a response that isn't ours", async () => {
   const html = new Response("<h1>Bad Gateway</h1>", { status: 502 });
   const { client } = clientThatGets(() => html);
   await expect(client.send("GET", "/x")).rejects.toMatchObject({ status: 502, code: "unexpected_answer" });
 });
 
-test("no answer is an offline error, but an abort stays an abort", async () => {
+test("reports a missing response as offline, and rethrows an abort", async () => {
   const { client } = clientThatGets(() => Promise.reject(new TypeError("Failed to fetch")));
   await expect(client.send("GET", "/x")).rejects.toMatchObject({ isOffline: true, code: "no_answer" });
   const signal = AbortSignal.abort(new DOMException("left", "AbortError"));

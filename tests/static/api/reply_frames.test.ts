@@ -3,7 +3,7 @@ import { parseReplyFrame, parseReplyPosition, placeDelta } from "../../../static
 
 const chunk = (delta: Record<string, unknown>) => JSON.stringify({ choices: [{ delta, finish_reason: null }] });
 
-test("an event id gives the place of its delta, and any other id gives none", () => {
+test("parses the position in an event id, and ignores any other id", () => {
   expect(parseReplyPosition("g_1-x.12.345.6")).toEqual({
     generation: "g_1-x",
     sequence: 12,
@@ -22,7 +22,7 @@ test.each([
   ["overlaps the end", "Hell", "lo", 5, "Hello"],
   ["has no place", "Hel", "lo", undefined, "Hello"],
   ["is empty at the end", "Hello", "", 5, "Hello"],
-])("a delta that %s leaves the exact text", (_, known, delta, end, whole) => {
+])("restores the exact text after a delta that %s", (_, known, delta, end, whole) => {
   expect(placeDelta(known, delta, end)).toBe(whole);
 });
 
@@ -30,11 +30,11 @@ test.each([
   ["text before it is missing", "Hel", "world", 11],
   ["text is missing that an empty delta ends with", "Hel", "", 5],
   ["its place is before the start", "", "lo", 1],
-])("a delta is refused when %s", (_, known, delta, end) => {
+])("refuses a delta if %s", (_, known, delta, end) => {
   expect(placeDelta(known, delta, end)).toBeUndefined();
 });
 
-test("text and reasoning of a chunk are told apart, and null counts as nothing", () => {
+test("separates text and reasoning of a chunk, and treats null as empty", () => {
   const event = { id: "g.1.2.0", event: undefined, data: chunk({ content: "Hi", reasoning_content: null }) };
   expect(parseReplyFrame(event)).toMatchObject({ kind: "delta", id: "g.1.2.0", text: "Hi", reasoning: "" });
   expect(parseReplyFrame({ ...event, data: chunk({ reasoning_content: "Hm" }) })).toMatchObject({
@@ -43,7 +43,7 @@ test("text and reasoning of a chunk are told apart, and null counts as nothing",
   });
 });
 
-test("the end and a failure are frames of their own, and what is no JSON is passed over", () => {
+test("parses the end and failures, and ignores invalid JSON", () => {
   const plain = { id: undefined, event: undefined };
   expect(parseReplyFrame({ ...plain, data: "[DONE]" })).toEqual({ kind: "done" });
   const body = { error: { code: "upstream_error", message: "gone", request_id: "r1" } };
@@ -52,11 +52,11 @@ test("the end and a failure are frames of their own, and what is no JSON is pass
   expect(parseReplyFrame({ ...plain, data: "<html>" })).toBeUndefined();
 });
 
-test.each(["null", "5", '"text"', "true"])("an event that is no object says nothing: %s", (data) => {
+test.each(["null", "5", '"text"', "true"])("ignores an event that isn't an object: %s", (data) => {
   expect(parseReplyFrame({ id: undefined, event: undefined, data })).toBeUndefined();
 });
 
-test.each([5, {}, ["a"], true])("text that is not a string counts as none: %j", (content) => {
+test.each([5, {}, ["a"], true])("treats text that isn't a string as empty: %j", (content) => {
   const event = { id: undefined, event: undefined, data: chunk({ content, reasoning_content: content }) };
   expect(parseReplyFrame(event)).toMatchObject({ kind: "delta", text: "", reasoning: "" });
 });

@@ -13,7 +13,7 @@ const focusedName = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent);
 
 test.each(LOOKS)(
-  "every component in every state is fine with axe and fits, %s and %s",
+  "axe finds nothing in any component in any state, and all fit, %s and %s",
   async (colorScheme, _, options) => {
     await using ui = await bench.open("/components", { ...options, colorScheme, reducedMotion: "reduce" });
     const { page } = ui;
@@ -37,7 +37,7 @@ test.each(LOOKS)(
 );
 
 test.each([["wide", {}], ["narrow", PHONE]] as const)(
-  "dialog and sheet take the focus, keep it, close on Escape and beside them, and give it back, %s",
+  "dialog and sheet trap the focus, close on Escape and on the backdrop, and return it, %s",
   async (_, options) => {
     await using ui = await bench.open("/components", options);
     const { page } = ui;
@@ -66,7 +66,7 @@ test.each([["wide", {}], ["narrow", PHONE]] as const)(
   },
 );
 
-test("a field of a dialog that asks for it has the focus first", async () => {
+test("focuses the dialog's field that asks for it", async () => {
   await using ui = await bench.open("/components");
   await ui.page.getByRole("button", { name: "Dialog", exact: true }).click();
   await ui.page.getByRole("dialog").waitFor();
@@ -74,7 +74,7 @@ test("a field of a dialog that asks for it has the focus first", async () => {
 });
 
 test.each([["popover", {}], ["sheet", PHONE]] as const)(
-  "a menu, as a %s, is used by keys alone, and the focus comes back",
+  "a menu as a %s works by keyboard alone and returns the focus",
   async (kind, options) => {
     await using ui = await bench.open("/components", options);
     const { page } = ui;
@@ -101,7 +101,7 @@ test.each([["popover", {}], ["sheet", PHONE]] as const)(
   },
 );
 
-test("the button of an open menu closes it, and so does a click elsewhere", async () => {
+test("closes an open menu with its button and with a click elsewhere", async () => {
   await using ui = await bench.open("/components");
   const button = ui.page.getByRole("button", { name: "Sample menu" });
   const menu = ui.page.getByRole("menu");
@@ -115,7 +115,7 @@ test("the button of an open menu closes it, and so does a click elsewhere", asyn
   await menu.waitFor({ state: "detached" });
 });
 
-test("a menu stays inside of the window", async () => {
+test("keeps a menu inside the window", async () => {
   await using ui = await bench.open("/components", { viewport: { width: 800, height: 500 } });
   const button = ui.page.getByRole("button", { name: "Sample menu" });
   for (const block of ["start", "end"] as const) {
@@ -130,7 +130,7 @@ test("a menu stays inside of the window", async () => {
   }
 });
 
-test("tabs are gone through by arrows", async () => {
+test("moves between tabs with the arrow keys", async () => {
   await using ui = await bench.open("/components");
   await ui.page.getByRole("tab", { name: "One" }).focus();
   await ui.page.keyboard.press("ArrowLeft");
@@ -141,7 +141,7 @@ test("tabs are gone through by arrows", async () => {
   expect(await ui.page.getByRole("tab", { name: "Three" }).getAttribute("aria-selected")).toBe("true");
 });
 
-test("a toast waits while the pointer rests on it, and Undo undoes", async () => {
+test("keeps a hovered toast, and Undo undoes", async () => {
   await using ui = await bench.open("/components");
   await ui.page.clock.install();
   await ui.page.getByRole("button", { name: "Toast with Undo" }).click();
@@ -158,7 +158,7 @@ test("a toast waits while the pointer rests on it, and Undo undoes", async () =>
   expect(await toast.count()).toBe(0);
 });
 
-test("20,000 rows are a list of which only a few are in the page, and the focused one stays there", async () => {
+test("mounts few of 20,000 rows, and keeps the focused one", async () => {
   await using ui = await bench.open("/components");
   const list = ui.page.getByRole("list", { name: "Many rows" });
   const box = list.locator("xpath=..");
@@ -172,7 +172,7 @@ test("20,000 rows are a list of which only a few are in the page, and the focuse
   expect(await focusedName(ui.page)).toBe("row-2");
 });
 
-test("rows of unknown height are measured, and none covers another", async () => {
+test("measures rows of unknown height without overlap", async () => {
   await using ui = await bench.open("/components");
   const list = ui.page.getByRole("list", { name: "Measured rows" });
   const box = list.locator("xpath=..");
@@ -184,7 +184,7 @@ test("rows of unknown height are measured, and none covers another", async () =>
   await eventually(gaps, (all) => all.length > 2 && all.every((gap) => Math.abs(gap) < 1));
 });
 
-test("a part that cannot be loaded says so, with the way out", async () => {
+test("shows a failure to load a lazy component, with a way out", async () => {
   await using ui = await bench.open("/components");
   const note = ui.page.getByRole("alert").filter({ hasText: "Couldn’t load this part of the page" });
   await note.getByRole("button", { name: "Reload page" }).waitFor();

@@ -6,7 +6,7 @@ import { MAX_DEPTH, RenderBudget, RenderLimitError } from "../../../static/src/m
 import { mathToText } from "../../../static/src/markdown/math.ts";
 import { mathExtension } from "../../../static/src/markdown/math_tokens.ts";
 
-/** A clock that only moves by being read. */
+/** A clock that advances when read. */
 function clockOf(stepMs: number) {
   let now = 0;
   return { read: () => now += stepMs, readings: () => now / stepMs };
@@ -31,15 +31,15 @@ function reasonOf(read: () => unknown): string {
 
 test.each([
   ["quotes", MAX_DEPTH, (levels: number) => `${">".repeat(levels)} x`],
-  // A level of a list takes more of the stack, so not every browser reaches the limit; what is over the stack is plain, too.
+  // List levels use more stack, so not every browser reaches the limit; a stack overflow also gives plain text.
   ["lists", 500, (levels: number) => `${"- ".repeat(levels)}x`],
-])("%s nest to the limit and no further", { tags: ["F02"] }, (_, allowed, text) => {
+])("%s nest up to the limit and no further", { tags: ["F02"] }, (_, allowed, text) => {
   expect(reasonOf(() => lex(text(allowed)))).toBe("none");
   expect(reasonOf(() => lex(text(MAX_DEPTH + 1)))).toMatch(/^(?:depth|RangeError.*)$/);
   expect(reasonOf(() => lex(text(20 * MAX_DEPTH)))).toMatch(/^(?:depth|RangeError.*)$/);
 });
 
-test("the levels of blocks and of what is inside a paragraph add up", { tags: ["F02"] }, () => {
+test("adds up the nesting of blocks and of inline content", { tags: ["F02"] }, () => {
   const quoted = (levels: number) =>
     `${">".repeat(900)} ${"*a **b ".repeat(levels / 2)}x${" b** a*".repeat(levels / 2)}`;
   expect(reasonOf(() => lex(quoted(50)))).toBe("none");
@@ -61,17 +61,17 @@ test.each([
   ["levels of emphasis", "*a **b "],
   ["formulas", "$x$ "],
   ["rows of a table", "|a|b|\n|-|-|\n"],
-])("looks at the clock between %s", { tags: ["F02"] }, (_, part) => {
+])("checks the time between %s", { tags: ["F02"] }, (_, part) => {
   const clock = clockOf(1);
   const budget = new RenderBudget(50, clock.read);
   expect(reasonOf(() => lex(part.repeat(200), () => budget.check()))).toBe("time");
   expect(clock.readings()).toBeLessThan(60);
 });
 
-test("finding formulas takes linear time: a text twice as long has twice as many characters to look at", {
+test("finds formulas in linear time: twice the text takes twice the characters", {
   tags: ["F02"],
 }, () => {
-  // With a search to the end of the text for each paragraph, this takes minutes.
+  // Searching to the end of the text for each paragraph would take minutes.
   const tokens = lex("A paragraph of some words.\n\n".repeat(50_000));
   expect(tokens.filter(({ type }) => type === "paragraph").length).toBe(50_000);
 });
@@ -87,7 +87,7 @@ test.each([
   expect(() => mathToText(tex, true)).toThrow();
 });
 
-test("a formula looks at the clock while it expands its macros", { tags: ["F03"] }, () => {
+test("checks the time while it expands a formula's macros", { tags: ["F03"] }, () => {
   const tex = String.raw`\def\a{x}` + String.raw`\a`.repeat(100);
   expect(mathToText(tex, false, new RenderBudget(1000, clockOf(1).read))).toContain("<math");
   const clock = clockOf(1);
@@ -95,14 +95,14 @@ test("a formula looks at the clock while it expands its macros", { tags: ["F03"]
   expect(clock.readings()).toBeLessThan(30);
 });
 
-test("sizes in a formula have a limit", { tags: ["F03"] }, () => {
+test("limits sizes in a formula", { tags: ["F03"] }, () => {
   const mathml = mathToText(String.raw`\rule{9999em}{9999em} \kern{9999em} \hspace{99999cm}`, true);
   const sizes = [...mathml.matchAll(/="(-?[\d.]+)(em|pt|cm)"/g)].map(([, size]) => Number(size));
   expect(sizes.length).toBeGreaterThan(2);
   expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
 });
 
-test("code that is long stays plain, and scopes nest to a limit", { tags: ["F02"] }, async () => {
+test("leaves long code plain, and limits the nesting of scopes", { tags: ["F02"] }, async () => {
   expect(canHighlight("js", 1_000_000)).toBe(false);
   const depthOf = (pieces: readonly CodePiece[]): number =>
     Math.max(0, ...pieces.map((piece) => typeof piece === "string" ? 0 : 1 + depthOf(piece.pieces)));

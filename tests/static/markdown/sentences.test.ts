@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Sentences } from "../../../static/src/markdown/sentences.ts";
 
-test("a growing text is read out in whole sentences, each once", () => {
+test("announces each whole sentence of a growing text once", () => {
   const sentences = new Sentences();
   const said = [
     "It was",
@@ -15,20 +15,20 @@ test("a growing text is read out in whole sentences, each once", () => {
   expect(sentences.next("It was dark. The wind rose! “Why?” he asked", true)).toBe("");
 });
 
-test("a point inside a number or an address ends no sentence", () => {
+test("doesn't end a sentence at a period inside a number or a URL", () => {
   expect(new Sentences().next("Version 2.9 of example.org is", false)).toBe("");
 });
 
-test("sentences of Japanese need no space behind their end", () => {
+test("ends Japanese sentences without a space", () => {
   expect(new Sentences().next("こんにちは。元気で", false)).toBe("こんにちは。");
 });
 
-test("marks that only mean looks are not read out", () => {
+test("doesn't announce formatting marks", () => {
   const text = "# A *title*\n- see [the page](https://example.org)\n> and `code`\n";
   expect(new Sentences().next(text, false)).toBe("A title see the page and code");
 });
 
-test("what was there before is not read again", () => {
+test("doesn't announce text that was there before", () => {
   expect(new Sentences("Old. Ne").next("Old. New. ", false)).toBe("New.");
 });
 
@@ -37,11 +37,11 @@ test.each([
   ["begun links", "[a]("],
   ["begun links with brackets inside", "[a](b(c)"],
   ["images of images", "![![a]("],
-])("100,000 %s are read out in linear time", { tags: ["F02"] }, (_, part) => {
+])("announces 100,000 %s in linear time", { tags: ["F02"] }, (_, part) => {
   expect(new Sentences().next(part.repeat(100_000), true).length).toBeGreaterThan(0);
 });
 
-test("an address with brackets is left out whole", () => {
+test("skips a whole URL with brackets", () => {
   expect(new Sentences().next("[A page](https://example.org/a_(b)) and ![an image](x.png)", true)).toBe(
     "A page and an image",
   );

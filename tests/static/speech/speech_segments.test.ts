@@ -4,7 +4,7 @@ import { SpeechSegments } from "../../../static/src/speech/speech_segments.ts";
 const spoken = (text: string, isSplit = false) =>
   new SpeechSegments({ isSplit }).next(text, true).map(({ text, isQuoted }) => isQuoted ? `“${text}”` : text);
 
-test("a sentence is there as soon as it is whole, and each one once", () => {
+test("returns each sentence once, as soon as it is complete", () => {
   const pieces = new SpeechSegments();
   const next = (text: string, isFinal = false) => pieces.next(text, isFinal).map(({ text }) => text);
   expect(next("The ferry")).toEqual([]);
@@ -15,7 +15,7 @@ test("a sentence is there as soon as it is whole, and each one once", () => {
   expect(next("The ferry comes. It is late! The end", true)).toEqual([]);
 });
 
-test("what was there before is not read again", () => {
+test("doesn't repeat text that was there before", () => {
   const pieces = new SpeechSegments({ known: "One. Two" });
   expect(pieces.next("One. Two and a half. Three", true).map(({ text }) => text)).toEqual(["Two and a half.", "Three"]);
   const continued = new SpeechSegments({ known: "One is whole." });
@@ -33,7 +33,7 @@ test.each([
   ["| a | b |\n|---|---|\n| 1 | 2 |\n", ["a, b", "1, 2"]],
   ["* * *\n\n…\n", []],
   ["", []],
-])("%j is read as %j", (text, expected) => expect(spoken(text)).toEqual(expected));
+])("speaks %j as %j", (text, expected) => expect(spoken(text)).toEqual(expected));
 
 test.each([
   ['She smiles. "Come in. Sit down." The door closes.', [
@@ -46,15 +46,15 @@ test.each([
   ["「こんばんは。」と彼は言う。", ["“こんばんは。”", "と彼は言う。"]],
   ["It's the dog's.", ["It's the dog's."]],
   ['"Nobody closed this.\n\nA new paragraph.', ["“Nobody closed this.”", "A new paragraph."]],
-])("apart by quotation marks %j is %j", (text, expected) => expect(spoken(text, true)).toEqual(expected));
+])("splits %j by quotation marks into %j", (text, expected) => expect(spoken(text, true)).toEqual(expected));
 
-test("a sentence without an end in sight is read in parts that a server takes", () => {
+test("splits a sentence without an end into parts that servers accept", () => {
   const parts = spoken("word, ".repeat(500));
   expect(Math.max(...parts.map((part) => part.length))).toBeLessThanOrEqual(400);
   expect(parts.join(" ").match(/word/g)).toHaveLength(500);
   expect(spoken("あ".repeat(1000)).join("")).toBe("あ".repeat(1000));
 });
 
-test("100,000 abbreviations in one sentence are read in linear time", { tags: ["F02"] }, () => {
+test("speaks 100,000 abbreviations in one sentence in linear time", { tags: ["F02"] }, () => {
   expect(spoken("Dr. ".repeat(100_000)).join(" ")).toMatch(/^Dr\. Dr\./);
 });

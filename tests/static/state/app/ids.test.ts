@@ -3,7 +3,7 @@ import { newId } from "../../../../static/src/state/app/ids.ts";
 
 const UUID_4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-test("an id is a version 4 UUID, also where the page is no secure context", () => {
+test("generates a version 4 UUID, also outside of secure contexts", () => {
   expect(newId()).toMatch(UUID_4);
   const randomUUID = crypto.randomUUID;
   try {

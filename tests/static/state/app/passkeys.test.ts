@@ -14,11 +14,11 @@ test.each([
   ["Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1 Mobile Safari/604.1", "Safari on iPhone"],
   ["Mozilla/5.0 (Android 16; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0", "Firefox on Android"],
   ["curl/8", "This device"],
-])("a browser that calls itself %s suggests its name", (userAgent, name) => {
+])("suggests a name for a browser with the user agent %s", (userAgent, name) => {
   expect(deviceName(userAgent)).toBe(name);
 });
 
-test("what a browser throws is put into words for people", () => {
+test("describes errors of passkey ceremonies for users", () => {
   const thrown = (name: string) =>
     Object.assign(new Error("The operation either timed out or was not allowed"), { name });
   expect(describePasskeyError(thrown("NotAllowedError"))).toMatch(/was canceled/);

@@ -33,6 +33,6 @@ test.each([
   ["/characters/fox/other", { name: "unknown" }],
   ["/nowhere", { name: "unknown" }],
   ["/c/%E0%A4%A", { name: "chat", conversationId: "%E0%A4%A" }],
-])("the address %s shows its screen", (path, screen) => {
+])("the path %s opens its screen", (path, screen) => {
   expect(parsePath(path)).toEqual(screen);
 });

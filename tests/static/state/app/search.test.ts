@@ -13,4 +13,4 @@ test.each([
   ["夜は静かに", "静か", "夜は[静か]に"],
   ["nothing", "", "nothing"],
   ["<b>bold</b>", "<b>", "[<b>]bold</b>"],
-])("in %j, %j marks %j", (text, query, expected) => expect(marked(text, query)).toBe(expected));
+])("in %j, %j highlights %j", (text, query, expected) => expect(marked(text, query)).toBe(expected));

@@ -6,7 +6,7 @@ import { Chats } from "../../../../static/src/state/chat/chats.ts";
 const item = (changes: Partial<ConversationSummary> = {}) =>
   ({ id: "c1", title: "Plain", updated_at: "2026-01-01T00:00:00.000Z", ...changes }) as ConversationSummary;
 
-/** Requests that wait until the test answers them. */
+/** Requests that wait for the test's response. */
 let lists: PromiseWithResolvers<Page<ConversationSummary>>[];
 let changes: PromiseWithResolvers<void>[];
 let chats: Chats;
@@ -29,7 +29,7 @@ const listed = async (...items: ConversationSummary[]) => {
   await refreshed;
 };
 
-test("a list that was asked for before a change was taken does not undo it on the page", async () => {
+test("a list requested before a change was accepted doesn't undo it", async () => {
   await listed(item());
   const refreshed = chats.refresh();
   const changed = chats.change("c1", { folder: "Letters" });
@@ -42,7 +42,7 @@ test("a list that was asked for before a change was taken does not undo it on th
   expect(chats.items.value).toEqual([item({ folder: "Elsewhere" })]);
 });
 
-test("a list that comes while changes are on their way shows them, in their order", async () => {
+test("applies pending changes, in order, to a list that arrives", async () => {
   await listed(item());
   const first = chats.change("c1", { title: "One", pinned: true });
   const second = chats.change("c1", { title: "Two" });
@@ -54,7 +54,7 @@ test("a list that comes while changes are on their way shows them, in their orde
   expect(chats.items.value).toEqual([item({ title: "Three" })]);
 });
 
-test("a change that is refused is put back, and no later list has it", async () => {
+test("reverts a refused change, and later lists don't have it", async () => {
   await listed(item());
   const refreshed = chats.refresh();
   const changed = chats.change("c1", { pinned: true });
@@ -65,7 +65,7 @@ test("a change that is refused is put back, and no later list has it", async () 
   expect(chats.items.value).toEqual([item()]);
 });
 
-test("of two readings the one begun last counts, whichever answer comes last", async () => {
+test("the load that started last wins, whichever response arrives last", async () => {
   const older = chats.refresh();
   await listed(item({ title: "Newer" }));
   answer(0, item({ title: "Older" }));

@@ -3,7 +3,7 @@ import { ApiError } from "../../../../static/src/api/client.ts";
 import type { Api } from "../../../../static/src/api/api.ts";
 import { Draft } from "../../../../static/src/state/chat/draft.ts";
 
-/** The draft of one conversation on the server, behind the two calls that touch it. */
+/** A server with the draft of one conversation and its two calls. */
 function openServer(text = "", version = 0) {
   const server = { text, version, saves: [] as { text: string; known: number | undefined }[] };
   const api: Pick<Api, "saveDraft" | "getHead"> = {
@@ -44,7 +44,7 @@ function openStorage(): Storage {
   };
 }
 
-test("a saved draft tells the version it was based on, and knows the new one", async () => {
+test("saves a draft with its base version, and learns the new one", async () => {
   const { server, api } = openServer("", 4);
   const draft = new Draft(api, "c", false, undefined);
   draft.receive("", 4);
@@ -56,7 +56,7 @@ test("a saved draft tells the version it was based on, and knows the new one", a
   expect(draft.isDirty).toBe(false);
 });
 
-test("what another device saved is shown where nothing was typed, and never in place of what was", async () => {
+test("shows another device's draft only if nothing was typed", async () => {
   const { server, api } = openServer("theirs", 1);
   const idle = new Draft(api, "c", false, undefined);
   idle.receive("theirs", 1);
@@ -71,7 +71,7 @@ test("what another device saved is shown where nothing was typed, and never in p
   expect(server.text).toBe("theirs");
 });
 
-test("nothing is saved while a clash is open; the choice decides what is", async () => {
+test("saves nothing during a conflict; the choice decides", async () => {
   const { server, api } = openServer("theirs", 1);
   const draft = new Draft(api, "c", false, undefined);
   draft.receive("", 0);
@@ -93,7 +93,7 @@ test("nothing is saved while a clash is open; the choice decides what is", async
   expect([draft.text.value, server.text, draft.clash.value]).toEqual(["theirs again", "theirs again", undefined]);
 });
 
-test("word of our own save is no news, a newer version is", async () => {
+test("ignores events of its own saves, and handles newer versions", async () => {
   const { api } = openServer("", 1);
   const draft = new Draft(api, "c", false, undefined);
   draft.receive("", 1);
@@ -102,7 +102,7 @@ test("word of our own save is no news, a newer version is", async () => {
   expect([draft.isNews(1), draft.isNews(2), draft.isNews(3)]).toEqual([false, false, true]);
 });
 
-test("the text of a new chat stays on the device until its first message is accepted", async () => {
+test("stores the text of a new chat on the device until its first message is accepted", async () => {
   const { server, api } = openServer();
   const storage = openStorage();
   const draft = new Draft(api, "c", true, storage);
@@ -117,7 +117,7 @@ test("the text of a new chat stays on the device until its first message is acce
   expect(new Draft(api, "c2", true, storage).text.value).toBe("");
 });
 
-test("text that could not be sent comes back, but not over something new", () => {
+test("restores text that could not be sent, but not over new text", () => {
   const { api } = openServer();
   const draft = new Draft(api, "c", true, openStorage());
   draft.type("lost");

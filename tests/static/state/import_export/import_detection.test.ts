@@ -27,11 +27,11 @@ test.each<[what: string, name: string, bytes: Uint8Array<ArrayBuffer>, kind: str
   ["a zip that is cut off", "a.zip", zip(tavernFolder()).slice(0, 500), undefined],
   ["words", "a.txt", text("Once upon a time"), undefined],
   ["nothing", "a.json", new Uint8Array(), undefined],
-])("%s is known for what it is", async (_, name, bytes, kind) => {
+])("detects %s", async (_, name, bytes, kind) => {
   expect(await detectImportKind(new File([bytes], name))).toBe(kind);
 });
 
-test("of a large file little is read", async () => {
+test("reads little of a large file", async () => {
   const files: Zippable = { "characters/big.png": [new Uint8Array(30_000_000), { level: 0 }] };
   const file = new File([zip(files)], "a.zip");
   let readBytes = 0;

@@ -19,7 +19,7 @@ const DOWNLOAD: Job = {
   updated_at: NOW,
 };
 
-test("one view shows all that runs, live, and each can be ended there", async () => {
+test("lists everything that runs, live, and can stop each", async () => {
   await using ui = await bench.open("/activity", {
     prepare: (api) => {
       api.addConversation("c1", "A story", [{ role: "user", content: "Go" }]);
@@ -52,7 +52,7 @@ test("one view shows all that runs, live, and each can be ended there", async ()
   expect(ui.errors).toEqual([]);
 });
 
-test("a job that cannot be cancelled any more says why, and stays", async () => {
+test("a job that can no longer be canceled stays, with the reason", async () => {
   await using ui = await bench.open("/activity", {
     prepare: (api) => {
       api.house.jobs = [DOWNLOAD];
@@ -64,7 +64,7 @@ test("a job that cannot be cancelled any more says why, and stays", async () => 
   await ui.page.getByText("1.2 GB of 4 GB").waitFor();
 });
 
-test("what was deleted is listed in the trash, comes back from there, and goes for good only when asked", async () => {
+test("lists deleted items in the trash, restores them, and deletes permanently only on request", async () => {
   await using ui = await bench.open("/settings/trash", {
     prepare: (api) => {
       api.house.trash = [
@@ -92,7 +92,7 @@ test("what was deleted is listed in the trash, comes back from there, and goes f
   expect(api.house.trash).toEqual([]);
 });
 
-test("what cannot be brought back says why", async () => {
+test("shows why an item can't be restored", async () => {
   await using ui = await bench.open("/settings/trash", {
     prepare: (api) => {
       api.house.trash = [{ id: "t1", kind: "message", title: "Hello", deleted_at: NOW }];

@@ -8,11 +8,11 @@ test.each([[0, "0 B"], [999, "999 B"], [1000, "1 kB"], [1_234_567, "1.2 MB"], [4
   9e15,
   "9,000 TB",
 ]])(
-  "%d bytes read as %s",
+  "formats %d bytes as %s",
   (size, text) => expect(bytes(size)).toBe(text),
 );
 
-test("progress says what is counted, of how much where that is known", () => {
+test("formats the count of a job, and its total if known", () => {
   expect(formatProgress({ done: 3, total: 8, unit: "steps" })).toBe("3 of 8 steps");
   expect(formatProgress({ done: 1200, total: null, unit: "files" })).toBe("1,200 files");
   expect(formatProgress({ done: 5, total: null, unit: "bytes" })).toBe("5 B");

@@ -13,7 +13,7 @@ const RICH =
   "# Title\n\nText with `code`, a [link](https://a.example) and **more**.\n\n### Deep\n\n```js\nlet x;\n```\n\n" +
   "| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\n\n1. one\n2. two";
 
-/** Puts something into every place there is. */
+/** Fills every field. */
 function fill(api: FakeApi): void {
   api.addConversation("full", "A full chat", [
     { role: "user", content: "Go" },
@@ -115,7 +115,7 @@ test.each(LOOKS)("axe finds nothing on any screen, %s and %s", async (colorSchem
   expect(ui.foreign).toEqual([]);
 }, 120_000);
 
-test("on a phone every control is 44 px high and wide, on every screen", async () => {
+test("every control on every screen is at least 44 px high and wide on phones", async () => {
   await using ui = await bench.open("/new", { ...PHONE, reducedMotion: "reduce", prepare: fill });
   const small: Record<string, string[]> = {};
   for (const [path, readyText] of SCREENS) {
@@ -124,11 +124,11 @@ test("on a phone every control is 44 px high and wide, on every screen", async (
     const found = await ui.page.evaluate(() => {
       const controls = document.querySelectorAll<HTMLElement>("button, a[href], input, select, textarea, summary");
       return [...controls].filter((control) => {
-        // A link inside of a sentence is as high as its line; a switch is pressed by its whole row.
+        // A link inside a sentence is as high as its line; the whole row of a switch is clickable.
         if (control.matches("p a, .prose a, .skip-link, .prose *")) return false;
         const area = control.closest("label") ?? control;
         const { width, height: drawn } = area.getBoundingClientRect();
-        // Where what is drawn is smaller, something invisible around it takes the finger.
+        // A smaller control has an invisible touch area around it.
         const around = getComputedStyle(area, "::after");
         const height = around.position === "absolute" ? Math.max(drawn, parseFloat(around.height) || 0) : drawn;
         return width > 0 && height > 0 && (width < 43.5 || height < 43.5);
@@ -142,7 +142,7 @@ test("on a phone every control is 44 px high and wide, on every screen", async (
   expect(small).toEqual({});
 });
 
-test("axe would find what is wrong", async () => {
+test("axe finds a planted problem", async () => {
   await using ui = await bench.open("/new");
   await ui.page.getByText("What’s on your mind?").waitFor();
   await ui.page.evaluate(() => document.querySelector("textarea")!.removeAttribute("aria-label"));
@@ -150,7 +150,7 @@ test("axe would find what is wrong", async () => {
   expect((await findAxeProblems(ui.page)).map((each) => each.rule)).toContain("label");
 });
 
-test("everything on the way to a first reply can be done with the keyboard, and focus is seen", async () => {
+test("reaches a first reply with the keyboard alone, with visible focus", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   await ui.page.getByText("What’s on your mind?").waitFor();
   await ui.page.locator("body").click({ position: { x: 640, y: 90 } });
@@ -162,7 +162,7 @@ test("everything on the way to a first reply can be done with the keyboard, and 
       const style = getComputedStyle(element);
       const frame = element.closest(".composer");
       const isSeen = style.outlineStyle !== "none" || (frame !== null && getComputedStyle(frame).boxShadow !== "none");
-      // Behind the last control the focus leaves the page for the browser's own.
+      // After the last control, the focus leaves the page.
       if (element === document.body) return { name: "", isSeen: true };
       return { name: element.getAttribute("aria-label") ?? element.textContent ?? "", isSeen };
     });
@@ -174,7 +174,7 @@ test("everything on the way to a first reply can be done with the keyboard, and 
   }
 });
 
-test("the drawer of a narrow screen takes the focus, closes on Escape and gives it back", async () => {
+test("the drawer takes the focus, closes on Escape and returns it", async () => {
   await using ui = await bench.open("/c/full", { ...PHONE, prepare: fill });
   const opener = ui.page.getByRole("button", { name: "Open the chat list" });
   await opener.click();
@@ -190,7 +190,7 @@ test("the drawer of a narrow screen takes the focus, closes on Escape and gives 
   await ui.page.getByText("It went away").waitFor();
 });
 
-test("theme, size, typeface and colour show at once and are there after a reload", async () => {
+test("applies theme, size, font and color at once, and after a reload", async () => {
   await using ui = await bench.open("/settings/general", { colorScheme: "light" });
   await ui.page.getByLabel("Theme").selectOption("dark");
   await ui.page.getByLabel("Text size").fill("130");
@@ -212,7 +212,7 @@ test("theme, size, typeface and colour show at once and are there after a reload
   expect(await looks()).toEqual(before);
 });
 
-test("a folded sidebar stays folded", async () => {
+test("keeps the sidebar folded", async () => {
   await using ui = await bench.open("/c/full", { prepare: fill });
   await ui.page.getByRole("button", { name: "Hide the sidebar" }).click();
   await ui.page.reload();

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-/** A card with something in every field, and something of another program in the card, its book and its entry. */
+/** A card with all fields, and another program's data in card, lorebook and entry. */
 function fill({ people }: FakeApi): void {
   const { card } = people.add("fox", {
     name: "Fox",
@@ -38,7 +38,7 @@ function fill({ people }: FakeApi): void {
 const saved = (ui: Opened) => ui.api.people.characters.get("fox")!.card;
 const isSaved = (ui: Opened) => ui.page.getByRole("status").filter({ hasText: /^Saved$/ }).waitFor();
 
-test("what is typed is saved by itself with the version it began from, and all else in the card stays", async () => {
+test("saves typed text automatically with its base version, and keeps all other fields", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByLabel("Description").fill("A fox who reads maps.");
   await ui.page.getByText("About 6 tokens").waitFor();
@@ -55,7 +55,7 @@ test("what is typed is saved by itself with the version it began from, and all e
   expect(ui.api.seen("PUT", "/api/characters/fox").at(-1)!.headers.get("if-match")).toBe('"v1"');
 });
 
-test("every step can be taken back and done again, and that is saved too", async () => {
+test("undoes and redoes every step, and saves that, too", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   const description = ui.page.getByLabel("Description");
   await description.fill("Changed.");
@@ -69,7 +69,7 @@ test("every step can be taken back and done again, and that is saved too", async
   await eventually(() => saved(ui).data.description, (text) => text === "Changed.");
 });
 
-test("a card that was changed elsewhere is not overwritten: the fields are named, and the reader chooses", async () => {
+test("doesn't overwrite a card that was changed elsewhere: lists the fields and asks", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   const description = ui.page.getByLabel("Description");
   await description.waitFor();
@@ -88,7 +88,7 @@ test("a card that was changed elsewhere is not overwritten: the fields are named
   await eventually(() => saved(ui).data.description, (text) => text === "Mine.");
 });
 
-test("saving mine after a clash takes the place of the other", async () => {
+test("overwrites the other version if the user chooses theirs", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByLabel("Description").waitFor();
   const theirs = structuredClone(saved(ui));
@@ -100,7 +100,7 @@ test("saving mine after a clash takes the place of the other", async () => {
   await isSaved(ui);
 });
 
-test("a change elsewhere is shown at once where nothing is unsaved", async () => {
+test("shows a change elsewhere at once if nothing is unsaved", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   const description = ui.page.getByLabel("Description");
   await description.waitFor();
@@ -111,7 +111,7 @@ test("a change elsewhere is shown at once where nothing is unsaved", async () =>
   await eventually(() => description.inputValue(), (text) => text === "Theirs.");
 });
 
-test("a card without a name is not saved, and says so; a refusal is shown and what was typed stays", async () => {
+test("doesn't save a card without a name, and keeps typed text after a refusal", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByLabel("Name", { exact: true }).fill("");
   await ui.page.getByText("Enter a name to save the card").waitFor();
@@ -124,7 +124,7 @@ test("a card without a name is not saved, and says so; a refusal is shown and wh
   await eventually(() => saved(ui).data.name, (name) => name === "Reynard");
 });
 
-test("greetings are added, changed and removed; each part holds its fields", async () => {
+test("adds, edits and removes greetings; each section has its fields", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByRole("tab", { name: "Voice" }).click();
   expect(await ui.page.getByLabel("Greeting", { exact: true }).inputValue()).toBe("Hello.");
@@ -164,7 +164,7 @@ test("greetings are added, changed and removed; each part holds its fields", asy
   });
 });
 
-test("a lorebook entry is edited in all its fields, and what other programs keep in it stays", async () => {
+test("edits all fields of a lorebook entry, and keeps those of other programs", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByRole("tab", { name: "Lorebook" }).click();
   await ui.page.getByRole("button", { name: "fox" }).click();
@@ -199,14 +199,14 @@ test("a lorebook entry is edited in all its fields, and what other programs keep
   await eventually(() => saved(ui).data.character_book!.entries.length, (count) => count === 1);
 });
 
-test("leaving the editor within the page saves what was typed a moment ago", async () => {
+test("saves on leaving the editor", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   await ui.page.getByLabel("Description").fill("Late.");
   await ui.page.getByRole("link", { name: "Done" }).click();
   await eventually(() => saved(ui).data.description, (text) => text === "Late.");
 });
 
-test("a new character begins with its name and goes on in the editor", async () => {
+test("creates a character with a name and continues in the editor", async () => {
   await using ui = await bench.open("/characters");
   await ui.page.getByRole("button", { name: "New character" }).first().click();
   await ui.page.getByRole("dialog").getByLabel("Name").fill("Mira");
@@ -228,7 +228,7 @@ const CARD = {
   updated_at: null,
 };
 
-test("W05: the card site is searched and its pictures come by our own server alone; one click imports", async () => {
+test("searches the card site and loads its images through our own server; imports with one click", async () => {
   await using ui = await bench.open("/characters/browse", {
     prepare: ({ people }) =>
       people.found = [CARD, { ...CARD, id: "x/evil", name: "Evil fox", avatar_url: "https://evil.example/a.png" }],
@@ -246,7 +246,7 @@ test("W05: the card site is searched and its pictures come by our own server alo
   expect(ui.foreign).toEqual([]);
 });
 
-test("a search of the card site that fails says why, and one that finds nothing says so", async () => {
+test("shows why a card site search failed, or that it found nothing", async () => {
   await using ui = await bench.open("/characters/browse");
   ui.api.refuse("GET /api/characters/search", { status: 502, code: "upstream_error", message: "The site is away" });
   await ui.page.getByRole("button", { name: "Search" }).click();
@@ -284,7 +284,7 @@ for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
   );
 }
 
-test("notes are written in further languages, shown in the reader's own, and gone without a trace when removed", async () => {
+test("edits notes in further languages, shows them in the user's, and removes them completely", async () => {
   await using ui = await bench.open("/characters/fox/edit", { prepare: fill });
   const { page } = ui;
   await page.getByRole("tab", { name: "Advanced" }).click();
@@ -310,7 +310,7 @@ test("notes are written in further languages, shown in the reader's own, and gon
   await eventually(() => saved(ui).data, (data) => !("creator_notes_multilingual" in data));
 });
 
-test("what a card says of its origin is shown, and a date that nobody knows is not", async () => {
+test("shows the card's origin, except an unknown date", async () => {
   await using ui = await bench.open("/characters/fox/edit", {
     prepare: (api) => {
       fill(api);

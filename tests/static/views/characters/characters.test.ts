@@ -23,7 +23,7 @@ function fill({ people }: FakeApi): void {
   people.add("mira", { name: "Mira", tags: ["science", "slow"] }, { has_avatar: false });
 }
 
-test("the gallery shows characters by name, is searched while typing, and narrowed by a tag", async () => {
+test("the gallery lists characters by name, searches while typing, and filters by tag", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
   const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
   await ui.page.getByRole("link", { name: "Fox" }).waitFor();
@@ -40,7 +40,7 @@ test("the gallery shows characters by name, is searched while typing, and narrow
 });
 
 test(
-  "twenty thousand characters scroll with few of them in the page, and the last can be reached by a key",
+  "mounts few of twenty thousand characters, and a key reaches the last",
   async () => {
     await using ui = await bench.open("/characters", {
       prepare: ({ people }) => {
@@ -52,7 +52,7 @@ test(
     const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
     await ui.page.getByRole("link", { name: "Character 00000" }).focus();
     const size = async () => Number(await cards.first().locator("..").getAttribute("aria-setsize"));
-    // Every End goes to the end of what is here and thereby asks for more.
+    // Each End scrolls to the end of what is loaded and so loads more.
     for (let known = 0; known < 20_000;) {
       await ui.page.keyboard.press("End");
       known = await eventually(size, (count) => count > known);
@@ -68,7 +68,7 @@ test(
   90_000,
 );
 
-test("the grid is one stop of the Tab key, and arrows go from card to card", async () => {
+test("the grid is one tab stop, and arrow keys move between cards", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
   await ui.page.getByRole("link", { name: "Ada" }).focus();
   await ui.page.keyboard.press("ArrowRight");
@@ -80,7 +80,7 @@ test("the grid is one stop of the Tab key, and arrows go from card to card", asy
   expect(new URL(ui.page.url()).pathname).toBe("/characters/fox");
 });
 
-test("a portrait that was shown is not asked for again, until it changes", async () => {
+test("doesn't reload a portrait until it changes", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
   const asked = () => ui.api.seen("GET", "/api/characters/ada/avatar").length;
   await eventually(asked, (count) => count === 1);
@@ -95,7 +95,7 @@ test("a portrait that was shown is not asked for again, until it changes", async
   await eventually(asked, (count) => count === 2);
 });
 
-test("several files are imported one after another, and one that is no card is named with its reason", async () => {
+test("imports several files one after another, and names one that isn't a card, with the reason", async () => {
   await using ui = await bench.open("/characters");
   await ui.page.getByText("No characters yet").waitFor();
   const file = (name: string, text: string) => ({
@@ -117,7 +117,7 @@ test("several files are imported one after another, and one that is no card is n
   await ui.page.getByRole("link", { name: "Two" }).waitFor();
 });
 
-test("files dropped on the gallery are imported, and while they are over it the page says so", async () => {
+test("imports dropped files, and highlights the drop area", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
   await ui.page.getByRole("link", { name: "Fox" }).waitFor();
   const files = await ui.page.evaluateHandle(() => {
@@ -134,14 +134,14 @@ test("files dropped on the gallery are imported, and while they are over it the 
   await ui.page.getByRole("heading", { name: "Dropped", level: 2 }).waitFor();
 });
 
-test("a folder among the files that are dropped is named, and the files come in", async () => {
+test("names a dropped folder, and imports the files", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
   await ui.page.getByRole("link", { name: "Fox" }).waitFor();
   await ui.page.locator(".drop-area").evaluate((area) => {
     const dataTransfer = new DataTransfer();
     dataTransfer.items.add(new File(["{}"], "My cards"));
     dataTransfer.items.add(new File([JSON.stringify({ name: "Dropped" })], "dropped.json"));
-    // Only a person's own hand brings entries with it.
+    // Only a real drop has file system entries.
     DataTransferItem.prototype.webkitGetAsEntry = function () {
       const name = this.getAsFile()!.name;
       return { isDirectory: !name.includes("."), name } as FileSystemEntry;
@@ -153,7 +153,7 @@ test("a folder among the files that are dropped is named, and the files come in"
   await refused.getByText("Folders can’t be imported").waitFor();
 });
 
-test("an import from a link that fails keeps the link and says why; then it works, and the focus is back", async () => {
+test("keeps the link of a failed import with the reason; then succeeds and returns the focus", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
   const menu = ui.page.getByRole("button", { name: "More" });
   await menu.click();
@@ -174,7 +174,7 @@ test("an import from a link that fails keeps the link and says why; then it work
   expect(await menu.evaluate((button) => button === document.activeElement)).toBe(true);
 });
 
-test("the built-in character is restored from the menu", async () => {
+test("restores the built-in character from the menu", async () => {
   await using ui = await bench.open("/characters");
   await ui.page.getByRole("button", { name: "More" }).click();
   await ui.page.getByRole("menuitem", { name: "Restore the built-in character" }).click();
@@ -182,7 +182,7 @@ test("the built-in character is restored from the menu", async () => {
   await ui.page.getByRole("link", { name: "Parlor" }).waitFor();
 });
 
-test("a character's page shows its greetings with the names put in, and a chat begins with the chosen one", async () => {
+test("previews greetings with the names inserted, and starts a chat with the selected one", async () => {
   await using ui = await bench.open("/characters/fox", {
     prepare: (api) => {
       fill(api);
@@ -200,7 +200,7 @@ test("a character's page shows its greetings with the names put in, and a chat b
   await ui.page.getByText("2/3").waitFor();
 });
 
-test("resume leads to the newest chat with this character", async () => {
+test("Resume opens the newest chat with the character", async () => {
   await using ui = await bench.open("/characters/fox", {
     prepare: (api) => {
       fill(api);
@@ -215,7 +215,7 @@ test("resume leads to the newest chat with this character", async () => {
   expect(new URL(ui.page.url()).pathname).toBe("/c/new");
 });
 
-test("a deleted character can be brought back by Undo, and is gone for good only afterwards", async () => {
+test("Undo restores a deleted character, which is only deleted after that", async () => {
   await using ui = await bench.open("/characters/fox", { prepare: fill });
   const remove = async () => {
     await ui.page.getByRole("button", { name: "More actions" }).click();
@@ -233,7 +233,7 @@ test("a deleted character can be brought back by Undo, and is gone for good only
   await eventually(() => ui.api.people.characters.has("fox"), (isThere) => !isThere);
 });
 
-test("a new picture is sent as it is; the state of a portrait job and its failure are shown", async () => {
+test("uploads a new image unchanged; shows the state and the failure of a portrait job", async () => {
   await using ui = await bench.open("/characters/fox", { prepare: fill });
   await ui.page.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
   const picture = { name: "p.png", mimeType: "image/png", buffer: Buffer.from(ui.api.people.picture) };
@@ -251,7 +251,7 @@ test("a new picture is sent as it is; the state of a portrait job and its failur
   await ui.page.getByText("No image backend is active").waitFor();
 });
 
-test("a card of another program's folder can be used and exported, not changed", async () => {
+test("a card in another program's folder can be used and exported, but not edited", async () => {
   await using ui = await bench.open("/characters/theirs", {
     prepare: ({ people }) => people.add("theirs", { name: "Theirs" }, { external: true }),
   });
@@ -263,7 +263,7 @@ test("a card of another program's folder can be used and exported, not changed",
   expect(await items.first().getAttribute("href")).toBe("/api/characters/theirs/export?format=png");
 });
 
-test("W01: pictures and scripts in a card's texts ask nobody and run nowhere", async () => {
+test("images and scripts in a card's texts neither load nor run", async () => {
   const text =
     "![x](https://evil.example/a.png) <img src='https://evil.example/b.png' onerror='document.title=1'>after";
   await using ui = await bench.open("/characters/evil", {

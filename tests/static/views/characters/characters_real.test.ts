@@ -1,4 +1,4 @@
-/** The screens of characters before the real server: from a card file to a chat, and back out as a file. */
+/** The character screens on the real server: from a card file to a chat, and exported as a file. */
 import { Buffer } from "node:buffer";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-test("a card is imported, its greeting chosen, the chat begun and swiped, the card edited and exported whole", async () => {
+test("imports a card, selects a greeting, chats, swipes, edits and exports it complete", async () => {
   await using app = await openTestApp();
   await app.put("/api/personas/robin", { name: "Robin" });
   await app.patch("/api/settings", { default_persona_id: "robin" });
@@ -67,7 +67,7 @@ test("a card is imported, its greeting chosen, the chat begun and swiped, the ca
   await context.close();
 });
 
-test("who gave no name is called the same in the preview of a greeting and in the chat that begins with it", async () => {
+test("uses one name for an unnamed user, in the greeting's preview and in the chat", async () => {
   await using app = await openTestApp();
   await app.put("/api/characters/fox", { name: "Fox", first_mes: "Hello {{user}}, I am {{char}}." });
   const { page, context } = await openPage(browser, app.url);

@@ -1,4 +1,4 @@
-/** The character creator before the real server and the double of a model. */
+/** Character generation on the real server with a fake model. */
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -22,7 +22,7 @@ interface Bench extends WatchedPage, AsyncDisposable {
   llm: FakeLlm;
 }
 
-/** The dialog for an idea, with a model that the test drives. */
+/** The dialog for an idea, with a model that the test controls. */
 async function openBench(options: BrowserContextOptions = {}): Promise<Bench> {
   const llm = await openFakeLlm({ switches: { manual: "on" } });
   const app = await openTestApp();
@@ -48,7 +48,7 @@ async function openIdea(page: Page): Promise<void> {
   await page.getByRole("tab", { name: "From an idea" }).click();
 }
 
-/** Enters an idea, sends it, and gives the model's side. */
+/** Enters an idea, sends it, and returns the model's side. */
 async function write({ page, llm }: Bench, button = "Write"): Promise<ManualAnswer> {
   const asked = llm.nextCall();
   await page.getByLabel("Idea", { exact: true }).fill("a lighthouse keeper");
@@ -72,7 +72,7 @@ const expectClean = async (page: Page) => {
   }
 };
 
-test("the editor fills while the model writes; what somebody types meanwhile stays theirs; the card is stored", async () => {
+test("fills the editor while the model writes, keeps edited fields, and stores the card", async () => {
   await using bench = await openBench();
   const { page, app } = bench;
   await expectClean(page);
@@ -94,7 +94,7 @@ test("the editor fills while the model writes; what somebody types meanwhile sta
   expect(bench.errors).toEqual([]);
 });
 
-test("Stop frees the model and keeps what came", async () => {
+test("Stop stops the model and keeps what arrived", async () => {
   await using bench = await openBench(PHONE);
   const { page, app, llm } = bench;
   const call = await write(bench);
@@ -108,7 +108,7 @@ test("Stop frees the model and keeps what came", async () => {
   await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a light");
 });
 
-test("before the first words Stop leads back to the idea, and nothing is stored", async () => {
+test("Stop before the first text returns to the idea and stores nothing", async () => {
   await using bench = await openBench();
   const call = await write(bench);
   await bench.page.getByRole("button", { name: "Stop" }).click();
@@ -119,7 +119,7 @@ test("before the first words Stop leads back to the idea, and nothing is stored"
   expect(await written(bench.app)).toBeUndefined();
 });
 
-test("a refusal is told in the model's words beside the idea, which stays", async () => {
+test("shows the model's refusal next to the idea, which stays", async () => {
   await using bench = await openBench();
   const { page } = bench;
   const call = await write(bench);
@@ -130,7 +130,7 @@ test("a refusal is told in the model's words beside the idea, which stays", asyn
   await expectClean(page);
 });
 
-test("an answer that is cut leaves what came in the editor and says so", async () => {
+test("keeps an incomplete response in the editor and says so", async () => {
   await using bench = await openBench();
   const { page, app } = bench;
   const call = await write(bench);
@@ -142,7 +142,7 @@ test("an answer that is cut leaves what came in the editor and says so", async (
   await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a light");
 });
 
-test("the editor may be left while the model writes; the card is whole all the same", async () => {
+test("completes the card even if the editor is left", async () => {
   await using bench = await openBench();
   const { page, app } = bench;
   const call = await write(bench);
@@ -155,7 +155,7 @@ test("the editor may be left while the model writes; the card is whole all the s
   await eventually(() => written(app), (found) => found?.card.data.description === "Keeps a lighthouse.");
 });
 
-test("a picture is shown to the model and becomes the portrait", async () => {
+test("sends an image to the model and makes it the portrait", async () => {
   await using bench = await openBench();
   const { page, app } = bench;
   await page.locator(".creator-picture input[type=file]").setInputFiles({
@@ -175,7 +175,7 @@ test("a picture is shown to the model and becomes the portrait", async () => {
   await eventually(() => written(app), (found) => found?.has_avatar === true);
 });
 
-test("in the background a badge counts it, a message leads to the character, and so does the list of what ran", async () => {
+test("in the background: counts in a badge, and links to the character from a toast and the activity list", async () => {
   await using bench = await openBench();
   const { page, app } = bench;
   const call = await write(bench, "Continue in background");
@@ -199,7 +199,7 @@ test("in the background a badge counts it, a message leads to the character, and
   expect(bench.errors).toEqual([]);
 });
 
-test("a job that failed says so, and the list holds the reason", async () => {
+test("shows a failed job, and lists its reason", async () => {
   await using bench = await openBench();
   const { page } = bench;
   const call = await write(bench, "Continue in background");

@@ -10,7 +10,7 @@ afterAll(() => bench.close());
 
 const STORY = [{ role: "user", content: "Tell me a story" }];
 
-test("a first message makes a chat with an address, and its reply is shown as it comes", async () => {
+test("a first message creates a chat with a URL, and shows its reply as it arrives", async () => {
   await using ui = await bench.open("/new", { prepare: (api) => api.script = undefined });
   const { page, api } = ui;
   await sendMessage(page, "Hello there");
@@ -28,7 +28,7 @@ test("a first message makes a chat with an address, and its reply is shown as it
   expect(ui.foreign).toEqual([]);
 });
 
-test("a message is sent alone with ids of its own: what was said before, the server knows", async () => {
+test("sends only the message with its ids: the server has the history", async () => {
   const history = [{ role: "user", content: "One" }, { role: "assistant", content: "Two" }];
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", history) });
   await sendMessage(ui.page, "Three");
@@ -41,7 +41,7 @@ test("a message is sent alone with ids of its own: what was said before, the ser
   expect(new Set([user_message_id, assistant_message_id]).size).toBe(2);
 });
 
-test("a reload in the middle of a reply attaches to it, and no text is lost or doubled", async () => {
+test("resumes a reply after a reload without losing or repeating text", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const reply = ui.api.startReply("c1", "r1");
   reply.say("Once upon ");
@@ -56,11 +56,11 @@ test("a reload in the middle of a reply attaches to it, and no text is lost or d
   expect(await prose.innerText()).toBe("Once upon a time.");
 });
 
-test("a lost connection is told in one line, and the exact rest is asked for", async () => {
+test("shows a lost connection in one line, and requests the exact rest", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const reply = ui.api.startReply("c1", "r1");
   reply.say("Before the cut, ");
-  // Said once the page follows the stream, so that it has a place there.
+  // Sent after the page has attached to the stream.
   await eventually(() => ui.api.seen("GET", "/api/chat/replies/r1").length, (count) => count > 0);
   reply.say("so far, ");
   await ui.page.getByText("Before the cut, so far,").waitFor();
@@ -70,12 +70,12 @@ test("a lost connection is told in one line, and the exact rest is asked for", a
   reply.say("after it.");
   ui.api.allow("GET /api/chat/replies/r1");
   await ui.page.locator(".reply .prose").getByText("Before the cut, so far, after it.", { exact: true }).waitFor();
-  // The stream of changes was cut as well, and reads the whole reply again when it is back.
+  // The change feed was cut, too, and reloads the whole reply when it reconnects.
   const places = ui.api.seen("GET", "/api/chat/replies/r1").map(({ headers }) => headers.get("last-event-id"));
   expect(places).toContainEqual(expect.stringMatching(/\.2\.24\.0$/));
 });
 
-test("a reply that another device started shows live here, and Stop works from here", async () => {
+test("shows another device's reply live, and can stop it", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   await ui.page.getByText("Tell me a story").first().waitFor();
   const reply = ui.api.startReply("c1", "r1");
@@ -87,7 +87,7 @@ test("a reply that another device started shows live here, and Stop works from h
   expect(reply.message.status).toBe("stopped");
 });
 
-test("a reply that fails says what happened, and Retry asks again for the same message", async () => {
+test("shows why a reply failed, and Retry asks again for the same message", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const reply = ui.api.startReply("c1", "r1");
   reply.say("It began");
@@ -107,7 +107,7 @@ test("a reply that fails says what happened, and Retry asks again for the same m
   });
 });
 
-test("an interrupted reply can be continued behind the text that is there", async () => {
+test("continues an interrupted reply after its present text", async () => {
   const messages = [...STORY, { role: "assistant", content: "Once upon", status: "interrupted" as const }];
   await using ui = await bench.open("/c/c1", {
     prepare: (api) => {
@@ -124,7 +124,7 @@ test("an interrupted reply can be continued behind the text that is there", asyn
   });
 });
 
-test("a message that the server refuses comes back into the composer with the reason beside it", async () => {
+test("returns a refused message to the composer, with the reason", async () => {
   await using ui = await bench.open("/new", {
     prepare: (api) =>
       api.refuse("POST /api/chat", { status: 503, code: "not_available", message: "No connection is active" }),
@@ -139,7 +139,7 @@ test("a message that the server refuses comes back into the composer with the re
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
 });
 
-test("a message sent while the server is away goes out once it is back, and is asked for once", async () => {
+test("sends a message once when the server returns", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   await ui.page.getByText("This message has no reply yet.").waitFor();
   await ui.page.route("**/api/chat", (route) => route.abort("connectionrefused"));
@@ -166,7 +166,7 @@ test("Enter sends, Shift+Enter breaks the line, and Escape stops", async () => {
   await ui.page.locator(".ending", { hasText: "Stopped" }).waitFor();
 });
 
-test("Enter that ends a composition of an input method sends nothing", async () => {
+test("Enter that ends an IME composition sends nothing", async () => {
   await using ui = await bench.open("/new");
   const box = ui.page.getByLabel("Message", { exact: true });
   await box.fill("にほん");
@@ -179,7 +179,7 @@ test("Enter that ends a composition of an input method sends nothing", async () 
   expect(ui.api.seen("POST", "/api/chat")).toHaveLength(1);
 });
 
-test("on a phone Enter breaks the line and the button sends", async () => {
+test("on phones Enter breaks the line and the button sends", async () => {
   await using ui = await bench.open("/new", PHONE);
   const box = ui.page.getByLabel("Message", { exact: true });
   await box.fill("One");
@@ -190,7 +190,7 @@ test("on a phone Enter breaks the line and the button sends", async () => {
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
 });
 
-test("a draft is saved while it is written and is there on another device", async () => {
+test("saves a draft while it is written, for another device", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   await ui.page.getByLabel("Message", { exact: true }).fill("Half a thought");
   await eventually(() => ui.api.conversations.get("c1")!.draft, (draft) => draft === "Half a thought");
@@ -200,14 +200,14 @@ test("a draft is saved while it is written and is there on another device", asyn
   expect(await other.page.getByLabel("Message", { exact: true }).inputValue()).toBe("Half a thought");
 });
 
-test("a draft that changed elsewhere is shown where nothing was typed, and asks where something was", async () => {
+test("shows a changed draft if nothing was typed, and asks otherwise", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const box = ui.page.getByLabel("Message", { exact: true });
   await ui.page.getByText("Tell me a story").first().waitFor();
   ui.api.setDraft("c1", "From the phone");
   await eventually(() => box.inputValue(), (text) => text === "From the phone");
 
-  // Lost word of the change: only the refused save tells.
+  // The event is lost: only the refused save reveals the change.
   const conversation = ui.api.conversations.get("c1")!;
   Object.assign(conversation, { draft: "From the laptop", draft_version: conversation.draft_version + 1 });
   await box.fill("Typed here");
@@ -219,14 +219,14 @@ test("a draft that changed elsewhere is shown where nothing was typed, and asks 
   await expect.poll(() => box.inputValue()).toBe("From the laptop");
 });
 
-test("a draft that is half written when the page goes is not lost", async () => {
+test("saves a half-written draft when the page closes", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   await ui.page.getByLabel("Message", { exact: true }).fill("Just typed");
   await ui.page.goto("about:blank");
   await eventually(() => ui.api.conversations.get("c1")!.draft, (draft) => draft === "Just typed");
 });
 
-test("a deleted chat can be had back, and is gone for good once the page is left", async () => {
+test("restores a deleted chat with Undo, and deletes it when the page closes", async () => {
   await using ui = await bench.open("/c/c2", {
     prepare: (api) => {
       api.addConversation("c1", "First chat", STORY);
@@ -249,14 +249,14 @@ test("a deleted chat can be had back, and is gone for good once the page is left
   await eventually(() => ui.api.conversations.has("c1"), (isThere) => !isThere);
 });
 
-test("opening the app returns to the last chat", async () => {
+test("opens the last chat at start", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   await ui.page.getByText("Tell me a story").first().waitFor();
   await ui.page.goto(`${ui.api.origin}/`);
   await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
 });
 
-test("the view follows a reply only while the reader is at its end", async () => {
+test("follows a reply only while the reader is at its end", async () => {
   const lines = Array.from({ length: 60 }, (_, n) => `Line ${n}.`).join("\n\n");
   await using ui = await bench.open("/c/c1", {
     prepare: (api) => api.addConversation("c1", "Chat", [...STORY, { role: "assistant", content: lines }, ...STORY]),
@@ -277,7 +277,7 @@ test("the view follows a reply only while the reader is at its end", async () =>
   await eventually(distance, (px) => px < 2);
 });
 
-test("the message list is silent by itself; whole sentences are read out beside it", async () => {
+test("the message list is silent, and whole sentences are announced next to it", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const log = ui.page.getByRole("log");
   expect(await log.getAttribute("aria-live")).toBe("off");
@@ -292,7 +292,7 @@ test("the message list is silent by itself; whole sentences are read out beside 
   await spoken.getByText("And then the sun.", { exact: true }).waitFor({ state: "attached" });
 });
 
-test("thoughts are folded away from the reply they led to", async () => {
+test("collapses the reasoning of a reply", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const reply = ui.api.startReply("c1", "r1");
   reply.think("They want a story. ");
@@ -311,7 +311,7 @@ test("thoughts are folded away from the reply they led to", async () => {
 test.each([
   ["between tags", "<think>They want a story.</think>\n\nOnce upon."],
   ["that the template had opened", "They want a story.\n</think>\n\nOnce upon."],
-])("thoughts that a model writes into its text are folded, read to nobody and not copied: %s", async (_, whole) => {
+])("collapses reasoning in a model's text, and neither announces nor copies it: %s", async (_, whole) => {
   await using ui = await bench.open("/c/c1", {
     prepare: (api) => api.addConversation("c1", "Chat", STORY),
     permissions: ["clipboard-read", "clipboard-write"],
@@ -348,7 +348,7 @@ test("nothing moves when a reply ends", async () => {
   expect(await bottom()).toBe(before);
 });
 
-test("Stop that was pressed by keys leaves the focus in the composer", async () => {
+test("Stop by keyboard leaves the focus in the composer", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   ui.api.startReply("c1", "r1").say("Once");
   const stop = ui.page.getByRole("button", { name: "Stop" });
@@ -361,7 +361,7 @@ test("Stop that was pressed by keys leaves the focus in the composer", async () 
   );
 });
 
-test("from a chat that is not there a way leads back to the last one, which is what the next visit begins with", async () => {
+test("a missing chat links to the last one, where the next visit starts", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   await ui.page.getByText("Tell me a story").waitFor();
   await ui.page.goto(`${ui.api.origin}/c/nowhere`);
@@ -373,7 +373,7 @@ test("from a chat that is not there a way leads back to the last one, which is w
   await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
 });
 
-test("a chat is asked for once while its link is pressed, and opened with what came", async () => {
+test("prefetches a chat once while its link is pressed, and opens with it", async () => {
   await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const asked: string[] = [];
   ui.page.on("request", (request) => {
@@ -390,7 +390,7 @@ test("a chat is asked for once while its link is pressed, and opened with what c
   expect(readings).toEqual(["/api/conversations/c1?view=recent&limit=60"]);
 });
 
-test("what was read ahead of a chat that changed since is not shown", async () => {
+test("doesn't show a prefetched chat that has changed", async () => {
   await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const link = ui.page.getByRole("link", { name: "Chat", exact: true });
   const isRead = ui.page.waitForResponse((response) => response.url().includes("view=recent"));
@@ -400,18 +400,18 @@ test("what was read ahead of a chat that changed since is not shown", async () =
   const chat = ui.api.conversations.get("c1")!;
   chat.messages[0] = { ...chat.messages[0]!, content: "Tell me another story" };
   ui.api.publish("conversation", "c1", ++chat.revision);
-  await listed; // the page has heard of it
+  await listed; // the page has received the event
   await link.click();
   await ui.page.getByText("Tell me another story").waitFor();
   expect(await ui.page.getByText("Tell me a story").count()).toBe(0);
 });
 
-test("a chat that is not there, a list that fails and a server that refuses each say so", async () => {
+test("shows a missing chat, a failed list and a refusing server", async () => {
   await using gone = await bench.open("/c/nowhere");
   await gone.page.getByRole("heading", { name: "This chat doesn’t exist" }).waitFor();
   await gone.page.getByRole("heading", { name: "Chat not found", level: 1 }).waitFor();
   expect(await gone.page.title()).toBe("Chat not found · Parlor");
-  // What belongs to a chat has nothing to act on here.
+  // Chat shortcuts do nothing here.
   expect(await gone.page.getByRole("main").getByRole("button").count()).toBe(0);
   const failure = { status: 500, code: "internal", message: "Something went wrong inside the server" };
   await using broken = await bench.open("/c/c1", {
@@ -433,7 +433,7 @@ test("a chat that is not there, a list that fails and a server that refuses each
 });
 
 test.each([["untrusted_proxy", "trusted_proxies"], ["bare_proxy", "loopback_auth_bypass = false"]])(
-  "the hint %s is a red banner that says what to set",
+  "shows the hint %s as a red banner that says what to set",
   async (hint, words) => {
     await using ui = await bench.open("/new", { prepare: (api) => api.hint = hint });
     await ui.page.getByRole("alert").getByText(words).waitFor();

@@ -1,4 +1,4 @@
-/** What is hard on a screen, on the real server: names of 200 characters without a break, fingers, long pages, forced colours. */
+/** Hard cases of layout, on the real server: names of 200 characters without a break, touch, long pages, forced colors. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage } from "../../../helpers/app/browser.ts";
@@ -19,7 +19,7 @@ const isSideways = (page: Page) => page.evaluate(() => document.documentElement.
 const heightOf = async (page: Page, name: string) => (await page.getByLabel(name).first().boundingBox())!.height;
 
 test.each([["phone", PHONE], ["desktop", {}]] as const)(
-  "overlong names keep to their place (%s)",
+  "overlong names stay in their place (%s)",
   async (_, device) => {
     await using app = await openTestApp({ config: { setupCompleted: true, discoverHosts: [] } });
     await app.put("/api/characters/long", { card: { name: LONG, first_mes: LONG, tags: [LONG] } });
@@ -67,7 +67,7 @@ test.each([["phone", PHONE], ["desktop", {}]] as const)(
   },
 );
 
-test("what a finger presses is 44 px high, also beside the gallery and the search of the hub", async () => {
+test("touch targets are 44 px high, also in the gallery and the hub search", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context } = await openPage(browser, app.url, PHONE);
   await page.goto(`${app.url}/characters`);
@@ -81,7 +81,7 @@ test("what a finger presses is 44 px high, also beside the gallery and the searc
   await context.close();
 });
 
-test("the sections of the settings stay in sight while a long page is read", async () => {
+test("keeps the settings sections visible while a long page scrolls", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context } = await openPage(browser, app.url);
   await page.goto(`${app.url}/settings/data`);
@@ -95,7 +95,7 @@ test("the sections of the settings stay in sight while a long page is read", asy
   await context.close();
 });
 
-test("where a system gives all colours, a switch shows whether it is on, and the section one is in is marked", async () => {
+test("in forced colors, switches show their state and the current section is marked", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   await app.put("/api/presets/s1", {
     name: "Calm",

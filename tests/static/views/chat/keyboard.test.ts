@@ -25,7 +25,7 @@ function fill(api: FakeApi): void {
   }];
 }
 
-/** Presses Tab until the focus is on the control of that name. */
+/** Presses Tab until the control of that name has the focus. */
 async function tabTo(page: Page, name: string): Promise<void> {
   for (let step = 0; step < 80; step++) {
     const here = await page.evaluate(() => {
@@ -42,7 +42,7 @@ async function tabTo(page: Page, name: string): Promise<void> {
   throw new Error(`Tab never comes to "${name}"`);
 }
 
-test("a connection is added by keys alone: suggestion, key, test, save", async () => {
+test("adds a connection by keyboard alone: suggestion, key, test, save", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page, api } = ui;
   await tabTo(page, "Settings");
@@ -67,7 +67,7 @@ test("a connection is added by keys alone: suggestion, key, test, save", async (
   expect(api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ name: "OpenAI", api_key: "sk-typed" });
 });
 
-test("settings are searched and changed by keys alone", async () => {
+test("finds and changes settings by keyboard alone", async () => {
   await using ui = await bench.open("/settings/about", { prepare: fill });
   const { page, api } = ui;
   await page.getByText("Version").waitFor();
@@ -82,7 +82,7 @@ test("settings are searched and changed by keys alone", async () => {
   await page.waitForFunction(() => !document.querySelector<HTMLInputElement>("#send-on-enter")!.checked);
 });
 
-test("a deleted chat is had back from the trash, and a job is cancelled, by keys alone", async () => {
+test("restores a deleted chat from the trash, and cancels a job, by keyboard alone", async () => {
   await using ui = await bench.open("/settings/trash", { prepare: fill });
   const { page, api } = ui;
   await page.getByText("Lost chat").waitFor();
@@ -96,7 +96,7 @@ test("a deleted chat is had back from the trash, and a job is cancelled, by keys
   await page.getByText("Nothing is running").waitFor();
 });
 
-test("a chat that was deleted by keys comes back by the Undo that keys reach", async () => {
+test("Undo by keyboard restores a chat that was deleted by keyboard", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page } = ui;
   await page.getByRole("link", { name: "About ducks" }).waitFor();

@@ -20,7 +20,7 @@ const saved: Connection = {
   updated_at: "2026-01-02T03:04:05Z",
 };
 
-test("a form that was not touched sends the connection back without a key", () => {
+test("an unchanged form sends the connection without a key", () => {
   const input = toConnectionInput(toConnectionFields(saved), saved.id);
   expect(input).toEqual({
     id: "x",
@@ -32,7 +32,7 @@ test("a form that was not touched sends the connection back without a key", () =
   });
 });
 
-test("emptied fields clear what was stored, and a name left empty is the host", () => {
+test("emptied fields clear stored values, and an empty name becomes the host", () => {
   const fields = { ...toConnectionFields(saved), name: " ", model: "", contextSize: "" };
   expect(toConnectionInput(fields, "x")).toMatchObject({ name: "llm.example:8443", model: null, context_size: null });
 });
@@ -42,7 +42,7 @@ test.each([
   ["https://llm.example/v1", true],
   ["http://llm.example:8443/v1", true],
   ["https://other.example:8443/v1", true],
-])("the form says whether the stored key goes along to %s", { tags: ["U01"] }, (address, isLeft) => {
+])("the form shows whether the stored key is sent to %s", { tags: ["U01"] }, (address, isLeft) => {
   expect(isKeyLeftBehind({ stored: saved, address, typed: "" })).toBe(isLeft);
   expect(isKeyLeftBehind({ stored: saved, address, typed: "new" })).toBe(false);
 });
@@ -55,11 +55,11 @@ test.each([
   ["http://127.0.0.1:8080", false],
   ["http://[::1]:8080", false],
   ["llm.example", false],
-])("the form says whether a key for %s could be read on its way", (address, isExposed) => {
+])("the form shows whether others could read a key for %s", (address, isExposed) => {
   expect(isKeyExposed({ stored: undefined, address, typed: "k" })).toBe(isExposed);
   expect(isKeyExposed({ stored: undefined, address, typed: "" })).toBe(false);
   expect(isKeyExposed({ stored: { base_url: address, has_key: true }, address, typed: "" })).toBe(isExposed);
-  // A key that stays behind is not read by anybody.
+  // A key that isn't sent can't be read by others.
   expect(isKeyExposed({ stored: { ...saved, base_url: "http://elsewhere" }, address, typed: "" })).toBe(false);
 });
 
@@ -67,12 +67,12 @@ test.each([["", true], ["llm.example", true], ["ftp://x", true], ["javascript:al
   "http://127.0.0.1:1",
   false,
 ]])(
-  "the address %s is judged before it is sent",
+  "validates the address %s before sending",
   (baseUrl, isUrlBad) => expect(findProblems({ ...toConnectionFields(undefined), baseUrl }).isUrlBad).toBe(isUrlBad),
 );
 
 test.each([["", false], ["8192", false], ["0", true], ["8k", true], ["-1", true], ["1.5", true]])(
-  "the context size %s is judged before it is sent",
+  "validates the context size %s before sending",
   (contextSize, isContextBad) => {
     expect(findProblems({ ...toConnectionFields(saved), contextSize }).isContextBad).toBe(isContextBad);
   },

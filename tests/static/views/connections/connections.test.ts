@@ -27,7 +27,7 @@ const SAVED: Connection = {
   updated_at: "2026-01-02T03:04:05Z",
 };
 
-test("an empty chat says that only the demonstration answers, and one click finds, adds and uses a model", async () => {
+test("an empty chat shows that there is only the demo, and one click finds, adds and activates a model", async () => {
   await using ui = await bench.open("/new", {
     prepare: (api) => {
       api.isSetupCompleted = false;
@@ -50,21 +50,21 @@ test("an empty chat says that only the demonstration answers, and one click find
   await ui.page.getByRole("heading", { name: "Connect a language model" }).waitFor({ state: "detached" });
 });
 
-test("the hint of the first visit goes for good when it is put off", async () => {
+test("the demo hint never returns after it is dismissed", async () => {
   await using ui = await bench.open("/new", { prepare: (api) => api.isSetupCompleted = false });
   await ui.page.getByRole("button", { name: "Not now" }).click();
   await ui.page.getByRole("heading", { name: "Connect a language model" }).waitFor({ state: "detached" });
   await eventually(() => ui.api.isSetupCompleted, (isCompleted) => isCompleted);
 });
 
-test("the note below the composer leads to the search, which has begun by then", async () => {
+test("the note below the composer opens the search, which has started", async () => {
   await using ui = await bench.open("/new", { prepare: (api) => api.found = [LLAMA] });
   await ui.page.getByRole("link", { name: "Find a model" }).click();
   await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
   expect(new URL(ui.page.url()).pathname).toBe("/settings/connections");
 });
 
-test("a search without a result says what to do next, a failed one says why", async () => {
+test("says what to do after a search without a result, and why one failed", async () => {
   await using ui = await bench.open("/settings/connections");
   await ui.page.getByRole("button", { name: "Find servers" }).click();
   await ui.page.getByText("No servers found").waitFor();
@@ -73,7 +73,7 @@ test("a search without a result says what to do next, a failed one says why", as
   await ui.page.getByText("The search broke").waitFor();
 });
 
-test("a found server that is saved already is put to use, not saved twice", async () => {
+test("activates a detected server that is saved already, without saving it twice", async () => {
   await using ui = await bench.open("/settings/connections", {
     prepare: (api) => {
       api.found = [LLAMA];
@@ -86,7 +86,7 @@ test("a found server that is saved already is put to use, not saved twice", asyn
   expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
 });
 
-test("a new connection is tested before it is saved, and its key leaves the page only once", async () => {
+test("tests a new connection before saving, and sends its key only once", async () => {
   await using ui = await bench.open("/settings/connections/new", {
     prepare: (api) =>
       api.verdict = { reachable: true, authorized: true, models: ["a", "b"], context_size: 8192, latency_ms: 12 },
@@ -109,7 +109,7 @@ test("a new connection is tested before it is saved, and its key leaves the page
   expect(await ui.page.content()).not.toContain("sk-very-secret");
 });
 
-test("adding looks for servers by itself and shows them first; one click uses what was found", async () => {
+test("searches for servers at once and lists them first; one click adds one", async () => {
   await using ui = await bench.open("/settings/connections/new", { prepare: (api) => api.found = [LLAMA] });
   await ui.page.getByText("http://127.0.0.1:8080/v1 · gemma").waitFor();
   await ui.page.getByRole("button", { name: /^Add and use/ }).click();
@@ -117,7 +117,7 @@ test("adding looks for servers by itself and shows them first; one click uses wh
   expect(ui.api.connections.find((each) => each.active)!.name).toBe("llama.cpp");
 });
 
-test("suggestions fill the form, keep a name of one's own, and say which service wants a key", async () => {
+test("suggestions fill the form, keep a custom name, and show which service needs a key", async () => {
   await using ui = await bench.open("/settings/connections/new");
   const { page } = ui;
   const chips = page.getByRole("group", { name: "Suggestions" });
@@ -145,7 +145,7 @@ test("suggestions fill the form, keep a name of one's own, and say which service
   expect(await page.getByLabel("Name").inputValue()).toBe("Mine");
 });
 
-test("a key on its way over plain HTTP to another machine is warned of, and the spaces around it stay behind", {
+test("warns of a key over plain HTTP to another machine, and trims it", {
   tags: ["U01"],
 }, async () => {
   await using ui = await bench.open("/settings/connections/new");
@@ -164,7 +164,7 @@ test("a key on its way over plain HTTP to another machine is warned of, and the 
   expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-pasted" });
 });
 
-test("each connection shows how it stands: untested, ready, refused, away", async () => {
+test("shows each connection as untested, ready, refused or unreachable", async () => {
   await using ui = await bench.open("/settings/connections", { prepare: (api) => api.connections.push(SAVED) });
   const { page, api } = ui;
   const card = page.locator(".connection", { hasText: "My server" });
@@ -192,7 +192,7 @@ test("each connection shows how it stands: untested, ready, refused, away", asyn
   await card.locator(".state-line", { hasText: "Unreachable" }).waitFor();
 });
 
-test("a test that fails shows verdict and advice, and the input stays", async () => {
+test("shows the result and advice of a failed test, and keeps the input", async () => {
   await using ui = await bench.open("/settings/connections/new", {
     prepare: (api) =>
       api.verdict = {
@@ -219,7 +219,7 @@ test("a test that fails shows verdict and advice, and the input stays", async ()
   expect(await ui.page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:9");
 });
 
-test("a saved connection is changed without its key being sent, and the key can be removed alone", async () => {
+test("edits a saved connection without sending its key, which can be removed separately", async () => {
   await using ui = await bench.open("/settings/connections/mine", { prepare: (api) => api.connections.push(SAVED) });
   await ui.page.getByLabel("Name").fill("Renamed");
   await ui.page.getByRole("button", { name: "Save", exact: true }).click();
@@ -234,7 +234,7 @@ test("a saved connection is changed without its key being sent, and the key can 
 });
 
 test(
-  "an address of another origin is met by the word that the stored key does not go along",
+  "shows that the stored key isn't sent to another origin",
   { tags: ["U01"] },
   async () => {
     await using ui = await bench.open("/settings/connections/mine", { prepare: (api) => api.connections.push(SAVED) });
@@ -246,7 +246,7 @@ test(
   },
 );
 
-test("a form that cannot be right is not sent and says what is wrong beside the field", async () => {
+test("doesn't send an invalid form, and shows the error next to the field", async () => {
   await using ui = await bench.open("/settings/connections/new");
   await ui.page.getByLabel("URL").fill("llm.example");
   await ui.page.getByLabel("Context size").fill("8k");
@@ -257,7 +257,7 @@ test("a form that cannot be right is not sent and says what is wrong beside the 
   expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
 });
 
-test("a save that is refused keeps the form, with the reasons field by field", async () => {
+test("keeps the form of a refused save, with an error per field", async () => {
   await using ui = await bench.open("/settings/connections/new", {
     prepare: (api) =>
       api.refuse("PUT /api/connections", {
@@ -272,7 +272,7 @@ test("a save that is refused keeps the form, with the reasons field by field", a
   expect(await ui.page.getByLabel("URL").inputValue()).toBe("http://169.254.169.254/");
 });
 
-test("connections are put to use, tested and deleted from the list, and a deletion can be undone", async () => {
+test("activates, tests and deletes connections from the list, and Undo restores one", async () => {
   await using ui = await bench.open("/settings/connections", { prepare: (api) => api.connections.push(SAVED) });
   await ui.page.getByRole("button", { name: "Use: My server" }).click();
   await ui.page.locator(".connection.active", { hasText: "My server" }).getByText("In use").waitFor();
@@ -288,7 +288,7 @@ test("connections are put to use, tested and deleted from the list, and a deleti
   await eventually(() => ui.api.connections.map((each) => each.id), (ids) => ids.join() === "mine");
 });
 
-test("a connection in use that cannot be reached shows its state and its last error", async () => {
+test("shows state and last error of an unreachable active connection", async () => {
   await using ui = await bench.open("/settings/connections", {
     prepare: (api) => {
       api.connections = [{ ...demoConnection(), active: false }, { ...SAVED, active: true }];

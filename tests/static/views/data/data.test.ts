@@ -1,4 +1,4 @@
-/** Settings, Data and About, on the real server. */
+/** Settings: Data and About, on the real server. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 test.each([["light", {}], ["dark", PHONE]] as const)(
-  "what takes room, the backups and what is wrong are shown with what to do (%s)",
+  "shows disk usage, backups, and findings with what to do (%s)",
   async (colorScheme, device) => {
     const backupDir = await Deno.makeTempDir({ prefix: "parlor-backups-" });
     await Deno.writeTextFile(`${backupDir}/parlor-2026-01-01T000000Z.backup`, "sealed");
@@ -88,7 +88,7 @@ test("licences that cannot be read say why, beside their button", async () => {
 test.each([
   ["de-DE", "Die Konfiguration ist lesbar", /chmod 0600 .*machen Sie einen neuen Schlüssel/],
   ["ja-JP", "設定を読み込めます", /chmod 0600 .*新しい鍵を作ってください/],
-])("what was found is said in the language of the page (%s)", async (locale, all, remedy) => {
+])("translates findings to the page's language (%s)", async (locale, all, remedy) => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
   const { page, errors, context } = await openPage(browser, app.url, { locale });

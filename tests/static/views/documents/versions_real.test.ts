@@ -1,4 +1,4 @@
-/** Earlier versions in the editors, on the page and in the real server. */
+/** Earlier versions in the editors, on the page with the real server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
@@ -41,7 +41,7 @@ async function addFox(): Promise<void> {
   await app.put("/api/characters/fox", { name: "Fox", description: "A grey fox." });
 }
 
-test("what was typed becomes a version, Restore brings the earlier text back, and Undo what it replaced", async () => {
+test("typed text becomes a version, Restore restores earlier text, and Undo what it replaced", async () => {
   await addFox();
   const page = await open("/characters/fox/edit");
   await page.getByLabel("Description").fill("A silver fox.");
@@ -58,7 +58,7 @@ test("what was typed becomes a version, Restore brings the earlier text back, an
   expect((await json("/api/characters/fox")).card.data.description).toBe("A silver fox.");
 });
 
-test("the list is used by keyboard alone, and Escape closes it", async () => {
+test("the version list works by keyboard alone, and Escape closes it", async () => {
   await addFox();
   const page = await open("/characters/fox/edit");
   const button = page.getByRole("button", { name: "Earlier versions" });
@@ -81,7 +81,7 @@ test("the list is used by keyboard alone, and Escape closes it", async () => {
   );
 });
 
-test("a persona gets its earlier text back", async () => {
+test("restores an earlier text of a persona", async () => {
   await app.put("/api/personas/me", { name: "Robin", description: "A sailor." });
   await app.put("/api/personas/me", { name: "Robin", description: "A pilot." });
   const page = await open("/settings/personas/me");
@@ -90,7 +90,7 @@ test("a persona gets its earlier text back", async () => {
   await eventually(() => page.getByLabel("Description").inputValue(), (text) => text === "A sailor.");
 });
 
-test("a workflow gets its earlier nodes back", async () => {
+test("restores earlier nodes of a workflow", async () => {
   for (const text of ["first", "second"]) {
     await app.put("/api/image/workflows/w1", { "1": { class_type: "SaveImage", inputs: { text } } });
   }
@@ -104,7 +104,7 @@ test("a workflow gets its earlier nodes back", async () => {
   await eventually(async () => (await json("/api/image/workflows/w1"))["1"].inputs.text, (text) => text === "first");
 });
 
-test("a voice gets its earlier name back", async () => {
+test("restores an earlier name of a voice", async () => {
   const form = new FormData();
   form.append("audio", new Blob([wavFile(0.5)]), "x.wav");
   form.append("name", "Grandma");
@@ -117,7 +117,7 @@ test("a voice gets its earlier name back", async () => {
   await page.getByRole("heading", { name: "Grandma" }).waitFor();
 });
 
-test("a drawn portrait can be undone where it appears", async () => {
+test("undoes a generated portrait where it appears", async () => {
   await using backend = new FakeA1111({ picture: noise(40, 60) });
   await app.put("/api/image/connections", { id: "i1", name: "Painter", kind: "a1111", base_url: backend.url });
   await app.post("/api/image/connections/i1/activate", {});
@@ -134,7 +134,7 @@ test("a drawn portrait can be undone where it appears", async () => {
   expect(await (await app.get("/api/characters/fox/avatar")).arrayBuffer()).toEqual(before);
 });
 
-test("an export that is larger than the import limit says so", async () => {
+test("warns about an export over the import limit", async () => {
   await addFox();
   await app.put("/api/characters/fox", { name: "Fox", description: "x".repeat(100_000) });
   const page = await open("/characters/fox");
@@ -144,7 +144,7 @@ test("an export that is larger than the import limit says so", async () => {
 });
 
 test.each([["light", "wide", {}], ["dark", "phone", PHONE]] as const)(
-  "the list has no accessibility problems and fits the width: %s, %s",
+  "axe finds nothing in the list, and it fits the width: %s, %s",
   async (colorScheme, width, device) => {
     await addFox();
     const page = await open("/characters/fox/edit", { ...device, colorScheme });

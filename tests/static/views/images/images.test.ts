@@ -1,4 +1,4 @@
-/** Image servers, drawing from a chat, pictures shown large and portraits, before the real server with doubles behind it. */
+/** Image backends, generation from a chat, the viewer and portraits, on the real server with fake backends. */
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -55,7 +55,7 @@ async function openBench() {
 const draw = (page: Page) => page.getByRole("button", { name: "Generate image" });
 const pictures = (page: Page) => page.locator(".message-images img");
 
-test("an image server is added by hand, tested, changed, used and removed", async () => {
+test("adds an image backend by hand, tests, edits, activates and deletes it", async () => {
   await using bench = await openBench();
   const { page, errors, foreign } = await bench.open("/settings/images");
   await page.getByText("No image servers found").waitFor();
@@ -85,7 +85,7 @@ test("an image server is added by hand, tested, changed, used and removed", asyn
   await card.getByText("In use").waitFor();
 
   await card.getByRole("link", { name: "Edit" }).click();
-  // What the server has stands behind the field as suggestions.
+  // The field suggests the server's checkpoints.
   await page.locator("datalist option[value='sub/big.safetensors']").waitFor({ state: "attached" });
   expect(await page.getByLabel("Width").inputValue()).toBe("640");
   await page.getByLabel("Checkpoint").fill("sub/big.safetensors");
@@ -93,7 +93,7 @@ test("an image server is added by hand, tested, changed, used and removed", asyn
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await card.getByText("sub/big.safetensors").waitFor();
 
-  // A stored key goes by itself; what else was typed meanwhile waits for Save.
+  // A stored key is removed separately; other changes wait for Save.
   await card.getByRole("link", { name: "Edit" }).click();
   await page.getByLabel("Width").fill("704");
   await page.getByRole("button", { name: "Remove saved key" }).click();
@@ -114,7 +114,7 @@ test("an image server is added by hand, tested, changed, used and removed", asyn
   expect([errors, foreign]).toEqual([[], []]);
 });
 
-test("a workflow is taken from a file, refused in the page's format, edited and removed", async () => {
+test("imports a workflow from a file, refuses the UI format, edits and deletes it", async () => {
   await using bench = await openBench();
   const { page } = await bench.open("/settings/images", PHONE);
   const list = page.getByRole("list", { name: "ComfyUI workflows" });
@@ -149,7 +149,7 @@ test("a workflow is taken from a file, refused in the page's format, edited and 
   await list.getByText("My-foxes").waitFor({ state: "detached" });
 });
 
-test("a picture is described by the model, edited, drawn in sight, attached and shown large", async () => {
+test("writes an image prompt, edits it, generates with progress, attaches and shows the image", async () => {
   await using bench = await openBench();
   await bench.withChat();
   bench.a1111.switches.isManual = true;
@@ -182,7 +182,7 @@ test("a picture is described by the model, edited, drawn in sight, attached and 
   expect([errors, foreign]).toEqual([[], []]);
 });
 
-test("the pictures of a chat are walked through, seen side by side, and taken off their messages", async () => {
+test("pages through the images of a chat, shows them as a grid, and removes them from messages", async () => {
   await using bench = await openBench();
   await bench.withChat();
   for (const [seed, message_id] of [[1, "u1"], [2, "a1"], [3, "a1"]] as const) {
@@ -215,7 +215,7 @@ test("the pictures of a chat are walked through, seen side by side, and taken of
   expect(errors).toEqual([]);
 });
 
-test("a cancelled picture leaves its prompt, and one that nobody waits for comes all the same", async () => {
+test("a canceled image leaves its prompt, and an unattended one still arrives", async () => {
   await using bench = await openBench();
   await bench.withChat();
   bench.a1111.switches.isManual = true;
@@ -235,7 +235,7 @@ test("a cancelled picture leaves its prompt, and one that nobody waits for comes
   await pictures(page).first().waitFor();
 });
 
-test("a failure stands in the dialog, and without an image server the dialog leads to the settings", async () => {
+test("shows a failure in the dialog, and links to the settings without a backend", async () => {
   await using bench = await openBench();
   await bench.withChat();
   bench.a1111.switches.failure = "a1111";
@@ -251,7 +251,7 @@ test("a failure stands in the dialog, and without an image server the dialog lea
   await page.getByRole("heading", { name: "Images", exact: true }).waitFor();
 });
 
-test("a portrait is drawn in sight of every device", async () => {
+test("shows the progress of a portrait on every device", async () => {
   await using bench = await openBench();
   await bench.withChat();
   bench.a1111.switches.isManual = true;

@@ -1,4 +1,4 @@
-/** Settings, Data: moving in and out, on the real server; what is hard to bring about for real, on a double. */
+/** Settings, Data: import and export on the real server; rare cases on a fake one. */
 import { Buffer } from "node:buffer";
 import { strFromU8, unzipSync, type Zippable, zipSync } from "fflate";
 import type { Browser, Page } from "playwright-core";
@@ -31,7 +31,7 @@ async function choose(page: Page, ...files: { name: string; mimeType: string; bu
   await page.locator("main input[type=file]").setInputFiles(files);
 }
 
-/** Sees that a screen fits, is accessible, and looks as a person can judge afterwards. */
+/** Checks that a screen fits and is accessible, and takes a screenshot for review. */
 async function look(page: Page, name: string): Promise<void> {
   expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), name).toBe(false);
   expect(await findAxeProblems(page), name).toEqual([]);
@@ -39,7 +39,7 @@ async function look(page: Page, name: string): Promise<void> {
 }
 
 test.each([["light", {}], ["dark", PHONE]] as const)(
-  "a zip of SillyTavern is known, looked through, brought in, and leads to what came (%s)",
+  "detects, previews and imports a zip of SillyTavern, and links to what was imported (%s)",
   async (colorScheme, device) => {
     await using app = await openTestApp({ config: { setupCompleted: true } });
     const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
@@ -70,7 +70,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await look(page, `trial-${colorScheme}`);
     expect(await (await app.get("/api/conversations")).json()).toEqual([]);
 
-    // It waits on the server: the page may be loaded anew in between.
+    // It waits on the server: the page may be reloaded in between.
     await page.reload();
     await main.getByRole("button", { name: "Import", exact: true }).click();
     await main.getByRole("heading", { name: "Imported" }).waitFor();
@@ -85,7 +85,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const owl = (await main.getByRole("link", { name: "Owl" }).getAttribute("href"))!;
     expect((await (await app.get(`/api${owl}`)).json()).name).toBe("Owl");
 
-    // Repeat passphrase: nothing comes twice, and it is said so.
+    // Again: nothing is imported twice, and the report says so.
     await page.goto(`${app.url}${IMPORT}`);
     await choose(page, zipFile("default-user.zip", files));
     await main.getByRole("button", { name: "Preview import" }).click();
@@ -96,7 +96,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
   },
 );
 
-test("an export of everything is saved by the browser and comes in whole elsewhere", async () => {
+test("downloads an export of everything, and imports it complete elsewhere", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   await app.put("/api/personas/p1", { name: "Ann" });
   await app.put("/api/conversations/c1", {
@@ -130,7 +130,7 @@ test("an export of everything is saved by the browser and comes in whole elsewhe
   await context.close();
 });
 
-test("cards come in together, each with its link; what is no card is said, and kept apart", async () => {
+test("imports several cards with links, and lists other files separately", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context } = await openPage(browser, app.url);
   await page.goto(`${app.url}${IMPORT}`);
@@ -143,7 +143,7 @@ test("cards come in together, each with its link; what is no card is said, and k
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await main.getByText("2 characters imported").waitFor();
   await main.getByRole("link", { name: "Owl" }).waitFor();
-  // Of a choice of several the cards are taken, and each other file is named with its reason, before and after.
+  // From several files the cards are imported; each other file is named with the reason, before and after.
   await choose(
     page,
     png("Tern"),
@@ -157,14 +157,14 @@ test("cards come in together, each with its link; what is no card is said, and k
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await main.getByText("1 character imported").waitFor();
   await refused.getByText("a.zip").waitFor();
-  // A picture without a card.
+  // An image without a card.
   await choose(page, { ...png("Fox"), name: "plain.png", buffer: Buffer.from([0x89, 0x50, 0x4e, 0x47, 1, 2, 3]) });
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await main.getByRole("alert").getByText("plain.png").waitFor();
   await context.close();
 });
 
-test("a file that is not what it was taken for says why, and is looked through anew as what it is", async () => {
+test("explains why a file has another kind, and checks it again", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context } = await openPage(browser, app.url);
   await page.goto(`${app.url}${IMPORT}`);
@@ -184,7 +184,7 @@ test("a file that is not what it was taken for says why, and is looked through a
   await context.close();
 });
 
-test("an upload shows how far it is and how fast, goes on when the screen is left, and ends on Cancel", async () => {
+test("shows progress and rate of an upload that continues when the screen is left; Cancel ends it", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context } = await openPage(browser, app.url);
   const session = await context.newCDPSession(page);
@@ -203,7 +203,7 @@ test("an upload shows how far it is and how fast, goes on when the screen is lef
   await main.getByRole("progressbar", { name: "Uploading the file" }).waitFor();
   await main.getByText(/^[\d.]+ [kM]?B of 2\.\d MB · [\d.]+ [kM]B\/s$/).waitFor();
   await look(page, "sending");
-  // Elsewhere in the page it goes on, in the one place for all that runs.
+  // It continues elsewhere, listed on the activity screen.
   await page.getByRole("link", { name: /^Activity/ }).click();
   await main.getByText("Uploading “slow.zip”").first().waitFor();
   await look(page, "sending-activity");
@@ -214,12 +214,12 @@ test("an upload shows how far it is and how fast, goes on when the screen is lef
     (names) => names.length === 0,
   );
   await page.goBack();
-  // What was chosen is still there.
+  // The selection is still there.
   await main.getByText("slow.zip").waitFor();
   await slow(-1);
   await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("heading", { name: "Import preview" }).waitFor();
-  // Who is elsewhere when it ends is told, with the way back.
+  // A toast with a link appears on other screens when it ends.
   await main.getByRole("button", { name: "Import", exact: true }).click();
   await page.getByRole("link", { name: "Settings", exact: true }).click();
   await page.getByText("Import complete").waitFor();
@@ -228,7 +228,7 @@ test("an upload shows how far it is and how fast, goes on when the screen is lef
   await context.close();
 });
 
-test("kinds come from the server; what it cannot do is said beside the file, which stays", async () => {
+test("lists the server's kinds, and shows why it can't import a file, which stays", async () => {
   await using api = new FakeApi(uiFolder);
   const { page, errors, context } = await openPage(browser, api.origin);
   await page.addInitScript(() => Object.defineProperty(globalThis, "isSecureContext", { value: false }));
@@ -256,18 +256,18 @@ test("kinds come from the server; what it cannot do is said beside the file, whi
   await main.getByRole("button", { name: "Preview import" }).click();
   await main.getByRole("heading", { name: "Import of tavern" }).waitFor();
   expect(api.seen("POST", "/api/import").at(-1)!.query.get("name")).toBe("Evening.jsonl");
-  // Cancel ends the job, and the choice is as it was.
+  // Cancel ends the job and keeps the selection.
   await main.getByRole("button", { name: "Cancel" }).click();
   await main.getByText("Canceled. The file is still selected.").waitFor();
   expect(await kind.inputValue()).toBe("tavern");
-  // One that is too large is not sent at all.
+  // A file over the limit isn't uploaded at all.
   api.house.importable = { ...api.house.importable, max_bytes: 5 };
   await page.reload();
   await main.getByText("Canceled.").waitFor({ state: "detached" });
   await choose(page, chat);
   await main.getByText("This server accepts up to 5 B").waitFor();
   expect(errors).toEqual([]);
-  // What leaves is warned of too.
+  // Downloads have the warning, too.
   await page.goto(`${api.origin}/settings/data`);
   await main.getByText("others on the network can read the export").waitFor();
   await main.getByRole("link", { name: "Export anyway" }).waitFor();
@@ -276,7 +276,7 @@ test("kinds come from the server; what it cannot do is said beside the file, whi
 });
 
 test.each([["light", {}], ["dark", PHONE]] as const)(
-  "a backup is made now, shown as it goes, listed and downloaded as it lies there (%s)",
+  "creates a backup with progress, lists it and downloads it unchanged (%s)",
   async (colorScheme, device) => {
     await using home = await tempFolder();
     const backupDir = home.file("backups");
@@ -302,7 +302,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     expect(await Deno.readFile(await download.path())).toEqual(await Deno.readFile(`${backupDir}/${name}`));
     await main.getByRole("heading", { name: "Backups" }).scrollIntoViewIfNeeded();
     await look(page, `backups-${colorScheme}`);
-    // It is asked before, since nothing brings it back; then the list says what is left.
+    // Deletion asks first, since it can't be undone; then the list is updated.
     await main.getByRole("button", { name: `Delete ${name}` }).click();
     const asked = page.getByRole("dialog", { name: "Delete this backup?" });
     await asked.getByText(name).waitFor();
@@ -320,7 +320,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
   },
 );
 
-test("a backup that cannot be made says why beside its button", async () => {
+test("shows why a backup failed next to its button", async () => {
   await using api = new FakeApi(uiFolder);
   api.house.backupDir = "/mnt/backups";
   const { page, context } = await openPage(browser, api.origin);
@@ -342,7 +342,7 @@ test("a backup that cannot be made says why beside its button", async () => {
 });
 
 const NONE = { added: 0, updated: 0, present: 0, refused: 0 };
-/** What a trial says that found one chat. */
+/** The report of a dry run with one chat. */
 const TRIAL = {
   ...{ kind: "tavern", dry_run: true, upload_id: "u1", messages: 3, lines: [], lines_dropped: 0 },
   items: [{ what: "conversation", id: "c1", name: "Evening", state: "added" }],
@@ -352,7 +352,7 @@ const TRIAL = {
   },
 };
 
-test("a file that is dropped is taken, a folder is not; what the server no longer has is sent again", async () => {
+test("accepts a dropped file but no folder, and uploads again what the server no longer has", async () => {
   await using api = new FakeApi(uiFolder);
   const { page, errors, context } = await openPage(browser, api.origin);
   await page.goto(`${api.origin}${IMPORT}`);
@@ -360,7 +360,7 @@ test("a file that is dropped is taken, a folder is not; what the server no longe
   await main.getByRole("button", { name: "Choose file" }).waitFor();
   const drop = (isDirectory: boolean) =>
     page.locator("main .drop-area").evaluate((area, isDirectory) => {
-      // Only a person's own hand brings entries with it.
+      // Only a real drop has file system entries.
       DataTransferItem.prototype.webkitGetAsEntry = () => ({ isDirectory, name: "Evening.jsonl" }) as FileSystemEntry;
       const dataTransfer = new DataTransfer();
       dataTransfer.items.add(new File(['{"mes":"Hi"}\n'], "Evening.jsonl"));
@@ -386,7 +386,7 @@ test("a file that is dropped is taken, a folder is not; what the server no longe
     { kind: "tavern", name: "Evening.jsonl", upload_id: "u1" },
     { kind: "tavern", name: "Evening.jsonl" },
   ]);
-  // Nobody but this page has the file: after a reload it has to be chosen again, and that is said.
+  // Only this page has the file: after a reload it must be chosen again, and the page says so.
   api.house.jobs = [{ ...trial!, state: "done", detail: TRIAL }];
   await page.reload();
   await main.getByRole("button", { name: "Import", exact: true }).click();
@@ -397,7 +397,7 @@ test("a file that is dropped is taken, a folder is not; what the server no longe
   await context.close();
 });
 
-test("what does not come in is told with its reasons in the language of the page", async () => {
+test("lists what was not imported, with reasons in the page's language", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, errors, context } = await openPage(browser, app.url, { locale: "de-DE" });
   await page.goto(`${app.url}${IMPORT}`);
@@ -411,7 +411,7 @@ test("what does not come in is told with its reasons in the language of the page
   await context.close();
 });
 
-test("where the device signs in with a token, what is saved is fetched with it", async () => {
+test("downloads with the token where the device signs in with one", async () => {
   await using api = new FakeApi(uiFolder);
   const { page, context } = await openPage(browser, api.origin);
   await page.addInitScript(() => localStorage.setItem("parlor.token", "a-token"));
@@ -424,7 +424,7 @@ test("where the device signs in with a token, what is saved is fetched with it",
   await context.close();
 });
 
-test("moving in and out is found among the settings and in the palette", async () => {
+test("the settings search and the palette find import and export", async () => {
   await using api = new FakeApi(uiFolder);
   const { page, context } = await openPage(browser, api.origin);
   await page.goto(`${api.origin}/settings/general`);

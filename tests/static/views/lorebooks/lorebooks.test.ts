@@ -1,4 +1,4 @@
-/** The screens of lorebooks before the real server. */
+/** The lorebook screens on the real server. */
 import { Buffer } from "node:buffer";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -44,7 +44,7 @@ async function openBook(app: TestApp, entries: unknown[] = [FOX, WINTER], option
   return await open(app, "/settings/lorebooks/woods", options);
 }
 
-test("a file of SillyTavern comes in, goes out again, is deleted with a way back, and then for good", async () => {
+test("imports and exports a SillyTavern file, deletes it with Undo, and then permanently", async () => {
   await using app = await openTestApp();
   const { page, context, errors, foreign } = await open(app, "/settings/lorebooks");
   await page.getByRole("heading", { name: "No lorebooks yet" }).waitFor();
@@ -83,7 +83,7 @@ test("a file of SillyTavern comes in, goes out again, is deleted with a way back
   await context.close();
 });
 
-test("every field of an entry is saved by itself, and what other programs keep in it stays", async () => {
+test("saves every field of an entry automatically, and keeps those of other programs", async () => {
   await using app = await openTestApp();
   const { page, context, errors } = await openBook(app);
   await page.getByRole("button", { name: "snow" }).click();
@@ -137,7 +137,7 @@ test("every field of an entry is saved by itself, and what other programs keep i
   await context.close();
 });
 
-test("a book is bound to everything, to characters, to personas, to chats that name it", async () => {
+test("applies a lorebook globally, to characters, to personas, or to selected chats", async () => {
   await using app = await openTestApp();
   await app.put("/api/characters/vixen", {
     card: { spec: "chara_card_v3", spec_version: "3.0", data: { name: "Vixen" } },
@@ -176,13 +176,13 @@ test("a book is bound to everything, to characters, to personas, to chats that n
   await context.close();
 });
 
-test("a book that was changed elsewhere is not overwritten, and the reader chooses", async () => {
+test("doesn't overwrite a lorebook that was changed elsewhere, and asks", async () => {
   await using app = await openTestApp();
   const { page, context } = await openBook(app);
   await page.getByRole("tab", { name: "Settings" }).click();
   const name = page.getByLabel("Name", { exact: true });
   await name.waitFor();
-  // While it is on its way, so that the change elsewhere is not simply shown.
+  // During the save, so that the change elsewhere is a conflict.
   await page.route("**/api/lorebooks/woods", async (route) => {
     await app.put("/api/lorebooks/woods", { name: "Theirs", book: { entries: [] } });
     await route.continue();
@@ -196,7 +196,7 @@ test("a book that was changed elsewhere is not overwritten, and the reader choos
   await context.close();
 });
 
-test("the trial says which key fired, where it goes, and what was left out and why", async () => {
+test("the test shows matched keys, positions, and what was left out and why", async () => {
   await using app = await openTestApp();
   await app.put("/api/conversations/c1", {
     title: "In the woods",
@@ -223,7 +223,7 @@ test("the trial says which key fired, where it goes, and what was left out and w
   await context.close();
 });
 
-test("a thousand entries are found by typing, and only those in view are in the page", async () => {
+test("searches a thousand entries while typing, and mounts only those in view", async () => {
   await using app = await openTestApp();
   const many = Array.from({ length: 1000 }, (_, n) => ({ ...FOX, keys: [`key ${n}`], content: `Text ${n}.` }));
   const { page, context } = await openBook(app, many);
@@ -241,7 +241,7 @@ test("a thousand entries are found by typing, and only those in view are in the 
 });
 
 test.each([["light", {}], ["dark", {}], ["light", PHONE], ["dark", PHONE]] as const)(
-  "axe finds nothing on the screens of lorebooks: %s %o",
+  "axe finds nothing on the lorebook screens: %s %o",
   async (colorScheme, device) => {
     await using app = await openTestApp();
     const { page, context } = await openBook(app, [FOX, WINTER], { ...device, colorScheme });

@@ -1,4 +1,4 @@
-/** The page of models before the real server, with doubles of the hub and of llama.cpp's server behind it. */
+/** The models page on the real server, with a fake hub and a fake llama-server. */
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
@@ -36,7 +36,7 @@ async function openBench({ hasProgram = true } = {}) {
   return {
     hub,
     app,
-    /** Opens the page of models as another device would. */
+    /** Opens the models page as another device. */
     async open(options: BrowserContextOptions = {}) {
       const watched = await openPage(browser, app.url, options);
       pages.push(watched.context);
@@ -53,7 +53,7 @@ async function openBench({ hasProgram = true } = {}) {
   };
 }
 
-test("a model is found, downloaded in sight of every device, run and deleted", async () => {
+test("finds, downloads with progress on every device, runs and deletes a model", async () => {
   await using bench = await openBench();
   const held = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
@@ -109,7 +109,7 @@ test("a model is found, downloaded in sight of every device, run and deleted", a
   expect(foreign).toEqual([]);
 }, 60_000);
 
-test("Run, a reply in the chat, Stop: and then the chat says why there is none", async () => {
+test("Run, a reply in the chat, Stop: then the chat says why there is none", async () => {
   await using bench = await openBench();
   await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
   const { page, errors } = await bench.open();
@@ -139,7 +139,7 @@ test("Run, a reply in the chat, Stop: and then the chat says why there is none",
   expect(errors).toEqual([]);
 }, 60_000);
 
-test("a download is cancelled; one that failed says why, and is resumed or discarded", async () => {
+test("cancels a download; resumes or discards a failed one that shows why", async () => {
   await using bench = await openBench();
   const held = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
@@ -164,7 +164,7 @@ test("a download is cancelled; one that failed says why, and is resumed or disca
   await page.getByRole("list", { name: "owner/Gated-GGUF" }).getByText("Downloaded").waitFor();
 });
 
-test("files are shown and hidden by the button that keeps the focus, and a late answer shows nothing", async () => {
+test("toggles files with a button that keeps the focus, and ignores a late response", async () => {
   await using bench = await openBench();
   const { page } = await bench.open();
   await page.getByRole("button", { name: "Search", exact: true }).click();
@@ -194,7 +194,7 @@ test("files are shown and hidden by the button that keeps the focus, and a late 
   expect(await page.getByText("Q4_K_M · 3 MB").count()).toBe(0);
 });
 
-test("on a phone the figures of a download stay inside its card", async () => {
+test("on phones the figures of a download stay inside its card", async () => {
   await using bench = await openBench();
   const held = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 1_000_000, until: held.promise };
@@ -202,7 +202,7 @@ test("on a phone the figures of a download stay inside its card", async () => {
   const { page } = await bench.open(PHONE);
   const figures = page.locator(".progress-text");
   await page.getByText("1 MB of 3 MB").waitFor();
-  // The longest they get: with a rate and hours to go, in German.
+  // The longest texts: with a rate and remaining hours, in German.
   await figures.evaluate((element) =>
     element.textContent = "12,4 GB von 123,4 GB · 12,3 MB je Sekunde · noch 12 Std. 34 Min."
   );
@@ -214,7 +214,7 @@ test("on a phone the figures of a download stay inside its card", async () => {
   held.resolve();
 });
 
-test("without llama-server the page says how to get it, and the command for this file", async () => {
+test("without llama-server the page says how to get it, and shows the command for this file", async () => {
   await using bench = await openBench({ hasProgram: false });
   await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
   const { page } = await bench.open();
@@ -224,7 +224,7 @@ test("without llama-server the page says how to get it, and the command for this
 });
 
 test.each(LOOKS)(
-  "axe finds nothing wrong with models in all states, %s and %s",
+  "axe finds nothing with models in all states, %s and %s",
   async (colorScheme, width, options) => {
     await using bench = await openBench();
     const held = Promise.withResolvers<void>();

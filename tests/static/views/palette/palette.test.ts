@@ -20,7 +20,7 @@ const field = (page: Page) => page.getByRole("combobox", { name: "Commands" });
 const options = (page: Page) => page.getByRole("option").allInnerTexts();
 const current = (page: Page) => page.locator("[role=option][aria-selected=true]").innerText();
 
-test("the palette finds chats, best first, and leads there by keys alone", async () => {
+test("the palette finds chats, best first, and opens one by keyboard alone", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page } = ui;
   await page.getByRole("link", { name: "My love letter" }).waitFor();
@@ -42,7 +42,7 @@ test("the palette finds chats, best first, and leads there by keys alone", async
   await field(page).waitFor({ state: "detached" });
 });
 
-test("commands and settings are found too, and what is nowhere is searched for in all chats", async () => {
+test("finds commands and settings, too, and offers a search of all chats otherwise", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page, api } = ui;
   const open = async (text: string) => {
@@ -65,7 +65,7 @@ test("commands and settings are found too, and what is nowhere is searched for i
   expect(ui.errors).toEqual([]);
 });
 
-test("Escape and the same keys close the palette, and the focus is where it was", async () => {
+test("Escape and the shortcut close the palette, and return the focus", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page } = ui;
   const message = page.getByLabel("Message", { exact: true });
@@ -80,7 +80,7 @@ test("Escape and the same keys close the palette, and the focus is where it was"
   expect(await message.inputValue()).toBe("Half a thought");
 });
 
-test("a question mark opens the overview of keys, but not where somebody writes", async () => {
+test("a question mark opens the shortcut overview, but not in text fields", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page } = ui;
   await page.getByLabel("Message", { exact: true }).press("?");
@@ -99,7 +99,7 @@ test("a question mark opens the overview of keys, but not where somebody writes"
   await overview.waitFor();
 });
 
-test("Ctrl Shift O begins a new chat from anywhere", async () => {
+test("Ctrl Shift O starts a new chat from anywhere", async () => {
   await using ui = await bench.open("/settings/about", { prepare: fill });
   await ui.page.getByText("Version").waitFor();
   await ui.page.keyboard.press("Control+Shift+O");
@@ -107,7 +107,7 @@ test("Ctrl Shift O begins a new chat from anywhere", async () => {
 });
 
 test.each([["wide, light", { colorScheme: "light" }], ["narrow, dark", { ...PHONE, colorScheme: "dark" }]] as const)(
-  "palette and overview are fine with axe and fit, %s",
+  "axe finds nothing in palette and shortcut overview, and both fit, %s",
   async (_, look) => {
     await using ui = await bench.open("/new", { ...look, reducedMotion: "reduce", prepare: fill });
     const { page } = ui;
@@ -123,7 +123,7 @@ test.each([["wide, light", { colorScheme: "light" }], ["narrow, dark", { ...PHON
   },
 );
 
-test("the palette finds characters by name and leads to their page", async () => {
+test("the palette finds characters by name and opens their page", async () => {
   await using ui = await bench.open("/", { prepare: ({ people }) => void people.add("fox", { name: "Foxglove" }) });
   await ui.page.getByLabel("Message", { exact: true }).waitFor();
   await ui.page.keyboard.press("Control+k");

@@ -15,7 +15,7 @@ function fill({ people }: FakeApi): void {
   people.addPersona("grey", "Grey");
 }
 
-test("a persona is made with a picture, and listed", async () => {
+test("creates a persona with an image, and lists it", async () => {
   await using ui = await bench.open("/settings/personas");
   await ui.page.getByText("No personas yet").waitFor();
   await ui.page.getByRole("link", { name: "New persona" }).click();
@@ -33,7 +33,7 @@ test("a persona is made with a picture, and listed", async () => {
   expect(persona).toMatchObject({ name: "Robin", description: "A cartographer.", has_avatar: true });
 });
 
-test("card files come in as personas, what is none is named with its reason, and each goes out as a card", async () => {
+test("imports card files as personas, names others with the reason, and exports each as a card", async () => {
   await using ui = await bench.open("/settings/personas", { prepare: fill });
   const file = (name: string, text: string) => ({ name, mimeType: "application/json", buffer: Buffer.from(text) });
   const chooser = ui.page.waitForEvent("filechooser");
@@ -57,7 +57,7 @@ test("card files come in as personas, what is none is named with its reason, and
   expect(await ui.page.getByLabel("Name").inputValue()).toBe("Tern");
 });
 
-test("a persona that was changed elsewhere is shown before it is written over", async () => {
+test("shows a persona that was changed elsewhere before overwriting it", async () => {
   await using ui = await bench.open("/settings/personas/robin", { prepare: fill });
   await ui.page.getByLabel("Description").fill("Mine.");
   ui.api.people.addPersona("robin", "Robin", "Theirs.");
@@ -68,7 +68,7 @@ test("a persona that was changed elsewhere is shown before it is written over", 
   await eventually(() => ui.api.people.personas.get("robin")!.description, (text) => text === "Mine.");
 });
 
-test("one is made the default and no longer; a deleted one comes back by Undo", async () => {
+test("sets and unsets the default persona; Undo restores a deleted one", async () => {
   await using ui = await bench.open("/settings/personas", { prepare: fill });
   const menu = ui.page.getByRole("button", { name: "More actions for Robin" });
   await menu.click();
@@ -87,7 +87,7 @@ test("one is made the default and no longer; a deleted one comes back by Undo", 
   expect(ui.api.seen("DELETE", /personas/)).toEqual([]);
 });
 
-test("the persona of a chat is switched; earlier turns keep their names, later ones have the new one", async () => {
+test("switches the chat's persona; earlier messages keep their names", async () => {
   await using ui = await bench.open("/c/c1", {
     prepare: (api) => {
       fill(api);
@@ -112,7 +112,7 @@ test("the persona of a chat is switched; earlier turns keep their names, later o
   expect(await ui.page.getByRole("heading", { name: "Robin" }).count()).toBe(1);
 });
 
-test("a new chat begins with the default persona, unless another or none was chosen", async () => {
+test("a new chat starts with the default persona, unless another or none was selected", async () => {
   const prepare = (api: FakeApi) => {
     fill(api);
     api.settings.default_persona_id = "robin";
@@ -163,7 +163,7 @@ for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
 }
 
 test.each([["wide", {}], ["phone", PHONE]] as const)(
-  "who the owner is stands at the foot of the sidebar and is chosen there, on every device alike (%s)",
+  "the bottom of the sidebar shows and selects the persona, on every device (%s)",
   async (width, device) => {
     await using ui = await bench.open("/new", {
       ...device,
@@ -185,7 +185,7 @@ test.each([["wide", {}], ["phone", PHONE]] as const)(
     await ui.page.getByRole("button", { name: "You: Robin" }).waitFor();
     expect(await findAxeProblems(ui.page)).toEqual([]);
     await other.page.getByRole("button", { name: "You: Robin" }).waitFor();
-    // A new chat is Robin's; the next choice does not change what that chat has.
+    // A new chat has Robin; the next selection doesn't change it.
     if (width === "phone") await ui.page.keyboard.press("Escape");
     await sendMessage(ui.page, "Hello");
     await eventually(() => [...ui.api.conversations.values()][0]?.persona_id, (id) => id === "robin");
@@ -196,7 +196,7 @@ test.each([["wide", {}], ["phone", PHONE]] as const)(
   },
 );
 
-test("a choice that the server refuses is put back and told; one that is gone counts as none", async () => {
+test("reverts a refused selection with a toast; a deleted persona counts as none", async () => {
   await using ui = await bench.open("/new", {
     prepare: (api) => {
       fill(api);

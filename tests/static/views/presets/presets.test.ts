@@ -1,4 +1,4 @@
-/** The screens of presets before the real server. */
+/** The preset screens on the real server. */
 import { Buffer } from "node:buffer";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -66,7 +66,7 @@ async function openPreset(app: TestApp, options: Parameters<typeof openPage>[2] 
 
 const focusedName = (page: Page) => page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
 
-test("prompts are put in order by their buttons, which keep the focus and tell the place", async () => {
+test("buttons reorder prompts, keep the focus and announce the position", async () => {
   await using app = await openTestApp();
   const { page, context, errors } = await openPreset(app);
   const up = page.getByRole("button", { name: "Move After up" });
@@ -87,7 +87,7 @@ test("prompts are put in order by their buttons, which keep the focus and tell t
   await context.close();
 });
 
-test("prompts are put in order by dragging their grips", async () => {
+test("dragging reorders prompts", async () => {
   await using app = await openTestApp();
   const { page, context } = await openPreset(app);
   const rows = page.getByRole("list", { name: "Prompt order" }).getByRole("listitem");
@@ -102,7 +102,7 @@ test("prompts are put in order by dragging their grips", async () => {
   await context.close();
 });
 
-test("prompts are switched, edited, put in, taken out, made and deleted; what is unknown stays", async () => {
+test("toggles, edits, inserts, removes, creates and deletes prompts; unknown fields stay", async () => {
   await using app = await openTestApp();
   const { page, context, errors } = await openPreset(app);
   await page.getByRole("switch", { name: "Send Character" }).uncheck();
@@ -136,7 +136,7 @@ test("prompts are switched, edited, put in, taken out, made and deleted; what is
   await context.close();
 });
 
-test("samplers are set and emptied, those that only a file names too", async () => {
+test("sets and clears sampling parameters, including those that only a file has", async () => {
   await using app = await openTestApp();
   const { page, context } = await openPreset(app);
   await page.getByRole("tab", { name: "Sampling" }).click();
@@ -151,7 +151,7 @@ test("samplers are set and emptied, those that only a file names too", async () 
   await context.close();
 });
 
-test("sentences around the parts are changed, emptied and given back; what the page does not know stays", async () => {
+test("edits, empties and resets templates; unknown ones stay", async () => {
   await using app = await openTestApp();
   await app.put("/api/presets/calm", { ...PRESET, rest: { wi_format: "[{0}]", odd_field: 3 } });
   const { page, context, errors } = await open(app, "/settings/presets/calm");
@@ -167,7 +167,7 @@ test("sentences around the parts are changed, emptied and given back; what the p
   const kept = await eventually(rest, ({ assistant_prefill }) => assistant_prefill === "Well,");
   expect(kept).toEqual({ wi_format: "[{0}]", odd_field: 3, ...own });
 
-  // What is set here is what a chat with a character is sent.
+  // These settings are what a chat with a character sends.
   await app.put("/api/characters/fox", { card: { name: "Fox", mes_example: "<START>\nFox: Hush." } });
   await app.put("/api/conversations/c1", {
     ...{ preset_id: "calm", character_id: "fox", messages: [{ id: "m1", role: "user", content: "Hello" }] },
@@ -181,7 +181,7 @@ test("sentences around the parts are changed, emptied and given back; what the p
   expect(sent.join("\n")).toContain("[They meet]");
   expect(sent.at(-1)).toBe("Well,");
 
-  // A continuation is asked for by a sentence only where the preset says so; the choices of how are SillyTavern's fields.
+  // A continuation uses a prompt only if the preset says so; the options are SillyTavern's fields.
   const nudge = page.getByLabel("Continue prompt", { exact: true });
   expect(await nudge.count()).toBe(0);
   await page.getByRole("switch", { name: "Continue replies with prefill" }).uncheck();
@@ -199,7 +199,7 @@ test("sentences around the parts are changed, emptied and given back; what the p
   await context.close();
 });
 
-test("a preset is used by default, for models, and where a chat has it pinned", async () => {
+test("uses a preset by default, for models, and where a chat pins it", async () => {
   await using app = await openTestApp();
   await app.put("/api/conversations/c1", { title: "In the woods", messages: [] });
   const { page, context, errors } = await openPreset(app);
@@ -222,7 +222,7 @@ test("a preset is used by default, for models, and where a chat has it pinned", 
   await context.close();
 });
 
-test("the built-in preset is read, not changed; a copy of it is; files come in and go out", async () => {
+test("shows the built-in preset read-only, copies it, and imports and exports files", async () => {
   await using app = await openTestApp();
   const { page, context, errors } = await open(app, "/settings/presets");
   await page.getByRole("link", { name: "Parlor" }).click();
@@ -258,7 +258,7 @@ test("the built-in preset is read, not changed; a copy of it is; files come in a
 });
 
 test.each([["light", {}], ["dark", {}], ["light", PHONE], ["dark", PHONE]] as const)(
-  "axe finds nothing on the screens of presets: %s %o",
+  "axe finds nothing on the preset screens: %s %o",
   async (colorScheme, device) => {
     await using app = await openTestApp();
     const { page, context } = await openPreset(app, { ...device, colorScheme });

@@ -16,7 +16,7 @@ function fill(api: FakeApi): void {
   api.addConversation("c2", "Cooking", [{ role: "user", content: "Soup" }]);
 }
 
-test("hits come while words are typed, with their words marked, and lead to the message", async () => {
+test("shows hits while typing, highlights the words, and opens the message", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page } = ui;
   await page.getByRole("link", { name: "Search", exact: true }).click();
@@ -39,14 +39,14 @@ test("hits come while words are typed, with their words marked, and lead to the 
   expect(await field.inputValue()).toBe("ducks go");
 });
 
-test("a title that is found leads to the chat", async () => {
+test("a found title opens the chat", async () => {
   await using ui = await bench.open("/search?q=cooking", { prepare: fill });
   const hit = ui.page.getByRole("list", { name: "Results" }).getByRole("link");
   await hit.waitFor();
   expect(await hit.getAttribute("href")).toBe("/c/c2");
 });
 
-test("more hits come when the end of the list comes near", async () => {
+test("loads more hits near the end of the list", async () => {
   await using ui = await bench.open("/search?q=word", {
     prepare: (api) => {
       const messages = Array.from({ length: 90 }, (_, n) => ({ role: "user", content: `word ${n}` }));
@@ -61,7 +61,7 @@ test("more hits come when the end of the list comes near", async () => {
   await ui.page.getByText("90 results", { exact: true }).waitFor();
 });
 
-test("nothing found and a search that fails each say so, and the words stay", async () => {
+test("shows an empty result and a failed search, and keeps the query", async () => {
   await using ui = await bench.open("/search?q=nowhere", { prepare: fill });
   await ui.page.getByText("No results").waitFor();
   ui.api.refuse("GET /api/search", { status: 500, code: "internal", message: "The search broke" });

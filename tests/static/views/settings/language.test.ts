@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-test("the page speaks the browser's language where it can, English where it cannot", async () => {
+test("the page uses the browser's language if available, otherwise English", async () => {
   await using german = await bench.open("/new", { locale: "de-AT" });
   await german.page.getByRole("heading", { name: "Was beschäftigt Sie?" }).waitFor();
   expect(await german.page.getAttribute("html", "lang")).toBe("de");
@@ -18,20 +18,20 @@ test("the page speaks the browser's language where it can, English where it cann
   expect(await french.page.getAttribute("html", "lang")).toBe("en");
 });
 
-test("English is all there is in the first load; another language is one more file", async () => {
+test("the first load contains only English; another language is one more file", async () => {
   await using ui = await bench.open("/new", { locale: "en-GB" });
   await ui.page.getByText("What’s on your mind?").waitFor();
   const loaded = await ui.page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
   const scripts = await Promise.all(
     loaded.filter((name) => name.endsWith(".js")).map(async (name) => (await fetch(name)).text()),
   );
-  // The bundler writes other letters than ASCII as escapes.
+  // The bundler escapes non-ASCII letters.
   const code = scripts.join().replace(/\\u([0-9a-f]{4})/gi, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
   expect(code).toContain("What’s on your mind?");
   expect(code).not.toMatch(/Was beschäftigt Sie|何を話しましょうか/);
 });
 
-test("a chosen language shows at once, on other devices too, and without asking at the next visit", async () => {
+test("applies a language at once, on other devices too, and without a request on the next visit", async () => {
   await using ui = await bench.open("/settings/general", { locale: "en-GB" });
   await using other = await bench.open("/new", { locale: "en-GB", api: ui.api });
   await other.page.getByText("What’s on your mind?").waitFor();

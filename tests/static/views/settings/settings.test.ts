@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-test("a setting is found by its words, and choosing it leads to its control", async () => {
+test("finds a setting by its words, and opens its control", async () => {
   await using ui = await bench.open("/settings/about");
   const { page } = ui;
   await page.getByLabel("Search settings").fill("accent");
@@ -21,7 +21,7 @@ test("a setting is found by its words, and choosing it leads to its control", as
   await page.getByText("No settings match.").waitFor();
 });
 
-test("every found setting has a control at its address", async () => {
+test("every found setting has a control at its URL", async () => {
   await using ui = await bench.open("/settings/general");
   const { page } = ui;
   await page.getByLabel("Search settings").fill("general");
@@ -34,7 +34,7 @@ test("every found setting has a control at its address", async () => {
   for (const anchor of anchors) expect(await page.locator(`#${anchor}`).count(), anchor).toBe(1);
 });
 
-test("settings of the person are saved one by one, and a refused one is put back and told", async () => {
+test("saves settings one by one, and reverts a refused one with a toast", async () => {
   await using ui = await bench.open("/settings/general");
   const { page, api } = ui;
   await page.getByLabel("Your name").fill(" Ada ");
@@ -54,7 +54,7 @@ test("settings of the person are saved one by one, and a refused one is put back
   expect(await theme.inputValue()).toBe("system");
 });
 
-/** Stands in for the browser's notifications, which a headless one does not show. */
+/** Fakes notifications, which headless browsers don't show. */
 const FAKE_NOTIFICATION = `
   globalThis.shown = [];
   globalThis.asked = 0;
@@ -67,7 +67,7 @@ const FAKE_NOTIFICATION = `
   Object.defineProperty(document, "visibilityState", { get: () => globalThis.isHidden ? "hidden" : "visible" });
 `;
 
-test("a reply that ends out of sight is told, once the person wanted that and the browser was asked once", async () => {
+test("notifies of a reply that ended in the background, after one permission request", async () => {
   await using ui = await bench.open("/settings/general", {
     prepare: (api) => api.addConversation("c1", "A story", [{ role: "user", content: "Go" }]),
   });
@@ -100,7 +100,7 @@ test("a reply that ends out of sight is told, once the person wanted that and th
   expect(await shown()).toHaveLength(1);
 });
 
-test("a browser that refuses leaves the switch off and says where to change that", async () => {
+test("a denied permission leaves the switch off and says where to change that", async () => {
   await using ui = await bench.open("/new");
   await ui.page.addInitScript(FAKE_NOTIFICATION.replace("ANSWER", "denied"));
   await ui.page.goto(`${ui.api.origin}/settings/general`);

@@ -1,4 +1,4 @@
-/** The first visit: three steps, each to be skipped, and the built-in character at their end. */
+/** The first-run setup: three skippable steps, then the built-in character. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
@@ -16,7 +16,7 @@ const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 
 test.each(
   [["light", {}], ["dark", PHONE]] as const,
-)("every step can be skipped, and Pim says hello; nothing asks again (%s)", async (colorScheme, device) => {
+)("every step can be skipped, Pim says hello, and nothing asks again (%s)", async (colorScheme, device) => {
   await using app = await openTestApp();
   const browser = await openBrowser();
   try {
@@ -55,7 +55,7 @@ test.each(
   }
 });
 
-test("a found model is used with one click and leads to the next step", async () => {
+test("one click uses a detected model and continues the setup", async () => {
   await using ui = await bench.open("/", {
     prepare: (api) => {
       fresh(api);
@@ -69,7 +69,7 @@ test("a found model is used with one click and leads to the next step", async ()
   expect(ui.errors).toEqual([]);
 });
 
-test("an address that is entered by hand is part of the wizard", async () => {
+test("the setup accepts an address by hand", async () => {
   await using ui = await bench.open("/", { prepare: fresh });
   await ui.page.getByRole("link", { name: "Enter a URL" }).click();
   await ui.page.getByLabel("URL").fill("http://127.0.0.1:9/v1");
@@ -81,7 +81,7 @@ test("an address that is entered by hand is part of the wizard", async () => {
 test.each([
   ["looks only inside itself", ["127.0.0.1"], "PARLOR_DISCOVER_HOSTS=host.docker.internal"],
   ["looks at its host", ["host.docker.internal"], "Parlor searched host.docker.internal"],
-])("in a container that %s an empty search names what helps, for each server", async (_, discoverHosts, words) => {
+])("in a container that %s an empty search shows what helps, for each server", async (_, discoverHosts, words) => {
   await using ui = await bench.open("/", {
     prepare: (api) => {
       fresh(api);
@@ -98,7 +98,7 @@ test.each([
   if (SCREENSHOTS) await ui.page.screenshot({ path: `${SCREENSHOTS}/container.png`, fullPage: true });
 });
 
-test("without the built-in character the wizard ends in an empty chat", async () => {
+test("without the built-in character the setup ends in an empty chat", async () => {
   await using ui = await bench.open("/welcome/passkey", { prepare: fresh });
   await ui.page.getByText("Browsers create passkeys only for domain names").waitFor();
   await ui.page.getByRole("button", { name: "Start chatting" }).click();

@@ -10,7 +10,7 @@ afterAll(() => bench.close());
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Chats of a few days, one pinned, two in a folder. */
+/** Chats of several days, one pinned, two in a folder. */
 function fill(api: FakeApi): void {
   const ago = (days: number) => new Date(Date.now() - days * DAY_MS);
   api.addConversation("new", "The newest", [], ago(0));
@@ -20,7 +20,7 @@ function fill(api: FakeApi): void {
   Object.assign(api.addConversation("f2", "Filed second", [], ago(200)), { folder: "Work" });
 }
 
-test("chats stand under Pinned, their folders, and their days", async () => {
+test("groups chats by Pinned, their folders, and their days", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const list = ui.page.getByRole("list", { name: "Chats" });
   await list.getByRole("link", { name: "The newest" }).waitFor();
@@ -38,7 +38,7 @@ test("chats stand under Pinned, their folders, and their days", async () => {
   expect(rows[8]).toBe("An old one");
 });
 
-test("a folder folds, and stays folded after a reload", async () => {
+test("collapses a folder, and keeps it collapsed after a reload", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const folder = ui.page.getByRole("button", { name: "Work" });
   await folder.click();
@@ -50,7 +50,7 @@ test("a folder folds, and stays folded after a reload", async () => {
   await ui.page.getByRole("link", { name: "Filed first" }).waitFor();
 });
 
-test("a chat is renamed, pinned, filed and taken out from its menu, by keys alone", async () => {
+test("renames, pins, files and unfiles a chat from its menu, by keyboard alone", async () => {
   await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Plain") });
   const { page, api } = ui;
   const choose = async (name: string, item: string) => {
@@ -87,7 +87,7 @@ test("a chat is renamed, pinned, filed and taken out from its menu, by keys alon
   ]);
 });
 
-test("a change that the server refuses is put back and told", async () => {
+test("reverts a refused change with a toast", async () => {
   await using ui = await bench.open("/new", {
     prepare: (api) => {
       api.addConversation("c1", "Plain");
@@ -101,7 +101,7 @@ test("a change that the server refuses is put back and told", async () => {
   expect(await ui.page.getByRole("heading", { name: "Pinned" }).count()).toBe(0);
 });
 
-test("after a chat was deleted by keys, the focus is on its neighbour", async () => {
+test("after deleting a chat by keyboard, its neighbor has the focus", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   await ui.page.getByRole("button", { name: "Actions for “Filed first”" }).focus();
   await ui.page.keyboard.press("Enter");
@@ -111,7 +111,7 @@ test("after a chat was deleted by keys, the focus is on its neighbour", async ()
   expect(await ui.page.evaluate(() => document.activeElement?.textContent)).toBe("Filed second");
 });
 
-test("3,000 chats are all there, of which a screenful is in the page", async () => {
+test("lists 3,000 chats, and mounts a screenful", async () => {
   await using ui = await bench.open("/new", {
     prepare: (api) => {
       for (let n = 0; n < 3000; n++) {
@@ -120,7 +120,7 @@ test("3,000 chats are all there, of which a screenful is in the page", async () 
       Object.assign(api.conversations.get("c2999")!, { pinned: true });
     },
   });
-  // The oldest of all is pinned: it shows that the last page was read.
+  // The oldest chat is pinned: it shows that the last page was loaded.
   await ui.page.getByRole("heading", { name: "Pinned" }).waitFor();
   const list = ui.page.getByRole("list", { name: "Chats" });
   await list.locator("xpath=..").evaluate((box) => box.scrollTop = box.scrollHeight);
@@ -130,7 +130,7 @@ test("3,000 chats are all there, of which a screenful is in the page", async () 
   await list.getByText("Chat 1500", { exact: true }).waitFor();
 });
 
-test("a chat that another device deletes goes from the list, however old it is", async () => {
+test("removes a chat that another device deletes, however old", async () => {
   await using ui = await bench.open("/new", {
     prepare: (api) => {
       for (let n = 0; n < 100; n++) api.addConversation(`c${n}`, `Chat ${n}`, [], new Date(Date.now() - n * DAY_MS));
@@ -143,7 +143,7 @@ test("a chat that another device deletes goes from the list, however old it is",
   await ui.page.getByRole("heading", { name: "Pinned" }).waitFor({ state: "detached" });
 });
 
-test("on a phone the menu of a chat is a sheet in the drawer's reach", async () => {
+test("on phones a chat's menu is a sheet", async () => {
   await using ui = await bench.open("/new", { ...PHONE, prepare: fill });
   await ui.page.getByRole("button", { name: "Open the chat list" }).click();
   await ui.page.getByRole("button", { name: "Actions for “The newest”" }).click();

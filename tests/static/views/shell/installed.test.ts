@@ -1,4 +1,4 @@
-/** The page as an installed app: kept on the device, opened without its server, brought up to date, shared to. */
+/** The page as an installed app: offline use, updates, and the share target. */
 import { Buffer } from "node:buffer";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** Opens a page and waits until the worker holds everything and answers for it. */
+/** Opens a page and waits until the worker has cached everything and controls the page. */
 async function openKept(url: string, path: string) {
   const watched = await openPage(browser, url, { serviceWorkers: "allow" });
   await watched.page.goto(url + path);
@@ -34,7 +34,7 @@ const keptPaths = (page: Page) =>
     return requests.flat().map(({ url }) => new URL(url).pathname).sort();
   });
 
-test("the manifest names icons of the sizes it says, and is asked for anew like the worker", async () => {
+test("the manifest lists icons of the right sizes, and is revalidated like the worker", async () => {
   await using app = await openTestApp();
   const answer = await app.get("/manifest.webmanifest");
   expect(answer.headers.get("content-type")).toBe("application/manifest+json");
@@ -52,7 +52,7 @@ test("the manifest names icons of the sizes it says, and is asked for anew like 
   expect(page).toContain('<link rel="manifest" href="/manifest.webmanifest">');
 });
 
-test("kept are the files of the build and the page, whole, and nothing of the API", async () => {
+test("caches the files of the build and the page, complete, and nothing of the API", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   await app.put("/api/conversations/c1", { title: "Kept", messages: [{ id: "m1", role: "user", content: "Hello" }] });
   const { page, context, errors, foreign } = await openKept(app.url, "/c/c1");
@@ -60,7 +60,7 @@ test("kept are the files of the build and the page, whole, and nothing of the AP
   const built = (await Array.fromAsync(Deno.readDir(`${builtFolder}/assets`), ({ name }) => name))
     .filter((name) => !/\.(br|gz)$/.test(name)).map((name) => `/assets/${name}`);
   expect(await keptPaths(page)).toEqual(["/", ...built].sort());
-  // What the worker would only pass on does not go to it.
+  // API requests bypass the worker.
   const answeredBy = await page.evaluate(async () => {
     await (await fetch("/api/setup/status")).text();
     const [entry] = performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/status")).slice(-1);
@@ -71,7 +71,7 @@ test("kept are the files of the build and the page, whole, and nothing of the AP
   await context.close();
 });
 
-test("without the server what is open stays readable, other screens open, a message is not sent later, and the page reloads", async () => {
+test("offline, open content stays, other screens open, messages aren't sent later, and the page reloads", async () => {
   const dataDir = await Deno.makeTempDir({ prefix: "parlor-test-" });
   const app = await openTestApp({ dataDir, config: { setupCompleted: true } });
   await app.put("/api/conversations/c1", { title: "Kept", messages: [{ id: "m1", role: "user", content: "Hello" }] });
@@ -97,7 +97,7 @@ test("without the server what is open stays readable, other screens open, a mess
   await Deno.remove(dataDir, { recursive: true });
 });
 
-test("a new build waits for the pages of the old one, then takes its place and leaves nothing of it", async () => {
+test("a new build waits for open pages of the old one, then replaces it completely", async () => {
   const uiFolder = await Deno.makeTempDir({ prefix: "parlor-ui-" });
   const copied = await new Deno.Command("cp", { args: ["-r", `${builtFolder}/.`, uiFolder] }).output();
   expect(copied.success).toBe(true);
@@ -110,7 +110,7 @@ test("a new build waits for the pages of the old one, then takes its place and l
   for (const copy of ["br", "gz"]) await Deno.remove(`${path}.${copy}`);
   const script = await Deno.readTextFile(path);
   await Deno.writeTextFile(path, script.replace(/SHELL_VERSION="\w+"/, 'SHELL_VERSION="newer"'));
-  // What the device has is not asked for again.
+  // Cached files aren't requested again.
   for await (const { name } of Deno.readDir(`${uiFolder}/assets`)) {
     if (name.startsWith("icon-512")) await Deno.remove(`${uiFolder}/assets/${name}`);
   }
@@ -118,7 +118,7 @@ test("a new build waits for the pages of the old one, then takes its place and l
   await eventually(builds, (names) => names.includes("parlor-shell-newer"));
   expect(await builds()).toContain(old);
 
-  // A build takes over when no page of the old one is left, and a page that only loads anew is one all the while.
+  // A new build takes over when no page of the old one is open; a reloading page counts as open.
   const next = await context.newPage();
   const session = await context.newCDPSession(next);
   const states = new Map<string, string>();
@@ -135,7 +135,7 @@ test("a new build waits for the pages of the old one, then takes its place and l
   await Deno.remove(uiFolder, { recursive: true });
 });
 
-test("what another app shares stands in the composer of a new chat, and is sent by nobody", async () => {
+test("shared content becomes the draft of a new chat, and isn't sent", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context, errors } = await openKept(app.url, "/new");
   const buffer = Buffer.from(picture(1, 32));

@@ -1,4 +1,4 @@
-/** The page of voices before the real server, with doubles of the speech server and of a stranger's site behind it. */
+/** The speech page on the real server, with a fake speech server and a fake external site. */
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -48,7 +48,7 @@ async function openBench() {
 
 const library = (page: Page) => page.getByRole("list", { name: "Voice library" });
 
-test("a key that would travel readable to the speech server is warned of, and one for another address stays behind", async () => {
+test("warns of a key over plain HTTP to the speech server, and doesn't send one for another address", async () => {
   await using bench = await openBench();
   await bench.app.put("/api/tts/config", { base_url: "https://speech.example/v1", api_key: "k1" });
   const { page } = await bench.open();
@@ -65,7 +65,7 @@ test("a key that would travel readable to the speech server is warned of, and on
   await exposed.waitFor({ state: "detached" });
 });
 
-test("a server is entered, tried aloud and chosen from; another device sees it", async () => {
+test("saves a speech server, tests it and selects a voice; another device sees it", async () => {
   await using bench = await openBench();
   const { page, errors, foreign } = await bench.open();
   const other = (await bench.open(PHONE)).page;
@@ -112,7 +112,7 @@ test("a server is entered, tried aloud and chosen from; another device sees it",
   expect(foreign).toEqual([]);
 }, 60_000);
 
-test("a server that refuses says why, and what was typed stays", async () => {
+test("shows why a server refused, and keeps the input", async () => {
   await using bench = await openBench();
   bench.speech.switches.refusal = { status: 401, body: { error: { message: "no such key" } } };
   const { page } = await bench.open();
@@ -126,7 +126,7 @@ test("a server that refuses says why, and what was typed stays", async () => {
   await page.getByRole("alert").filter({ hasText: "Test failed" }).waitFor();
 });
 
-test("a sample is recorded, heard, renamed, and deleted with a way back", async () => {
+test("records a sample, plays, renames, and deletes it with Undo", async () => {
   await using bench = await openBench();
   const { page, errors } = await bench.open();
   await page.getByText("No samples yet").waitFor();
@@ -171,7 +171,7 @@ test("a sample is recorded, heard, renamed, and deleted with a way back", async 
   expect(errors).toEqual([]);
 }, 60_000);
 
-test("files are uploaded under their names, also where one of them is none that can be taken", async () => {
+test("uploads files under their names, and refuses an unsuitable one", async () => {
   await using bench = await openBench();
   const { page } = await bench.open();
   const other = (await bench.open()).page;
@@ -188,7 +188,7 @@ test("files are uploaded under their names, also where one of them is none that 
 });
 
 test(
-  "a recording is fetched from an address with its progress in sight, can be cancelled, and says why it failed",
+  "imports a recording from a URL with progress, can cancel it, and shows why it failed",
   async () => {
     await using bench = await openBench();
     let rest = Promise.withResolvers<void>();
@@ -245,7 +245,7 @@ test(
   60_000,
 );
 
-test("a character gets a voice in its card, which other extensions survive", async () => {
+test("stores a voice in a character's card, and keeps other extensions", async () => {
   await using bench = await openBench();
   await bench.app.put("/api/tts/config", { base_url: bench.speech.url });
   const sample = await bench.upload("Grandma");
@@ -273,7 +273,7 @@ test("without a microphone the dialog says what to do", async () => {
 });
 
 test.each(LOOKS)(
-  "axe finds nothing wrong with the page and its dialogs, %s and %s",
+  "axe finds nothing on the page and its dialogs, %s and %s",
   async (colorScheme, width, options) => {
     await using bench = await openBench();
     await bench.app.put("/api/tts/config", { base_url: bench.speech.url, api_key: "k1" });

@@ -1,4 +1,4 @@
-/** The tailnet's panel before the real server, with the double of tailscaled behind it. */
+/** The tailnet panel on the real server, with a fake tailscaled. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
@@ -20,7 +20,7 @@ async function openBench(switches: Switches = {}, config: { tailscaledPath?: str
   return {
     bench,
     double: bench.double,
-    /** Opens the page as another device would. */
+    /** Opens the page as another device. */
     async open(options: BrowserContextOptions = {}) {
       const watched = await openPage(browser, bench.app.url, options);
       pages.push(watched.context);
@@ -36,13 +36,13 @@ async function openBench(switches: Switches = {}, config: { tailscaledPath?: str
   };
 }
 
-/** Screenshots of every state, for eyes: only where a folder is named. */
+/** Takes screenshots of every state for review, if a folder is set. */
 async function show(page: Page, name: string): Promise<void> {
   const folder = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
   if (folder) await page.getByRole("region", { name: "Tailnet" }).screenshot({ path: `${folder}/${name}.png` });
 }
 
-test("switched on, signed in by link or QR code, reached, renamed and switched off, in sight of every device", async () => {
+test("turns the node on, signs in by link or QR code, renames and turns it off, on every device", async () => {
   await using opened = await openBench();
   const { page, panel, errors, foreign } = await opened.open();
   const phone = await opened.open(PHONE);
@@ -87,7 +87,7 @@ test("switched on, signed in by link or QR code, reached, renamed and switched o
   expect([errors, foreign, phone.errors]).toEqual([[], [], []]);
 });
 
-test("with a certificate the address is HTTPS, and the panel says what is left to do", async () => {
+test("with a certificate the address is HTTPS, and the panel shows the remaining steps", async () => {
   await using opened = await openBench({ certificate: "good" });
   await opened.bench.run();
   const { panel } = await opened.open();
@@ -95,7 +95,7 @@ test("with a certificate the address is HTTPS, and the panel says what is left t
   await panel.getByText("create a passkey").waitFor();
 });
 
-test("without tailscaled the panel says how to get it, and what was typed stays", async () => {
+test("without tailscaled the panel says how to get it, and keeps the input", async () => {
   await using opened = await openBench({}, { tailscaledPath: "/nowhere/tailscaled" });
   const { page, panel } = await opened.open();
   await panel.getByLabel("Machine name").fill("study");
@@ -105,7 +105,7 @@ test("without tailscaled the panel says how to get it, and what was typed stays"
   await show(page, "not_there");
 });
 
-test("a node that fails says why and can be tried again; one on its way says what it waits for", async () => {
+test("shows why a node failed and retries; shows what a starting one waits for", async () => {
   await using opened = await openBench({ exitsWith: 1 });
   await opened.bench.enable();
   await opened.bench.untilStatus(({ error }) => /given up/.test(error ?? ""));

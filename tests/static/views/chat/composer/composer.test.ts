@@ -17,7 +17,7 @@ function openStory() {
 
 const box = (page: Page) => page.getByLabel("Message", { exact: true });
 
-/** Lets files fall on an element, as a drop or a paste does. */
+/** Dispatches a drop or a paste of files on an element. */
 async function give(page: Page, kind: "drop" | "paste", files: { name: string; type: string; base64: string }[]) {
   await box(page).evaluate((element, [kind, files]) => {
     const data = new DataTransfer();
@@ -34,7 +34,7 @@ async function give(page: Page, kind: "drop" | "paste", files: { name: string; t
   }, [kind, files] as const);
 }
 
-test.each(["drop", "paste"] as const)("a picture that comes in by %s goes out with the message", async (kind) => {
+test.each(["drop", "paste"] as const)("sends an image added by %s with the message", async (kind) => {
   await using ui = await openStory();
   await box(ui.page).waitFor();
   await give(ui.page, kind, [{ name: "dot.png", type: "image/png", base64: PIXEL }]);
@@ -50,7 +50,7 @@ test.each(["drop", "paste"] as const)("a picture that comes in by %s goes out wi
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
-test("a picture that the server does not take is told, and one of a refused message comes back", async () => {
+test("shows why an image was refused, and restores the images of a refused message", async () => {
   await using ui = await openStory();
   await box(ui.page).waitFor();
   ui.api.refuse("PUT /api/attachments/*", { status: 413, code: "too_large", message: "The picture is too large" });
@@ -66,7 +66,7 @@ test("a picture that the server does not take is told, and one of a refused mess
   expect(await box(ui.page).inputValue()).toBe("Look");
 });
 
-test("a picture can be taken out again, and one alone can be sent", async () => {
+test("removes an image, and sends one without text", async () => {
   await using ui = await openStory();
   await box(ui.page).waitFor();
   const send = ui.page.getByRole("button", { name: "Send" });
@@ -78,7 +78,7 @@ test("a picture can be taken out again, and one alone can be sent", async () => 
   await ui.page.getByRole("img", { name: "Image 1" }).waitFor();
 });
 
-test("a text file becomes a fenced block at the cursor; what is neither text nor picture is refused in words", async () => {
+test("inserts a text file as a fenced block at the caret, and refuses other files with a reason", async () => {
   await using ui = await openStory();
   await box(ui.page).fill("Before after");
   await box(ui.page).evaluate((area: HTMLTextAreaElement) => area.setSelectionRange(6, 6));
@@ -94,7 +94,7 @@ test("a text file becomes a fenced block at the cursor; what is neither text nor
   await ui.page.getByText("“big.txt” is too large").waitFor();
 });
 
-test("a word behind / opens the commands; arrows, Enter and Escape work in the list", async () => {
+test("/ opens the commands; arrow keys, Enter and Escape work in the list", async () => {
   await using ui = await openStory();
   await box(ui.page).pressSequentially("/");
   const list = ui.page.getByRole("listbox", { name: "Commands" });
@@ -113,7 +113,7 @@ test("a word behind / opens the commands; arrows, Enter and Escape work in the l
   expect(ui.api.seen("POST", "/api/chat")).toEqual([]);
 });
 
-test("commands act on the chat and leave the composer empty", async () => {
+test("commands act on the chat and empty the composer", async () => {
   await using ui = await openStory();
   const run = async (text: string) => {
     await box(ui.page).fill(text);
@@ -137,7 +137,7 @@ test("commands act on the chat and leave the composer empty", async () => {
   expect(await box(ui.page).inputValue()).toBe("");
 });
 
-test("commands choose the persona, draw from a prompt and open the character's lorebook", async () => {
+test("commands select the persona, generate an image and open the character's lorebook", async () => {
   await using ui = await bench.open("/c/c1", {
     prepare: (api) => {
       api.people.addPersona("robin", "Robin");
@@ -165,7 +165,7 @@ test("commands choose the persona, draw from a prompt and open the character's l
   await ui.page.getByRole("tab", { name: "Lorebook", selected: true }).waitFor();
 });
 
-test("without a character there is no lorebook to open, and /persona alone leads to the personas", async () => {
+test("without a character there is no lorebook command, and /persona alone opens the personas", async () => {
   await using ui = await openStory();
   await box(ui.page).fill("/l");
   await ui.page.getByRole("listbox", { name: "Commands" }).waitFor({ state: "detached" });
@@ -174,13 +174,13 @@ test("without a character there is no lorebook to open, and /persona alone leads
   await ui.page.waitForURL(/\/settings\/personas$/);
 });
 
-test("what is no command is a message, with its slash", async () => {
+test("sends an unknown command as a message, with its slash", async () => {
   await using ui = await openStory();
   await sendMessage(ui.page, "/nonesuch thing");
   await ui.page.locator(".turn-text", { hasText: "/nonesuch thing" }).waitFor();
 });
 
-test("typing goes on while a reply streams, and stays when the reply ends", async () => {
+test("typing continues while a reply streams, and stays when it ends", async () => {
   await using ui = await openStory();
   await box(ui.page).waitFor();
   const reply = ui.api.startReply("c1", "r1");
@@ -194,7 +194,7 @@ test("typing goes on while a reply streams, and stays when the reply ends", asyn
   expect(await box(ui.page).evaluate((element) => element === document.activeElement)).toBe(true);
 });
 
-test("the composer grows to two fifths of the page and then scrolls in itself", async () => {
+test("the composer grows to two fifths of the page and then scrolls", async () => {
   await using ui = await openStory();
   await box(ui.page).fill(Array.from({ length: 80 }, (_, n) => `Line ${n}`).join("\n"));
   const { height } = (await box(ui.page).boundingBox())!;

@@ -10,7 +10,7 @@ afterAll(() => bench.close());
 
 const FAR = "https://far.example";
 
-/** Shows texts as replies and gives the page once they are all there. */
+/** Shows texts as replies and returns the page when all are rendered. */
 async function show(contents: string[], bypassCSP = false): Promise<Opened> {
   const messages = contents.map((content) => ({ role: "assistant", content: `${content}\n\nEnd of it.` }));
   const ui = await bench.open("/c/c1", { bypassCSP, prepare: (api) => api.addConversation("c1", "Chat", messages) });
@@ -24,15 +24,15 @@ async function show(contents: string[], bypassCSP = false): Promise<Opened> {
  */
 const WAYS = [["under the page's policy", false], ["without the page's policy", true]] as const;
 
-/** Everything that a page could have been made to load or run. */
+/** Everything that could load or run. */
 const LIVE =
   "img, video, audio, source, picture, object, embed, iframe, form, input, base, meta, link, style, script, svg *, math *, template";
 
-/** Where HTML of a reply stands; code blocks are ours, with icons of their own. */
+/** Selects the HTML of replies; code blocks are ours, with their own icons. */
 const FOREIGN_HTML = ".html-block, .table-scroll";
 
 test.each(WAYS)(
-  "no remote media of a reply is asked for, %s; each is a link",
+  "requests no remote media of a reply, %s; each is a link",
   { tags: ["W01"] },
   async (_, bypassCSP) => {
     await using ui = await show([
@@ -62,7 +62,7 @@ test.each(WAYS)(
   },
 );
 
-test("only plain web and mail addresses are links, and they open without a way back", { tags: ["W02"] }, async () => {
+test("only plain web and mail addresses become links, and they open without an opener", { tags: ["W02"] }, async () => {
   await using ui = await show([
     "[a](javascript:alert(1)) [b](JaVaScRiPt:alert(1)) [c](java\nscript:alert(1)) [d](&#106;avascript:alert(1))",
     "[e](data:text/html,<script>alert(1)</script>) [f](vbscript:x) [g](file:///etc/passwd) [h](/api/conversations)",
@@ -97,7 +97,7 @@ const RUNNERS = [
 ];
 
 test.each(WAYS)(
-  "nothing of a reply runs, submits, clobbers or dresses up, %s",
+  "nothing in a reply runs, submits, clobbers or imitates the page, %s",
   { tags: ["W03"] },
   async (_, bypassCSP) => {
     await using ui = await show(RUNNERS, bypassCSP);
@@ -111,11 +111,11 @@ test.each(WAYS)(
   },
 );
 
-/** Each would set attributes if a formula were pasted into HTML text after sanitizing, or if its place could be forged. */
+/** Each would set attributes if formulas were inserted into HTML text after sanitizing, or if placeholders could be forged. */
 const BREAKOUT = String
   .raw`\text{"/onmouseover="globalThis.hit=1"/onfocus="globalThis.hit=1"/autofocus=""/tabindex="1"/class="toast"/id="app"/x="/}`;
 
-/** The marks that an earlier renderer used, and what could pass for those of this one. */
+/** The placeholders of an earlier renderer, and imitations of the current ones. */
 const FORGED_MARKS = [
   "\uFDD00\uFDD1",
   "&#xFDD0;0&#xFDD1;",
@@ -138,7 +138,7 @@ const FORGERIES = FORGED_MARKS.map((mark) =>
   ].join("\n\n")
 );
 
-/** Runs every handler that a pointer, the keyboard or a load could. */
+/** Triggers every handler of pointer, keyboard and load events. */
 function stir(page: Page): Promise<void> {
   return page.evaluate(() => {
     for (const element of document.querySelectorAll(".prose *")) {
@@ -149,7 +149,7 @@ function stir(page: Page): Promise<void> {
   });
 }
 
-/** Attributes that only the page itself may set, with the elements they are at. */
+/** Attributes that only the page may set, with their elements. */
 async function ownAttributes(page: Page): Promise<string[]> {
   return await page.locator(FOREIGN_HTML).locator("*").evaluateAll((all) =>
     all.flatMap((element) => {
@@ -169,7 +169,7 @@ async function ownAttributes(page: Page): Promise<string[]> {
 }
 
 test.each(WAYS)(
-  "forged marks of formulas set no attribute and run nothing, %s",
+  "forged formula placeholders set no attribute and run nothing, %s",
   { tags: ["F04"] },
   async (_, bypassCSP) => {
     await using ui = await show([...FORGERIES, "A formula of its own: $x^2$"], bypassCSP);
@@ -184,7 +184,7 @@ test.each(WAYS)(
 );
 
 test.each(WAYS)(
-  "the same forgeries do nothing while they stream in, cut at every place, %s",
+  "the same forgeries do nothing while streaming, cut at every position, %s",
   { tags: ["F04"] },
   async (_, bypassCSP) => {
     await using ui = await bench.open("/c/c1", {
@@ -207,7 +207,7 @@ test.each(WAYS)(
   },
 );
 
-test("a formula with quotes and slashes shows them, in its own place alone", { tags: ["F04"] }, async () => {
+test("shows the quotes and slashes of a formula in its own place", { tags: ["F04"] }, async () => {
   const tex = String.raw`\text{"a"/'b' = <c>} / "`;
   await using ui = await show([
     `<span title="0">one</span> $${tex}$ <b title="&#xFDD0;0&#xFDD1;">two</b> $\\nonesuch{"/'}$`,
@@ -224,7 +224,7 @@ test("a formula with quotes and slashes shows them, in its own place alone", { t
 });
 
 test.each(WAYS)(
-  "the same text does nothing while it streams in, cut at every place, %s",
+  "the same text does nothing while streaming, cut at every position, %s",
   { tags: ["W03"] },
   async (_, bypassCSP) => {
     await using ui = await bench.open("/c/c1", {
@@ -244,7 +244,7 @@ test.each(WAYS)(
   },
 );
 
-test("turns, titles, drafts, names and errors are shown as the text they are", { tags: ["W03"] }, async () => {
+test("shows messages, titles, drafts, names and errors as plain text", { tags: ["W03"] }, async () => {
   const hostile = `<img src="${FAR}/x.png" onerror="globalThis.hit=1">`;
   await using ui = await bench.open("/c/c1", {
     prepare: (api) => {
@@ -268,7 +268,7 @@ test("turns, titles, drafts, names and errors are shown as the text they are", {
   expect(ui.foreign).toEqual([]);
 });
 
-test("a text shows the same blocks whether it came in pieces or whole", async () => {
+test("renders the same blocks from pieces as from the whole text", async () => {
   const text = [
     "# Title\n\nA paragraph with a [link][late] that is\ncontinued.",
     "1. one\n2. two\n\n3. three\n   - nested\n\n     more",
@@ -289,14 +289,14 @@ test("a text shows the same blocks whether it came in pieces or whole", async ()
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
   const html = async (opened: Opened) => {
-    await opened.page.locator(".code-keyword", { hasText: "const" }).waitFor(); // colours come last
+    await opened.page.locator(".code-keyword", { hasText: "const" }).waitFor(); // highlighting comes last
     return await opened.page.locator(".prose").innerHTML();
   };
   expect(await html(ui)).toBe(await html(whole));
   expect(await html(ui)).toContain('href="https://late.example"');
 });
 
-test("while a reply streams only its last block is made again", async () => {
+test("renders only the last block again while a reply streams", async () => {
   await using ui = await bench.open("/c/c1", {
     prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
   });

@@ -22,11 +22,11 @@ function openLong(path = "/c/c1") {
 
 const pagesAsked = (ui: Awaited<ReturnType<typeof openLong>>) => ui.api.seen("GET", "/api/conversations/c1/messages");
 
-test("a long chat opens at its end with its last messages alone", async () => {
+test("opens a long chat at its end with only the last messages", async () => {
   await using ui = await openLong();
   await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
   expect(await ui.page.locator(".message").count()).toBeLessThan(100);
-  // The head and the messages in one request.
+  // The conversation and its messages in one request.
   const asked = ui.api.seen("GET", "/api/conversations/c1").map(({ query }) => query.toString());
   expect(asked).toEqual(["view=recent&limit=60"]);
   const box = ui.page.locator(".message-scroll");
@@ -36,11 +36,11 @@ test("a long chat opens at its end with its last messages alone", async () => {
   );
 });
 
-test("older messages come in above without moving what is read, back to the first", async () => {
+test("loads older messages above without moving the reader, up to the first", async () => {
   await using ui = await openLong();
   await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
   const box = ui.page.locator(".message-scroll");
-  // Goes up a window at a time, and looks in every frame whether what was in view has jumped.
+  // Scrolls up a screen at a time, and checks in every frame that nothing in view has jumped.
   const jumps = await box.evaluate(async (scroll) => {
     const jumps: number[] = [];
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
@@ -51,7 +51,7 @@ test("older messages come in above without moving what is read, back to the firs
     };
     for (let step = 0; step < 400 && !scroll.querySelector('[data-message-id="m0"]'); step++) {
       scroll.scrollTop -= 1000;
-      // What has come into view gets its real height in the next frame.
+      // Elements that come into view are measured in the next frame.
       for (let n = 0; n < 3; n++) await frame();
       const seen = inView();
       const before = seen?.getBoundingClientRect().top ?? 0;
@@ -70,7 +70,7 @@ test("older messages come in above without moving what is read, back to the firs
   expect(ids).toEqual(MESSAGES.map(({ id }) => id));
 });
 
-test("an address with a message brings it into view, and the end is one step away", async () => {
+test("a link to a message scrolls to it, one step from the end", async () => {
   await using ui = await openLong("/c/c1#m100");
   const target = ui.page.locator('[data-message-id="m100"]');
   await target.waitFor();
@@ -89,7 +89,7 @@ test("an address with a message brings it into view, and the end is one step awa
   );
 });
 
-test("from a message far back the messages behind it follow as one scrolls down", async () => {
+test("loads the following messages on scrolling down from a message far back", async () => {
   await using ui = await openLong("/c/c1#m100");
   await ui.page.locator('[data-message-id="m100"]').waitFor();
   const box = ui.page.locator(".message-scroll");
@@ -103,13 +103,13 @@ test("from a message far back the messages behind it follow as one scrolls down"
   expect(ids).toEqual(Array.from({ length: ids.length }, (_, n) => ids[0]! + n));
 });
 
-test("an address with a message that is gone says so and shows the end", async () => {
+test("a link to a deleted message says so and shows the end", async () => {
   await using ui = await openLong("/c/c1#nonesuch");
   await ui.page.getByText("That message is no longer in this chat.").waitFor();
   await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
 });
 
-test("Ctrl+F searches the whole chat, steps through what it finds, and once more is the browser's own", async () => {
+test("Ctrl+F searches the whole chat, steps through the hits, and pressed again is the browser's own", async () => {
   await using ui = await openLong();
   await ui.page.getByText(`Message ${COUNT - 1}.`, { exact: true }).waitFor();
   await ui.page.keyboard.press("Control+f");
@@ -117,7 +117,7 @@ test("Ctrl+F searches the whole chat, steps through what it finds, and once more
   await field.pressSequentially("needle");
   await ui.page.locator(".chat-search-count").getByText("1 of 1").waitFor();
   await eventually(() => ui.page.locator('[data-message-id="m100"]').isVisible(), (isVisible) => isVisible);
-  // The marks come with the frame behind the one that shows the message.
+  // Highlights appear one frame after the message.
   await eventually(() => ui.page.evaluate(() => CSS.highlights.get("found")?.size), (size) => size === 1);
 
   await field.fill("second paragraph");
@@ -129,7 +129,7 @@ test("Ctrl+F searches the whole chat, steps through what it finds, and once more
   await field.press("Shift+Enter");
   await ui.page.locator(".chat-search-count").getByText("2 of 4+").waitFor();
 
-  // The browser's own search opens when nobody takes the key.
+  // The browser's own search opens if the page ignores the key.
   const isTaken = await ui.page.evaluate(() =>
     !document.dispatchEvent(new KeyboardEvent("keydown", { key: "f", ctrlKey: true, cancelable: true, bubbles: true }))
   );
@@ -147,7 +147,7 @@ test("Ctrl+F searches the whole chat, steps through what it finds, and once more
   );
 });
 
-test("a message that another device adds, edits or deletes far from the end is seen where it is loaded", async () => {
+test("shows another device's changes far from the end where they are loaded", async () => {
   await using ui = await openLong("/c/c1#m100");
   await ui.page.locator('[data-message-id="m100"]').waitFor();
   const conversation = ui.api.conversations.get("c1")!;
@@ -160,7 +160,7 @@ test("a message that another device adds, edits or deletes far from the end is s
   expect(await ui.page.getByText("Changed on the phone").isVisible()).toBe(true);
 });
 
-test("what is sent from far back is shown at the end", async () => {
+test("scrolls to the end after sending from far back", async () => {
   await using ui = await openLong("/c/c1#m100");
   await ui.page.locator('[data-message-id="m100"]').waitFor();
   await sendMessage(ui.page, "And now?");

@@ -1,4 +1,4 @@
-/** A long chat on the page and in the real server: what other devices change is read exactly, damage is named. */
+/** A long chat with the real server: changes of other devices load exactly, damage is named. */
 import { DatabaseSync } from "node:sqlite";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -31,12 +31,12 @@ async function openLong(app: TestApp, hash = ""): Promise<Page> {
 
 const shown = (page: Page, id: string) => page.locator(`[data-message-id="${id}"]`);
 
-test("an edit that another device makes far above during a reply is shown when the reply ends", async () => {
+test("shows another device's edit far above when the running reply ends", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   llm.switches.manual = "on";
-  // Loads back to message 20, so that the reply's end is far from what is edited.
+  // Loads back to message 20, so that the end of the reply is far from the edit.
   const page = await openLong(app, "#m20");
   await shown(page, "m20").waitFor();
   const asked: string[] = [];
@@ -56,7 +56,7 @@ test("an edit that another device makes far above during a reply is shown when t
   expect(asked.filter((path) => path === "/api/conversations/c1/messages"), "pages read again").toEqual([]);
 });
 
-test("a chat with an unreadable part names it above the messages", async () => {
+test("names an unreadable part of a chat above the messages", async () => {
   await using app = await openTestApp();
   await (await openLong(app)).close();
   await app.restart(() => {

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-/** Shows texts as replies and gives the page once they are all there. */
+/** Shows texts as replies and returns the page when all are rendered. */
 async function show(...contents: string[]): Promise<Opened> {
   const messages = contents.map((content) => ({ role: "assistant", content: `${content}\n\nEnd of it.` }));
   const ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", messages) });
@@ -15,7 +15,7 @@ async function show(...contents: string[]): Promise<Opened> {
   return ui;
 }
 
-/** Opens a chat with a reply in the hands of the test. */
+/** Opens a chat with a reply that the test controls. */
 async function stream() {
   const ui = await bench.open("/c/c1", {
     prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
@@ -25,7 +25,7 @@ async function stream() {
   return { ui, reply };
 }
 
-test("code is coloured by its language, by any of its names, and stays the same text", async () => {
+test("highlights code by any name of its language without changing its text", async () => {
   const code = 'const greet = (name: string) => `Hi ${name}`; // <b>"now"</b>\n';
   await using ui = await show("```ts\n" + code + "```", "```nonesuch\nlet x\n```", "```py\nprint('x')\n```");
   await ui.page.locator(".code-keyword", { hasText: "const" }).waitFor();
@@ -36,7 +36,7 @@ test("code is coloured by its language, by any of its names, and stays the same 
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
-test("code that still grows has no colours yet, and its scroll follows its end", async () => {
+test("leaves growing code plain, and follows its end", async () => {
   const { ui, reply } = await stream();
   await using _ = ui;
   reply.say("```js\n" + Array.from({ length: 90 }, (_, n) => `const line${n} = ${n};`).join("\n"));
@@ -51,7 +51,7 @@ test("code that still grows has no colours yet, and its scroll follows its end",
   reply.end("complete");
 });
 
-test("formulas of every notation become MathML, and prices stay prices", async () => {
+test("renders formulas of every notation as MathML, and leaves prices alone", async () => {
   await using ui = await show(
     "Inline $a^2 + b^2 = c^2$ and \\(x_1\\), display \\[ \\frac{1}{2} \\]",
     "Before\n$$\n\\begin{aligned} a &= b \\\\ c &= d \\end{aligned}\n$$\nafter, it costs $5 and not $6.",
@@ -69,14 +69,14 @@ test("formulas of every notation become MathML, and prices stay prices", async (
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
-test("what is no TeX is shown as it was written", async () => {
+test("shows what isn't TeX as it was written", async () => {
   await using ui = await show("A lone $\\nonesuch{x}$ and \\(\\frac{1}\\)", "and $x$");
   await ui.page.locator("math").waitFor();
   const [first] = await ui.page.locator(".prose").all();
   expect(await first!.locator("code").allTextContents()).toEqual(["$\\nonesuch{x}$", "\\(\\frac{1}\\)"]);
 });
 
-test("formulas cannot bring links, styles, classes of ours, or anything that runs", { tags: ["W03"] }, async () => {
+test("formulas can't add links, styles, our classes, or anything that runs", { tags: ["W03"] }, async () => {
   const hostile = [
     "$\\href{javascript:globalThis.hit=1}{x}$",
     "$\\class{toast}{x} \\style{position:fixed}{y} \\id{app}{z}$",
@@ -102,7 +102,7 @@ test("formulas cannot bring links, styles, classes of ours, or anything that run
   expect(ui.foreign).toEqual([]);
 });
 
-test("a formula shows the same whether it came in pieces or whole, and its lines are no list before its end", async () => {
+test("renders a formula the same from pieces as from the whole, and never as a list before its end", async () => {
   const text = "Start\n\n$$\na\n- b\n= c\n$$\n\n\\[\nx\n=\ny\n\\]\n\nand $z$.";
   await using whole = await show(text);
   await whole.page.locator("math").nth(2).waitFor();

@@ -41,7 +41,7 @@ function openTalk(options: UiOptions = {}) {
 
 const message = (page: Page, n: number) => page.locator(`[data-message-id="c1-m${n}"]`);
 
-/** Opens the menu of a message and presses one of its rows. */
+/** Opens the menu of a message and clicks an item. */
 async function choose(page: Page, n: number, label: string) {
   await message(page, n).hover();
   await message(page, n).getByRole("button", { name: "Message actions" }).click();
@@ -51,7 +51,7 @@ async function choose(page: Page, n: number, label: string) {
 const contents = (ui: Awaited<ReturnType<typeof openTalk>>) =>
   ui.api.conversations.get("c1")!.messages.map(({ content }) => content);
 
-test("a message is edited in its place, and Escape leaves it as it was", async () => {
+test("edits a message in place, and Escape cancels", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Edit");
   const field = ui.page.getByRole("textbox", { name: "Message text" });
@@ -66,7 +66,7 @@ test("a message is edited in its place, and Escape leaves it as it was", async (
   expect(contents(ui)[1]).toBe("A *better* answer");
 });
 
-test("a message that is edited and sent again gets a version, and the earlier one keeps what followed", async () => {
+test("editing and resending adds a version, and the earlier one keeps what followed", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 0, "Edit");
   await ui.page.getByRole("textbox", { name: "Message text" }).fill("Another question");
@@ -83,7 +83,7 @@ test("a message that is edited and sent again gets a version, and the earlier on
   expect(await ui.page.locator(".message").count()).toBe(2);
 });
 
-test("Undo of a message sent again stops its reply and shows what was there", async () => {
+test("Undo of a resent message stops its reply and shows what was there", async () => {
   await using ui = await openTalk({ prepare: (api) => api.script = undefined });
   await choose(ui.page, 0, "Edit");
   await ui.page.getByRole("textbox", { name: "Message text" }).fill("Another question");
@@ -94,7 +94,7 @@ test("Undo of a message sent again stops its reply and shows what was there", as
   expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
 });
 
-test("a version that the server refuses leaves the chat as it was and the text in the form", async () => {
+test("after a refused version, the chat is unchanged and the text is in the form", async () => {
   await using ui = await openTalk();
   ui.api.refuse("POST /api/chat", { status: 409, code: "conflict", message: "Another reply is running" });
   await choose(ui.page, 0, "Edit");
@@ -107,7 +107,7 @@ test("a version that the server refuses leaves the chat as it was and the text i
   expect(contents(ui)).toEqual(["First question", "First answer", "Second question", "Second answer"]);
 });
 
-test("versions of a temporary chat keep what followed each, too", async () => {
+test("versions of a temporary chat keep what followed each", async () => {
   await using ui = await bench.open("/temporary");
   await sendMessage(ui.page, "One");
   await ui.page.locator(".reply", { hasText: "Hello" }).waitFor();
@@ -123,7 +123,7 @@ test("versions of a temporary chat keep what followed each, too", async () => {
   expect(await ui.page.locator(".message").count()).toBe(2);
 });
 
-test("a failed attempt to regenerate is a note below the reply, with Retry", async () => {
+test("shows a failed attempt to regenerate below the reply, with Retry", async () => {
   await using ui = await openTalk({
     prepare: (api) => {
       api.conversations.get("c1")!.messages[3]!.last_attempt = {
@@ -140,12 +140,12 @@ test("a failed attempt to regenerate is a note below the reply, with Retry", asy
   await message(ui.page, 3).getByText("Hello").waitFor();
 });
 
-test("an edit of a message that another device changed meanwhile is explained before it overwrites", async () => {
+test("explains a conflict with another device's edit before it overwrites", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Edit");
   const field = ui.page.getByRole("textbox", { name: "Message text" });
   await field.fill("Mine");
-  // Without word of it: only the refused save tells.
+  // Without an event: only the refused save reveals it.
   const conversation = ui.api.conversations.get("c1")!;
   conversation.messages[1]!.content = "From the phone";
   conversation.revision++;
@@ -158,7 +158,7 @@ test("an edit of a message that another device changed meanwhile is explained be
   expect(contents(ui)[1]).toBe("Mine");
 });
 
-test("an edit goes through when another device changed another message meanwhile", async () => {
+test("saves an edit although another device changed another message", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Edit");
   const conversation = ui.api.conversations.get("c1")!;
@@ -170,7 +170,7 @@ test("an edit goes through when another device changed another message meanwhile
   await eventually(() => contents(ui)[1], (text) => text === "Mine");
 });
 
-test("regenerating keeps the text before, and Alt with an arrow goes from one to the other", async () => {
+test("regenerating keeps the previous version, and Alt with an arrow key switches", async () => {
   await using ui = await openTalk();
   await message(ui.page, 3).getByRole("button", { name: "Regenerate" }).waitFor();
   await ui.page.keyboard.press("Alt+r");
@@ -184,21 +184,21 @@ test("regenerating keeps the text before, and Alt with an arrow goes from one to
   await last.getByRole("button", { name: "Next version" }).click();
   await last.locator(".prose", { hasText: "Hello" }).waitFor();
 
-  // While something is written, Alt with an arrow moves by words.
+  // While typing, Alt with an arrow key moves by words.
   const box = ui.page.getByLabel("Message", { exact: true });
   await box.fill("some words");
   await box.press("Alt+ArrowLeft");
   await last.getByText("2/2").waitFor();
 });
 
-test("Alt C writes on behind the last reply", async () => {
+test("Alt C continues the last reply", async () => {
   await using ui = await openTalk({ prepare: (api) => api.script = [", and more."] });
   await message(ui.page, 3).waitFor();
   await ui.page.keyboard.press("Alt+c");
   await message(ui.page, 3).getByText("Second answer, and more.", { exact: true }).waitFor();
 });
 
-test("the arrow up in an empty composer edits the last turn", async () => {
+test("the up arrow in an empty composer edits the user's last message", async () => {
   await using ui = await openTalk();
   await message(ui.page, 3).waitFor();
   await ui.page.getByLabel("Message", { exact: true }).press("ArrowUp");
@@ -207,7 +207,7 @@ test("the arrow up in an empty composer edits the last turn", async () => {
   expect(await message(ui.page, 2).locator("textarea").count()).toBe(1);
 });
 
-test("a deleted message comes back to its place by Undo, on every device", async () => {
+test("Undo restores a deleted message in its place, on every device", async () => {
   await using ui = await openTalk();
   await using other = await bench.open("/c/c1", { api: ui.api });
   await message(other.page, 1).waitFor();
@@ -220,7 +220,7 @@ test("a deleted message comes back to its place by Undo, on every device", async
   expect(contents(ui)).toEqual(TALK.map(({ content }) => content));
 });
 
-test("after a message was deleted by keys, the focus is on the one beside it", async () => {
+test("after deleting a message by keyboard, its neighbor has the focus", async () => {
   await using ui = await openTalk();
   const more = (n: number) => message(ui.page, n).getByRole("button", { name: "Message actions" });
   await more(2).focus();
@@ -231,7 +231,7 @@ test("after a message was deleted by keys, the focus is on the one beside it", a
   await eventually(() => more(1).evaluate((button) => button === document.activeElement), (isFocused) => isFocused);
 });
 
-test("deleting from a message on takes all behind it, and Undo brings all of it back", async () => {
+test("deletes a message and all after it, and Undo restores them", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Delete from here");
   await message(ui.page, 3).waitFor({ state: "detached" });
@@ -241,7 +241,7 @@ test("deleting from a message on takes all behind it, and Undo brings all of it 
   expect(contents(ui)).toEqual(TALK.map(({ content }) => content));
 });
 
-test("a removal that the server refuses leaves the message and says why", async () => {
+test("keeps a message whose deletion was refused, with the reason", async () => {
   await using ui = await openTalk();
   ui.api.refuse("DELETE /api/conversations/c1/messages/c1-m1", { status: 409, code: "conflict", message: "Busy now" });
   await choose(ui.page, 1, "Delete");
@@ -249,7 +249,7 @@ test("a removal that the server refuses leaves the message and says why", async 
   expect(await message(ui.page, 1).count()).toBe(1);
 });
 
-test("a hidden message says that the model does not see it, and is not sent", async () => {
+test("marks a hidden message, and doesn't send it", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Hide from the model");
   await message(ui.page, 1).getByText("Hidden from the model").waitFor();
@@ -258,7 +258,7 @@ test("a hidden message says that the model does not see it, and is not sent", as
   await message(ui.page, 1).getByText("Hidden from the model").waitFor({ state: "detached" });
 });
 
-test("a branch is a chat of its own, and both name the other", async () => {
+test("a branch is a chat of its own, and both link to each other", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Branch from here");
   await ui.page.waitForURL(`${ui.api.origin}/c/c1-fork`);
@@ -269,7 +269,7 @@ test("a branch is a chat of its own, and both name the other", async () => {
   await message(ui.page, 1).getByRole("link", { name: "Branches to “Talk”" }).waitFor();
 });
 
-test("the details of a reply name its model, its tokens and its speed", async () => {
+test("the details of a reply show its model, tokens and speed", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 3, "Details");
   const details = ui.page.getByRole("dialog", { name: "Details" });
@@ -280,7 +280,7 @@ test("the details of a reply name its model, its tokens and its speed", async ()
   await details.waitFor({ state: "detached" });
 });
 
-test("actions appear with the pointer or the focus, and the keyboard reaches them", async () => {
+test("actions appear on hover or focus, and the keyboard reaches them", async () => {
   await using ui = await openTalk();
   const bar = message(ui.page, 1).locator(".message-actions");
   const opacity = () => bar.evaluate((element) => getComputedStyle(element).opacity);
@@ -293,7 +293,7 @@ test("actions appear with the pointer or the focus, and the keyboard reaches the
   await eventually(opacity, (value) => value === "1");
 });
 
-test("on a phone everything stands behind one button in a sheet, and a swipe changes the version", async () => {
+test("on phones all actions are in a sheet, and a swipe switches the version", async () => {
   await using ui = await openTalk({
     ...PHONE,
     prepare: (api) => {

@@ -1,4 +1,4 @@
-/** Reading aloud before the real server, with doubles of the model and of the speech server behind it. */
+/** Reading aloud on the real server, with a fake model and a fake speech server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** A chat with a model driven by hand, and a speech server whose every sentence takes a fifth of a second. */
+/** A chat with a model that the test controls, and a speech server that takes 0.2 s per sentence. */
 async function openBench() {
   const llm = await new FakeLlm({ switches: { manual: "on" } }).open();
   const speech = openFakeSpeech({ audio: () => silentMp3(0.2) });
@@ -26,7 +26,7 @@ async function openBench() {
   const pages: { close(): Promise<void> }[] = [];
   return {
     ...{ llm, speech, app },
-    /** What was asked to be spoken so far, in whose voice. */
+    /** Requested texts and voices so far. */
     spoken: () =>
       speech.requests.filter(({ path }) => path.endsWith("/audio/speech"))
         .map(({ json }) => [json!.voice, json!.input]),
@@ -46,7 +46,7 @@ async function openBench() {
   };
 }
 
-/** Runs in the page: notes what its player did. */
+/** Runs in the page: records what its player did. */
 function watchSound() {
   const noted: string[] = [];
   Object.assign(globalThis, { noted });
@@ -69,7 +69,7 @@ const heardToTheEnd = async (page: Page) =>
 
 const bar = (page: Page) => page.getByRole("group", { name: "Reading aloud" });
 
-test("the first sentence is asked for while the reply is still written, and all are heard in their order", async () => {
+test("requests the first sentence while the reply is being written, and plays all in order", async () => {
   await using bench = await openBench();
   const { page, errors, foreign } = await bench.open();
   await sendMessage(page, "When does it come?");
@@ -100,7 +100,7 @@ test("the first sentence is asked for while the reply is still written, and all 
   expect(foreign).toEqual([]);
 }, 60_000);
 
-test("the next sentence is fetched while one is heard, and no more than that one", async () => {
+test("prefetches only the next sentence", async () => {
   await using bench = await openBench();
   bench.speech.switches.audio = () => silentMp3(600);
   const { page } = await bench.open();
@@ -117,7 +117,7 @@ test("the next sentence is fetched while one is heard, and no more than that one
   await bar(page).getByText("Reading aloud").waitFor();
   expect(bench.spoken()).toHaveLength(2);
 
-  // Only one voice at a time: another message takes the place of this one.
+  // Only one thing plays at a time: another message replaces this one.
   await page.locator(".turn").getByRole("button", { name: "Read aloud" }).click();
   await eventually(bench.spoken, (all) => all.at(-1)![1] === "Hello");
   await page.locator(".reply").getByRole("button", { name: "Read aloud", pressed: false }).waitFor();
@@ -125,7 +125,7 @@ test("the next sentence is fetched while one is heard, and no more than that one
   await bar(page).waitFor({ state: "detached" });
 }, 60_000);
 
-test("Stop, and leaving the chat, end what the speech server is doing", async () => {
+test("Stop, and leaving the chat, cancel the speech server's work", async () => {
   await using bench = await openBench();
   bench.speech.switches.isManual = true;
   const { page, errors } = await bench.open();
@@ -149,7 +149,7 @@ test("Stop, and leaving the chat, end what the speech server is doing", async ()
 }, 60_000);
 
 test(
-  "replies are read by themselves where that is wished, each part in its voice, on the device that asked",
+  "reads replies automatically if enabled, each part in its voice, on the device that asked",
   async () => {
     await using bench = await openBench();
     const { app } = bench;
@@ -178,7 +178,7 @@ test(
   60_000,
 );
 
-test("a reply that is written anew is not read on, and one that is continued is read from there", async () => {
+test("stops reading a regenerated reply, and reads a continued one from there", async () => {
   await using bench = await openBench();
   bench.speech.switches.audio = () => silentMp3(600);
   const { page } = await bench.open();
@@ -208,7 +208,7 @@ test("a reply that is written anew is not read on, and one that is continued is 
   await third.finish();
 }, 60_000);
 
-test("where the browser wants a press before there is sound, the bar asks for it", async () => {
+test("asks for a click where the browser requires one before sound", async () => {
   await using bench = await openBench();
   const { page } = await bench.open();
   await page.evaluate(() => {
@@ -230,7 +230,7 @@ test("where the browser wants a press before there is sound, the bar asks for it
 }, 60_000);
 
 test.each(["wav", "pcm"] as const)(
-  "what cannot be played while it comes is played once it is whole: %s",
+  "plays audio that can't be streamed once it is complete: %s",
   async (format) => {
     await using bench = await openBench();
     Object.assign(bench.speech.switches, {
@@ -251,7 +251,7 @@ test.each(["wav", "pcm"] as const)(
 );
 
 test(
-  "a failure is told with the way to the settings, and sound that breaks off is heard as far as it came",
+  "shows a failure with a link to the settings, and plays audio that breaks off as far as it arrived",
   async () => {
     await using bench = await openBench();
     const { page } = await bench.open();
@@ -275,7 +275,7 @@ test(
 );
 
 test.each(LOOKS)(
-  "axe finds nothing wrong while a reply is read aloud, %s and %s",
+  "axe finds nothing while a reply is read aloud, %s and %s",
   async (colorScheme, width, options) => {
     await using bench = await openBench();
     bench.speech.switches.audio = () => silentMp3(600);

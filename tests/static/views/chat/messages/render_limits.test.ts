@@ -14,7 +14,7 @@ const FORMATTED: Partial<Message> = { role: "assistant", content: "A *formatted*
 
 const message = (page: Page, n: number) => page.locator(`[data-message-id="c1-m${n}"]`);
 
-/** Opens a chat in which the replies stand between two that are formatted, the last one of which is waited for. */
+/** Opens a chat with the replies between two formatted ones, and waits for the last. */
 async function openBetween(replies: Partial<Message>[], options: UiOptions = {}): Promise<Opened> {
   const ui = await bench.open("/c/c1", {
     ...options,
@@ -31,7 +31,7 @@ async function openBetween(replies: Partial<Message>[], options: UiOptions = {})
   return ui;
 }
 
-/** Deletes a message by its menu, while all others show. */
+/** Deletes a message from its menu, with all others rendered. */
 async function deleteMessage({ page, api }: Opened, n: number): Promise<void> {
   const before = api.conversations.get("c1")!.messages.length;
   await message(page, n).hover();
@@ -44,7 +44,7 @@ async function deleteMessage({ page, api }: Opened, n: number): Promise<void> {
 
 const columns = (text: string) => `|${text}`.repeat(10_000) + "|\n";
 
-/** Texts that no browser can format in time, and those that marked would recurse through until the stack is full. */
+/** Texts that no browser can format in time, or on which marked would overflow the stack. */
 const OVER_THE_LIMITS: readonly [name: string, text: string][] = [
   ["6,000 levels of quotes", `${">".repeat(6000)} x`],
   ["3,000 levels of lists", `${"- ".repeat(3000)}x`],
@@ -85,7 +85,7 @@ test.each([
   await deleteMessage(ui, 1);
 });
 
-test("a message over the limits is edited and copied like any other, and formatted once it's within them", {
+test("edits and copies a message over the limits, and formats it once it's within them", {
   tags: ["F02"],
 }, async () => {
   const text = `${">".repeat(6000)} x`;
@@ -104,14 +104,14 @@ test("a message over the limits is edited and copied like any other, and formatt
   expect([ui.errors, ui.foreign]).toEqual([[], []]);
 });
 
-test("long HTML that is well-formed is formatted", { tags: ["F02"] }, async () => {
+test("formats long well-formed HTML", { tags: ["F02"] }, async () => {
   const panel = `<div><table>${"<tr><td title='a'>x</td><td><b>y</b></td></tr>".repeat(400)}</table></div>`;
   await using ui = await openBetween([{ content: panel }]);
   await eventually(() => message(ui.page, 1).locator("td b").count(), (count) => count === 400);
 });
 
 test(
-  "a reply that grows over the limits keeps what is formatted, and is plain text at its end",
+  "a reply that grows over the limits keeps formatted blocks, and is plain text at its end",
   { tags: ["F02"] },
   async () => {
     await using ui = await bench.open("/c/c1", {
@@ -133,7 +133,7 @@ test(
   },
 );
 
-test("a view that throws shows its message as plain text, which can be deleted", { tags: ["F02"] }, async () => {
+test("shows a message whose view throws as plain text, which can be deleted", { tags: ["F02"] }, async () => {
   const content = "Its list of images is damaged";
   await using ui = await openBetween([{ content, attachments: 5 as unknown as string[] }]);
   await message(ui.page, 1).getByText(NOTE).waitFor();
@@ -141,12 +141,12 @@ test("a view that throws shows its message as plain text, which can be deleted",
   await deleteMessage(ui, 1);
 });
 
-/** Makes the page's clock run by a fixed step each time it's read, so that time limits don't depend on the machine. */
+/** Advances the page's clock by a fixed step on each read, so that time limits don't depend on the machine. */
 function clockOf(stepMs: number): string {
   return `let now = 0; performance.now = () => now += ${stepMs};`;
 }
 
-/** Opens a chat with one reply on a page whose clock runs as it is read. */
+/** Opens a chat with one reply on a page whose clock advances when read. */
 async function openWithClock(stepMs: number, content: string): Promise<Opened> {
   const ui = await bench.open("/c/none", {
     prepare: (api) => api.addConversation("c1", "Chat", [{ role: "assistant", content }]),
@@ -157,19 +157,19 @@ async function openWithClock(stepMs: number, content: string): Promise<Opened> {
   return ui;
 }
 
-test("a message that takes longer than its budget is shown as plain text", { tags: ["F02"] }, async () => {
-  // Each token takes a millisecond, and reading 300 paragraphs takes more than 300 tokens.
+test("shows a message that exceeds its time budget as plain text", { tags: ["F02"] }, async () => {
+  // Each token takes a millisecond, and 300 paragraphs have more than 300 tokens.
   await using ui = await openWithClock(1, "One *word*.\n\n".repeat(300));
   await message(ui.page, 0).getByText(NOTE).waitFor();
   expect(await message(ui.page, 0).locator("em").count()).toBe(0);
 });
 
 test(
-  "a message that is rendered in part within its budget is finished when the page is idle",
+  "finishes a partly rendered message when the page is idle",
   { tags: ["F02"] },
   async () => {
     const paragraphs = Array.from({ length: 300 }, (_, n) => `Number *${n}*.`);
-    // Reading takes half of the budget, and rendering more than the other half.
+    // Parsing takes half of the budget, and rendering more than the other half.
     await using ui = await openWithClock(0.07, paragraphs.join("\n\n"));
     await message(ui.page, 0).locator("em", { hasText: "299" }).waitFor();
     expect(await message(ui.page, 0).locator("p em").count()).toBe(300);
@@ -188,7 +188,7 @@ test.each([
   ["1,900 levels of braces", "{".repeat(1900) + "x" + "}".repeat(1900)],
   ["500 levels of roots", String.raw`\sqrt`.repeat(500) + " x"],
   ["a matrix of 3,000 cells", String.raw`\begin{matrix}${`${"a&".repeat(60)}a\\`.repeat(25)}\end{matrix}`],
-])("a formula with %s shows its source, and other formulas show", { tags: ["F03"] }, async (_, tex) => {
+])("shows the source of a formula with %s, and renders other formulas", { tags: ["F03"] }, async (_, tex) => {
   await using ui = await openBetween([{ content: `Before $${tex}$ after` }, { content: "And $y^2$" }]);
   await message(ui.page, 2).locator("math").waitFor();
   expect(await message(ui.page, 1).locator("math").count()).toBe(0);
@@ -199,7 +199,7 @@ test.each([
 test.each([
   ["20,000 uses of a macro", String.raw`$$\def\a{xx}` + USES.repeat(20_000) + "$$"],
   ["1 MB of TeX", `$$${"x^2+".repeat(250_000)}x$$`],
-])("%s is shown as it was written, and other formulas show", { tags: ["F03"] }, async (_, text) => {
+])("shows %s as it was written, and renders other formulas", { tags: ["F03"] }, async (_, text) => {
   await using ui = await openBetween([{ content: text }, { content: "And $y^2$" }]);
   await message(ui.page, 2).locator("math").waitFor();
   expect(await message(ui.page, 1).locator("math").count()).toBe(0);

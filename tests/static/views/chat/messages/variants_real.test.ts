@@ -1,4 +1,4 @@
-/** The page beside a random walk through a conversation's tree: what it shows is what the API shows. */
+/** A random walk through a conversation's tree: the page shows what the API returns. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser, openPage } from "../../../../helpers/app/browser.ts";
@@ -18,10 +18,10 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 const STEPS = 150;
-/** Changes between two looks at the page. */
+/** Changes between two checks of the page. */
 const LOOK_EVERY = 5;
 
-/** One message as a reader sees it: its id, how its text begins, and which of its versions it is. */
+/** One message on the page: its id, the start of its text, and its version. */
 type Seen = [id: string, text: string, version: string];
 
 const begin = (text: string) => text.replace(/\s+/g, " ").trim().slice(0, 24);
@@ -44,7 +44,7 @@ function expectedOf({ messages }: StoredConversation): Seen[] {
   ]);
 }
 
-test("the page shows the active path of the tree while two clients change it at random", async () => {
+test("shows the active path of the tree while two clients change it at random", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm();
   await useModel(app, llm);
@@ -55,7 +55,7 @@ test("the page shows the active path of the tree while two clients change it at 
   const look = async () => {
     const shown = await eventually(() => seenBy(page), async (seen) => {
       const expected = expectedOf(await readConversation(app));
-      // The page shows the end of the conversation, as much of it as fits.
+      // The page renders the end of the conversation.
       return seen.length >= Math.min(8, expected.length) &&
         JSON.stringify(seen) === JSON.stringify(expected.slice(expected.length - seen.length));
     });
@@ -63,7 +63,7 @@ test("the page shows the active path of the tree while two clients change it at 
   };
   const server: WalkedServer = {
     async request(method, path, body, headers) {
-      // Between two steps the walk reads the conversation: nothing changes it then.
+      // The walk reads the conversation between two steps, when nothing changes it.
       if (method === "GET" && path === "/api/conversations/c1" && changes >= LOOK_EVERY) {
         changes = 0;
         await look();
@@ -82,7 +82,7 @@ test("the page shows the active path of the tree while two clients change it at 
   expect(looks).toBeGreaterThan(STEPS / LOOK_EVERY / 4);
 });
 
-test("editing and sending again keeps both versions with their replies, and Undo shows the earlier one exactly", async () => {
+test("editing and resending keeps both versions with their replies, and Undo shows the earlier one exactly", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ pieces: ["A reply to the new version"] });
   await useModel(app, llm);

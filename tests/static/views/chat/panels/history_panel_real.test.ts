@@ -1,4 +1,4 @@
-/** Earlier versions of a chat, on the page and in the real server. */
+/** Revisions of a chat, on the page with the real server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
@@ -16,7 +16,7 @@ afterAll(() => browser.close());
 
 const message = (id: string, role: string, content: string) => ({ id, role, content });
 
-/** Opens a chat whose second message was edited and whose last one was deleted, with its earlier versions beside it. */
+/** Opens a chat whose second message was edited and whose last was deleted, with the history panel. */
 async function openHistory(app: TestApp, options?: BrowserContextOptions): Promise<Page> {
   await app.put("/api/setup/complete", {});
   await app.put("/api/conversations/c1", {
@@ -38,7 +38,7 @@ async function openHistory(app: TestApp, options?: BrowserContextOptions): Promi
 
 const entry = (page: Page, cause: string) => page.locator(".history-list > li", { hasText: cause });
 
-test("an edit shows what it changed, Restore brings the text back, and Undo the edit", async () => {
+test("shows what an edit changed, Restore restores the text, and Undo the edit", async () => {
   await using app = await openTestApp();
   const page = await openHistory(app);
   await entry(page, "Message edited").locator("summary").click();
@@ -56,7 +56,7 @@ test("an edit shows what it changed, Restore brings the text back, and Undo the 
   );
 });
 
-test("a deleted message comes back where it was", async () => {
+test("restores a deleted message in its place", async () => {
   await using app = await openTestApp();
   const page = await openHistory(app);
   await entry(page, "Messages deleted").locator("summary").click();
@@ -67,7 +67,7 @@ test("a deleted message comes back where it was", async () => {
 });
 
 test.each([["light", "wide", {}], ["dark", "phone", PHONE]] as const)(
-  "the list has no accessibility problems: %s, %s",
+  "axe finds nothing in the list: %s, %s",
   async (colorScheme, width, device) => {
     await using app = await openTestApp();
     const page = await openHistory(app, { ...device, colorScheme });

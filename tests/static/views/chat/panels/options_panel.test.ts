@@ -34,7 +34,7 @@ function openStory() {
   });
 }
 
-test("sampling, instructions and a note are the chat's own and are saved as they are typed", async () => {
+test("saves sampling, system prompt and note of a chat while they are typed", async () => {
   await using ui = await openStory();
   await ui.page.getByRole("button", { name: "Chat options" }).click();
   await ui.page.getByLabel("Temperature").fill("0,7");
@@ -60,7 +60,7 @@ test("sampling, instructions and a note are the chat's own and are saved as they
   expect(await ui.page.getByLabel("Stop sequences").inputValue()).toBe("END\n\\n\\n");
 });
 
-test("what is typed last is saved when the panel closes", async () => {
+test("saves the last change when the panel closes", async () => {
   await using ui = await openStory();
   await ui.page.getByRole("button", { name: "Chat options" }).click();
   await ui.page.getByLabel("Seed").fill("7");
@@ -68,7 +68,7 @@ test("what is typed last is saved when the panel closes", async () => {
   await eventually(() => ui.api.conversations.get("c1")!.params, (params) => params?.seed === 7);
 });
 
-test("the model is chosen for this chat, from the connection's list or by its name", async () => {
+test("selects the chat's model from the connection's list or by name", async () => {
   await using ui = await openStory();
   const button = () => ui.page.getByRole("button", { name: /^Model:/ });
   await button().click();
@@ -88,7 +88,7 @@ test("the model is chosen for this chat, from the connection's list or by its na
   await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === undefined);
 });
 
-test("what is set before the first message goes with the chat when it is made", async () => {
+test("stores options set before the first message with the new chat", async () => {
   await using ui = await bench.open("/new");
   await ui.page.getByRole("button", { name: /^Model:/ }).click();
   await ui.page.getByLabel("Find or enter a model").fill("my-own");
@@ -99,7 +99,7 @@ test("what is set before the first message goes with the chat when it is made", 
   await ui.page.getByRole("button", { name: "Model: my-own" }).waitFor();
 });
 
-test("what will be sent is shown with its size and what falls out", async () => {
+test("previews the prompt with its size and what is left out", async () => {
   await using ui = await openStory();
   await ui.page.getByLabel("Message", { exact: true }).fill("And then?");
   await ui.page.getByRole("button", { name: "Chat options" }).click();
@@ -146,7 +146,7 @@ test.each<["en" | "de" | "ja", string, string[]]>([
     "チャットのメッセージ (マクロが挿入するテキストが多すぎる)",
   ]],
 ])(
-  "the preview lists the fields whose macros exceed the budget, and why (%s)",
+  "the preview lists fields whose macros exceed the budget, and why (%s)",
   { tags: ["F01"] },
   async (language, title, lines) => {
     await using ui = await bench.open("/c/c1", {
@@ -165,7 +165,7 @@ test.each<["en" | "de" | "ja", string, string[]]>([
   },
 );
 
-test("a temporary chat sends all of itself, is stored nowhere, and is gone when it is left", async () => {
+test("sends a temporary chat complete, stores nothing, and forgets it on leaving", async () => {
   await using ui = await bench.open("/new");
   await ui.page.getByRole("button", { name: "Temporary chat (not saved)" }).click();
   await ui.page.getByText("Temporary chat: nothing is saved.").waitFor();
@@ -200,7 +200,7 @@ test("a temporary chat sends all of itself, is stored nowhere, and is gone when 
   expect(await ui.page.locator(".message").count()).toBe(0);
 });
 
-test("Stop ends the reply of a temporary chat and keeps what came", async () => {
+test("Stop ends the reply of a temporary chat and keeps what arrived", async () => {
   await using ui = await bench.open("/temporary", { prepare: (api) => api.script = undefined });
   await sendMessage(ui.page, "Count");
   const reply = await eventually(() => [...ui.api.replies.values()][0], (each) => each !== undefined);
@@ -235,7 +235,7 @@ test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme,
     const { page } = ui;
     const problems: unknown[] = [];
     const check = async (where: string) => {
-      // Colours in the middle of a fade are no colours anybody reads.
+      // Waits for the end of a fade before checking colors.
       await page.evaluate(() =>
         Promise.all(
           document.getAnimations().filter((each) =>

@@ -1,4 +1,4 @@
-/** What the page sends before the real server: the texts that the model gets, as the model gets them. */
+/** The prompts that the model receives, with the real server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
@@ -8,7 +8,7 @@ import { type FakeLlm, openFakeLlm } from "../../../../helpers/fakes/fake_llm.ts
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
 import { eventually, PHONE, sendMessage } from "../../../../helpers/app/ui_page.ts";
 
-/** A whole way through the page on a machine that has other things to do. */
+/** Time for a whole walk through the page on a busy machine. */
 const PATIENCE_MS = 120_000;
 
 let browser: Browser;
@@ -28,7 +28,7 @@ async function addCharacter(app: TestApp, id: string, data: Record<string, unkno
 const sent = (llm: FakeLlm, n: number) => llm.chats[n]!.json!.messages as { role: string; content: string }[];
 const replies = (page: Page) => page.getByRole("log", { name: "Messages" }).locator(".reply");
 
-/** Three who speak only when spoken of or named, and a page on their chat. */
+/** Three characters that only reply when mentioned or selected, and a page with their chat. */
 async function openGroup(
   app: TestApp,
   llm: FakeLlm,
@@ -55,7 +55,7 @@ const speakers = (page: Page) => page.getByRole("log", { name: "Messages" }).get
 const isIdle = (page: Page) => page.getByRole("button", { name: "Send" }).waitFor();
 const head = async (app: TestApp) => await (await app.get("/api/conversations/c1?view=head")).json();
 
-test("a chat started from a card sends its texts, the persona, the lorebooks and the chat's own note", async () => {
+test("a chat with a character sends its texts, the persona, the lorebooks and the chat's note", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   await useModel(app, llm);
@@ -93,7 +93,7 @@ test("a chat started from a card sends its texts, the persona, the lorebooks and
   await context.close();
 }, PATIENCE_MS);
 
-test("a second character joins, both answer who are spoken of, and one who is named answers alone", async () => {
+test("after a second character joins, both reply when mentioned, and a selected one replies alone", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const page = await openGroup(app, llm, ["ada"]);
@@ -130,7 +130,7 @@ test("a second character joins, both answer who are spoken of, and one who is na
   await page.context().close();
 }, PATIENCE_MS);
 
-test("one after another answers a turn, and who has greetings for groups says one when asked to", async () => {
+test("list order replies one after another, and a character with group greetings says one on request", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const page = await openGroup(app, llm, ["ada", "bob"]);
@@ -155,7 +155,7 @@ test("one after another answers a turn, and who has greetings for groups says on
   await page.context().close();
 }, PATIENCE_MS);
 
-test("where the order is by hand one is always named, and nobody else goes on", async () => {
+test("in manual order one character is always selected, and no other replies", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const page = await openGroup(app, llm, ["ada", "bob"]);
@@ -177,7 +177,7 @@ test("where the order is by hand one is always named, and nobody else goes on", 
   await page.context().close();
 }, PATIENCE_MS);
 
-test("the model writes the owner's message into the composer, where it waits to be sent", async () => {
+test("the model writes the user's message into the composer, where it waits", async () => {
   await using app = await openTestApp();
   await using llm = await openFakeLlm({ personality: "llama.cpp" });
   const page = await openGroup(app, llm, ["ada", "bob"]);
@@ -195,7 +195,7 @@ test("the model writes the owner's message into the composer, where it waits to 
 }, PATIENCE_MS);
 
 test(
-  "a preset, a lorebook and a summary are chosen in the options, and the preview says what of them goes out and why",
+  "options select a preset, a lorebook and a summary, and the preview shows what is sent and why",
   async () => {
     await using app = await openTestApp();
     await using llm = await openFakeLlm({ personality: "llama.cpp" });
