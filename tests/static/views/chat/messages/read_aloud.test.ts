@@ -267,7 +267,7 @@ test(
     await bar(page).waitFor({ state: "detached" });
     await bench.app.put("/api/tts/config", { base_url: null });
     await speak.click();
-    const toast = page.locator(".toast").filter({ hasText: "There is no speech server yet" });
+    const toast = page.locator(".toast").filter({ hasText: "No speech server is configured" });
     await toast.getByRole("button", { name: "Settings" }).click();
     await page.getByRole("heading", { name: "Speech server" }).waitFor();
   },
