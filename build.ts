@@ -105,7 +105,7 @@ async function compile(compiler: string, stage: string, to: string, permissions:
   const said = new TextDecoder().decode(stderr);
   if (/Setting up base binary|Could not find standalone binary section/.test(said)) {
     throw new Error(
-      `Cannot compile for ${target?.name ?? "this machine"}: the compile runtime (denort ${await versionOf(
+      `Can't compile for ${target?.name ?? "this machine"}: the compile runtime (denort ${await versionOf(
         compiler,
       )}) is ` +
         "neither in Deno's cache nor can it be downloaded; build where Deno's download host is reached, or set DENORT_BIN " +
@@ -153,7 +153,7 @@ async function writeChecksums(folder: URL, files: string[]): Promise<void> {
 export async function startPermissions(root: URL = ROOT): Promise<string[]> {
   const { tasks } = await readDenoConfig(root);
   const flags = /^deno run ((?:--\S+ )+)build\/start\.ts$/.exec(tasks.start)?.[1];
-  if (flags === undefined) throw new Error('Cannot read the permissions of the task "start" in deno.json');
+  if (flags === undefined) throw new Error(`Can't read the permissions of the task "start" in deno.json`);
   return flags.trim().split(" ");
 }
 

@@ -17,8 +17,8 @@ import { securityCaseLines } from "./security_results.ts";
 const CHROMIUM = "/usr/bin/chromium";
 const VITEST = "npm:vitest@5.1.1";
 
-/** The tests of the page take as long as all others together and run at the same time; both lanes only read the built page. */
-const PAGE_TESTS = "tests/static";
+/** Tests that drive a browser. They take as long as all others together and run at the same time; both lanes only read the built page. */
+const PAGE_TESTS = ["tests/static", "tests/e2e/browser"];
 
 /** The report of a run that ended before it wrote one: it failed, and nothing passed. */
 const NO_REPORT =
@@ -49,8 +49,8 @@ const lanes = isReal
   : args.length > 0
   ? [await runLane("tests", ["--exclude", "tests/real/**", ...args])]
   : await Promise.all([
-    runLane("page", [PAGE_TESTS]),
-    runLane("all others", ["tests/real", PAGE_TESTS].flatMap((folder) => ["--exclude", `${folder}/**`])),
+    runLane("page", PAGE_TESTS),
+    runLane("all others", ["tests/real", ...PAGE_TESTS].flatMap((folder) => ["--exclude", `${folder}/**`])),
   ]);
 const reports = lanes.map(({ report }) => report);
 const sum = (key: Counted) => reports.reduce((total, report) => total + report[key], 0);

@@ -8,7 +8,7 @@ const SHOWN = new URL("docs/screenshots/", ROOT);
 
 await Deno.mkdir(TAKEN, { recursive: true });
 const { success } = await new Deno.Command(Deno.execPath(), {
-  args: ["run", "-A", "tests/run.ts", "tests/e2e/walk.test.ts"],
+  args: ["run", "-A", "tests/run.ts", "tests/e2e/browser/walk.test.ts"],
   cwd: ROOT,
   env: { PARLOR_TEST_SCREENSHOTS: TAKEN.pathname },
 }).spawn().status;

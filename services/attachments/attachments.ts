@@ -287,7 +287,7 @@ export class Attachments {
   async #removeFile(row: AttachmentRow): Promise<void> {
     await Deno.remove(this.#fileOf(row).path).catch((error) => {
       if (error instanceof Deno.errors.NotFound) return;
-      this.#deps.log("warn", "Cannot remove the file of an attachment", { error: messageOf(error) });
+      this.#deps.log("warn", "Can't remove the file of an attachment", { error: messageOf(error) });
     });
   }
 
@@ -342,7 +342,7 @@ function checkVersion(name: string, row: AttachmentRow | undefined, expected: Ex
 }
 
 function notAnImage(): AppError {
-  return new AppError("unprocessable", "Cannot store the attachment: it is no PNG, JPEG, WebP or GIF");
+  return new AppError("unprocessable", "Can't store the attachment: it is no PNG, JPEG, WebP or GIF");
 }
 
 /** Rejects images that no browser could show: decoding would take gigabytes of memory. */
@@ -350,7 +350,7 @@ function checkSize(facts: ImageFacts | undefined): ImageFacts | undefined {
   if (facts === undefined || facts.widthPx * facts.heightPx <= MAX_PIXELS) return facts;
   const { widthPx, heightPx } = facts;
   const found = `it says it is ${widthPx} × ${heightPx} pixels, more than ${MAX_PIXELS / 1e6} million`;
-  throw new AppError("unprocessable", `Cannot store the attachment: ${found}`);
+  throw new AppError("unprocessable", `Can't store the attachment: ${found}`);
 }
 
 /** Reads enough to recognize the image. @returns What it is, and the whole stream. */
@@ -389,7 +389,7 @@ async function* limitBytes(
   for await (const chunk of rest) {
     sizeBytes += chunk.length;
     if (sizeBytes > maxBytes) {
-      throw new AppError("too_large", `Cannot store the attachment: it is larger than ${maxBytes} bytes`);
+      throw new AppError("too_large", `Can't store the attachment: it is larger than ${maxBytes} bytes`);
     }
     yield chunk;
   }

@@ -141,7 +141,7 @@ export class Avatars {
       kept.set(name, png.length);
       this.#bytesOnDisk += png.length;
       await this.#evict(kept);
-    })().catch((error) => this.#deps.log("warn", "Cannot keep a reduced picture", { error: messageOf(error) }))
+    })().catch((error) => this.#deps.log("warn", "Can't keep a reduced picture", { error: messageOf(error) }))
       .finally(() => this.#saving.delete(saving));
     this.#saving.add(saving);
   }

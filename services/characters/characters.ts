@@ -446,7 +446,7 @@ export class Characters {
   async #refuseTaken(path: string): Promise<void> {
     if (!await fileExists(path)) return;
     this.#deps.index.markStale();
-    throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
+    throw new AppError("conflict", `Can't write "${path}": something else has that name`);
   }
 
   #getPath(id: string, ending: "png" | "json"): string {
@@ -456,7 +456,7 @@ export class Characters {
 
 async function statCardFile(id: string, path: string, isExternal: boolean): Promise<CardFileStat> {
   const info = await statPlainFile(path);
-  if (info === undefined) throw new AppError("internal", `Cannot find "${path}" after it was written`);
+  if (info === undefined) throw new AppError("internal", `Can't find "${path}" after it was written`);
   return { id, path, isExternal, ...info };
 }
 

@@ -47,7 +47,7 @@ export async function runImport(args: readonly string[], outside: ImportOutside)
     usage: "parlor import KIND PATH. See parlor import --help",
   });
   if (!isKind(kind)) {
-    throw new AppError("invalid_request", `Cannot import "${kind}": the kinds are ${IMPORT_KINDS.join(", ")}`);
+    throw new AppError("invalid_request", `Can't import "${kind}": the kinds are ${IMPORT_KINDS.join(", ")}`);
   }
   const isDryRun = options.has("dry-run");
   const report = await outside.importPath(rest, {

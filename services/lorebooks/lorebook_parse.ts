@@ -56,7 +56,7 @@ export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
   try {
     json = parseJsonBytes(bytes);
   } catch (cause) {
-    throw new AppError("unprocessable", "Cannot read the lorebook: the file is no JSON in UTF-8", { cause });
+    throw new AppError("unprocessable", "Can't read the lorebook: the file is no JSON in UTF-8", { cause });
   }
   return parseLorebook(json);
 }
@@ -93,5 +93,5 @@ function parseName({ name }: JsonObject): string | undefined {
 }
 
 function cannotRead(found: string): AppError {
-  return new AppError("unprocessable", `Cannot read the lorebook: ${found}`);
+  return new AppError("unprocessable", `Can't read the lorebook: ${found}`);
 }

@@ -75,5 +75,5 @@ async function loadBook({ book, lorebookId }: TrialRequest, lorebooks: Lorebooks
 }
 
 function invalidTrial(path: string, message: string): AppError {
-  return new AppError("invalid_request", `Cannot try the lorebook: ${message}`, { issues: [{ path, message }] });
+  return new AppError("invalid_request", `Can't try the lorebook: ${message}`, { issues: [{ path, message }] });
 }

@@ -107,7 +107,7 @@ export class Models {
    */
   async remove(path: string): Promise<void> {
     if (this.downloads.isWriting(path)) {
-      throw new AppError("conflict", `Cannot delete "${path}": it is being downloaded; cancel that first`);
+      throw new AppError("conflict", `Can't delete "${path}": it is being downloaded; cancel that first`);
     }
     const hasDropped = await this.downloads.dropFailed(path);
     const model = await this.local.get(path).catch((error) => {
@@ -116,7 +116,7 @@ export class Models {
     });
     if (model !== undefined) {
       if (this.runner.isUsing(model.path)) {
-        throw new AppError("conflict", `Cannot delete "${path}": it is running; stop it first`);
+        throw new AppError("conflict", `Can't delete "${path}": it is running; stop it first`);
       }
       await this.local.remove(model);
     }

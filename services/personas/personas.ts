@@ -149,8 +149,7 @@ export class Personas {
    */
   async importCard(file: Uint8Array, options: { swapsNames: boolean }): Promise<ReadPersona> {
     if (isZip(file)) {
-      const message =
-        "Cannot read the persona: it is a CHARX or another ZIP; import it as a character, or take its PNG";
+      const message = "Can't read the persona: it is a CHARX or another ZIP; import it as a character, or take its PNG";
       throw new AppError("unprocessable", message);
     }
     const { card: given, avatarPng, avatarImage } = parseCardBytes(file);
@@ -294,7 +293,7 @@ export class Personas {
         if (ending!.toLowerCase() === "png" || !files.has(id)) files.set(id, join(folder, name));
       }
     } catch (cause) {
-      throw fileError(`Cannot look through "${folder}"`, cause);
+      throw fileError(`Can't look through "${folder}"`, cause);
     }
     return files;
   }
@@ -334,7 +333,7 @@ export class Personas {
       }
     }
     const path = join(folder, `${id}.${png === undefined ? "json" : "png"}`);
-    if (await fileExists(path)) throw new AppError("conflict", `Cannot write "${path}": something else has that name`);
+    if (await fileExists(path)) throw new AppError("conflict", `Can't write "${path}": something else has that name`);
     return await this.#write(id, path, png === undefined ? toJson(card) : embedPersonaCard(png, card));
   }
 

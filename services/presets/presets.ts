@@ -75,7 +75,7 @@ export class Presets {
   async put(id: string, input: PresetInput, expected?: ExpectedVersion): Promise<StoredPreset & { isNew: boolean }> {
     refuseBuiltin(id);
     const fault = findJsonFault(input.preset);
-    if (fault !== undefined) throw new AppError("unprocessable", `Cannot save the preset: ${fault}`);
+    if (fault !== undefined) throw new AppError("unprocessable", `Can't save the preset: ${fault}`);
     const saved = await this.#deps.store.put(id, (before) => {
       const body = checkSize({ ...EMPTY, ...before?.body, ...omitUndefined(input.preset) });
       const head = {

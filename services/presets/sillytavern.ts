@@ -40,7 +40,7 @@ export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; na
   try {
     json = parseJsonBytes(bytes);
   } catch (cause) {
-    throw new AppError("unprocessable", "Cannot read the preset: the file is no JSON in UTF-8", { cause });
+    throw new AppError("unprocessable", "Can't read the preset: the file is no JSON in UTF-8", { cause });
   }
   const preset = parseSillyTavernPreset(json);
   const { name } = json as JsonObject;
@@ -122,5 +122,5 @@ const NEUTRAL: Record<string, number> = {
 };
 
 function cannotRead(found: string): AppError {
-  return new AppError("unprocessable", `Cannot read the preset: ${found}`);
+  return new AppError("unprocessable", `Can't read the preset: ${found}`);
 }

@@ -123,7 +123,7 @@ export class PromptContexts {
       lorebookIds: toTexts(fields.lorebook_ids),
     });
     if (unreadable.length > 0) {
-      throw new AppError("internal", `Cannot read the lorebook "${unreadable[0]}", which belongs to this conversation`);
+      throw new AppError("internal", `Can't read the lorebook "${unreadable[0]}", which belongs to this conversation`);
     }
     const lore = books.length === 0 ? undefined : {
       ...{ books, member, generation: asked.generation, turn: messageCount, greetingIndex: asked.greetingIndex },

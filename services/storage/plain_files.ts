@@ -43,7 +43,7 @@ export async function readPlainFile(path: string): Promise<PlainFile | undefined
     };
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw fileError(`Cannot read "${path}"`, cause);
+    throw fileError(`Can't read "${path}"`, cause);
   }
 }
 
@@ -54,7 +54,7 @@ export async function statPlainFile(path: string): Promise<{ mtimeMs: number; si
     return isFile ? { mtimeMs: mtime?.getTime() ?? 0, size } : undefined;
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return undefined;
-    throw fileError(`Cannot look at "${path}"`, cause);
+    throw fileError(`Can't look at "${path}"`, cause);
   }
 }
 
@@ -63,6 +63,6 @@ export async function removeFile(path: string): Promise<void> {
   try {
     await Deno.remove(path);
   } catch (cause) {
-    if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Cannot remove "${path}"`, cause);
+    if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't remove "${path}"`, cause);
   }
 }

@@ -57,7 +57,7 @@ export async function* readSealedFile(
   { path, place }: SealedFile,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   using file = await Deno.open(path).catch((cause) => {
-    throw new AppError("internal", `Cannot read "${path}": ${messageOf(cause)}`, { cause });
+    throw new AppError("internal", `Can't read "${path}": ${messageOf(cause)}`, { cause });
   });
   const { size } = await file.stat();
   yield* openPieces(sealer, place, bytesOfFile(file, size, path));

@@ -124,7 +124,7 @@ export class NodeFollower {
     } catch (error) {
       signal.throwIfAborted();
       this.#served = undefined;
-      const message = `Cannot serve Parlor on the tailnet: ${messageOf(error)}`;
+      const message = `Can't serve Parlor on the tailnet: ${messageOf(error)}`;
       return this.#show(viewOf("error", { fqdn, error: removeSecrets(message) }));
     }
     const url = `${isHttps ? "https" : "http"}://${fqdn}`;

@@ -115,7 +115,7 @@ export class NodeMemory {
       this.#stored = openRow(row, this.#sealer);
     } catch (error) {
       // The names come back with the node; until then its address opens nothing.
-      log("error", "Cannot read what was remembered of the tailnet node", { error: messageOf(error) });
+      log("error", "Can't read what was remembered of the tailnet node", { error: messageOf(error) });
     }
   }
 

@@ -26,7 +26,7 @@ export function openTailnet(
       try {
         await Deno.remove(folder, { recursive: true });
       } catch (cause) {
-        if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Cannot remove "${folder}"`, cause);
+        if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't remove "${folder}"`, cause);
       }
     },
   });

@@ -143,7 +143,7 @@ export class Tailnet {
       },
       onNames: (names) =>
         memory.rememberOwn(names).catch((error) =>
-          log("error", "Cannot remember the names of the tailnet node", { error: messageOf(error) })
+          log("error", "Can't remember the names of the tailnet node", { error: messageOf(error) })
         ),
     });
     this.#node = node;

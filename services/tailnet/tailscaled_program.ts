@@ -29,14 +29,14 @@ export const INHERITED = ["PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "SS
  */
 export async function findTailscaled(configured: string | null): Promise<string> {
   if (Deno.build.os === "windows") {
-    throw new AppError("not_available", "Cannot run a tailnet node: Parlor does not support it on Windows");
+    throw new AppError("not_available", "Can't run a tailnet node: Parlor does not support it on Windows");
   }
   if (configured === null) {
     const found = await findOnPath(PROGRAM, USUAL_FOLDERS);
     if (found !== undefined) return found;
   } else if (await isFile(configured)) return configured;
   const where = configured === null ? `${PROGRAM} was not found` : `there is no file "${configured}"`;
-  throw new AppError("not_available", `Cannot run a tailnet node: ${where}. ${HOW_TO_GET}`);
+  throw new AppError("not_available", `Can't run a tailnet node: ${where}. ${HOW_TO_GET}`);
 }
 
 /** Gives the arguments: userspace networking needs no root, no device and no routes. */

@@ -25,7 +25,7 @@ export async function runtimeBytes(path: string): Promise<number> {
   const head = new Uint8Array(64);
   await file.read(head);
   const view = new DataView(head.buffer);
-  if (view.getUint32(0) !== 0x7f454c46 || head[4] !== 2) throw new Error(`Cannot read "${path}" as a 64-bit ELF file`);
+  if (view.getUint32(0) !== 0x7f454c46 || head[4] !== 2) throw new Error(`Can't read "${path}" as a 64-bit ELF file`);
   return Number(view.getBigUint64(0x28, true)) + view.getUint16(0x3a, true) * view.getUint16(0x3c, true);
 }
 

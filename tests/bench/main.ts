@@ -58,7 +58,7 @@ async function run(args: string[]): Promise<number> {
     return 2;
   }
   if (Deno.build.os !== "linux") {
-    console.error("Cannot measure here: CPU time and memory of processes are read from Linux's /proc");
+    console.error("Can't measure here: CPU time and memory of processes are read from Linux's /proc");
     return 2;
   }
   const load = Deno.loadavg()[0]!;
@@ -101,7 +101,7 @@ function parseArgs(args: string[]): { rows: Row[]; rounds: number } | string {
     if (args[n] === "--rounds") rounds = Number(args[++n]);
     else names.push(args[n]!);
   }
-  if (!Number.isInteger(rounds) || rounds < 1) return "Cannot read --rounds: it takes a whole number from 1";
+  if (!Number.isInteger(rounds) || rounds < 1) return "Can't read --rounds: it takes a whole number from 1";
   const unknown = names.filter((name) => !ROWS.some((row) => row.name === name));
   if (unknown.length > 0) {
     const known = ROWS.map((row) => `  ${row.name.padEnd(12)} ${row.about}`).join("\n");

@@ -37,6 +37,6 @@ async function statusBytes(pid: number, name: string): Promise<number> {
 
 function numberAfter(text: string, name: string): number {
   const match = new RegExp(`^${name}:\\s*(\\d+)`, "m").exec(text);
-  if (match === null) throw new Error(`Cannot find ${name} among the facts of a process`);
+  if (match === null) throw new Error(`Can't find ${name} among the facts of a process`);
   return Number(match[1]);
 }

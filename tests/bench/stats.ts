@@ -9,7 +9,7 @@
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   const value = sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
-  if (value === undefined) throw new Error("Cannot give a quantile of no values");
+  if (value === undefined) throw new Error("Can't give a quantile of no values");
   return value;
 }
 
@@ -18,7 +18,7 @@ export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;
   const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
-  if (low === undefined || high === undefined) throw new Error("Cannot give the median of no values");
+  if (low === undefined || high === undefined) throw new Error("Can't give the median of no values");
   return (low + high) / 2;
 }
 

@@ -97,5 +97,5 @@ test.each([
 
 test("a page that can't be built ends the start with the bundler's message", async () => {
   await Deno.writeTextFile(`${root}/static/src/main.tsx`, "const = ;");
-  await expect(start("a")).rejects.toThrow(/main\.tsx[\s\S]*parlor: Cannot build the page/);
+  await expect(start("a")).rejects.toThrow(/main\.tsx[\s\S]*parlor: Can't build the page/);
 }, SEVERAL_BUILDS_MS);

@@ -42,7 +42,7 @@ test.each([
     {},
     'parlor: Bad value for tls_cert: cannot read "/none.pem"',
   ],
-  [["--data-dir", "/proc/none"], {}, "parlor: Cannot open"],
+  [["--data-dir", "/proc/none"], {}, "parlor: Can't open"],
 ])("parlor %j with %j ends with one clear sentence", async (args, env, sentence) => {
   const dataDir = await Deno.makeTempDir();
   try {
@@ -62,7 +62,7 @@ test("a port that is taken is told of with the way out", async () => {
     const { code, stderr } = await parlor(["--data-dir", dataDir, "--port", `${taken.addr.port}`]);
     expect(code).toBe(1);
     expect(stderr).toBe(
-      `parlor: Cannot listen on 127.0.0.1, port ${taken.addr.port}: something listens there already, ` +
+      `parlor: Can't listen on 127.0.0.1, port ${taken.addr.port}: something listens there already, ` +
         "perhaps another Parlor; name another port by --port\n",
     );
   } finally {

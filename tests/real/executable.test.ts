@@ -246,7 +246,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     };
     expect(await build("macos-arm64")).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/^Cannot compile for macos-arm64: the compile runtime [^\n]*\n$/),
+      stderr: expect.stringMatching(/^Can't compile for macos-arm64: the compile runtime [^\n]*\n$/),
     });
     expect(await build("amiga")).toMatchObject({ code: 1, stderr: expect.stringContaining("windows-x64") });
     for (const path of [compiler, `${dataDir}-deno`]) await Deno.remove(path, { recursive: true }).catch(() => {});

@@ -46,13 +46,13 @@ test("a defect shows nothing of itself in the answer, and everything in the log"
 });
 
 test.each([
-  ['Cannot read "/home/me/.local/share/parlor/app.db": disk error', 'Cannot read "app.db": disk error'],
-  ['Cannot read "C:\\Users\\me\\app.db"', 'Cannot read "app.db"'],
+  [`Can't read "/home/me/.local/share/parlor/app.db": disk error`, `Can't read "app.db": disk error`],
+  [`Can't read "C:\\Users\\me\\app.db"`, `Can't read "app.db"`],
   [
-    'Cannot reach the model at "http://127.0.0.1:8080/v1": no answer',
-    'Cannot reach the model at "http://127.0.0.1:8080/v1": no answer',
+    `Can't reach the model at "http://127.0.0.1:8080/v1": no answer`,
+    `Can't reach the model at "http://127.0.0.1:8080/v1": no answer`,
   ],
-  ['Cannot find "c1"', 'Cannot find "c1"'],
+  [`Can't find "c1"`, `Can't find "c1"`],
 ])("%s is told as %s", { tags: ["C11"] }, (message, told) => {
   expect(errorBody(new AppError("internal", message), "r1").error.message).toBe(told);
 });

@@ -203,7 +203,7 @@ test(
       db.exec("UPDATE setting SET sealed = zeroblob(40) WHERE key = 'tailnet_node'");
       return Promise.resolve();
     });
-    expect(bench.app.logLines.join("\n")).toContain("Cannot read what was remembered of the tailnet node");
+    expect(bench.app.logLines.join("\n")).toContain("Can't read what was remembered of the tailnet node");
     await bench.until("running");
     expect((await bench.app.services.tailnet()).own).toEqual({
       fqdn: "parlor.fox-owl.ts.net",

@@ -90,7 +90,7 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
     checkHeader(bytes, order, limits);
     if (isClosed) throw new AppError("not_available", "The server is shutting down");
     if (queue.length >= limits.maxQueued || queuedBytes + bytes.length > limits.maxQueuedBytes) {
-      throw new AppError("not_available", `Cannot read another picture while ${queue.length} are waiting`, {
+      throw new AppError("not_available", `Can't read another picture while ${queue.length} are waiting`, {
         retryAfterSeconds: 1,
       });
     }
@@ -191,5 +191,5 @@ function checkHeader(bytes: Uint8Array, order: ImageOperation, { maxPixels, maxF
 const MAX_JPEG_EXCESS = 2;
 
 function cannotRead(reason: string): AppError {
-  return new AppError("unprocessable", `Cannot read the picture: ${reason}`);
+  return new AppError("unprocessable", `Can't read the picture: ${reason}`);
 }

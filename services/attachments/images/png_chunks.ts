@@ -149,5 +149,5 @@ function isCritical({ type }: PngChunk): boolean {
 }
 
 function broken(found: string): AppError {
-  return new AppError("unprocessable", `Cannot read the PNG: ${found}`);
+  return new AppError("unprocessable", `Can't read the PNG: ${found}`);
 }

@@ -222,5 +222,5 @@ function toCrcBytes(crc: number): Uint8Array {
 }
 
 function cannotUse(found: string): AppError {
-  return new AppError("unprocessable", `Cannot use the image: ${found}`);
+  return new AppError("unprocessable", `Can't use the image: ${found}`);
 }

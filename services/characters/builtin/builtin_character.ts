@@ -35,7 +35,7 @@ export async function installBuiltinCharacter(folder: string, flag: InstalledFla
     }
     await setFlag(flag);
   } catch (error) {
-    log("error", "Cannot install the built-in character", { error: messageOf(error) });
+    log("error", "Can't install the built-in character", { error: messageOf(error) });
   }
 }
 

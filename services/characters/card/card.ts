@@ -206,5 +206,5 @@ function assertPlainJson(json: unknown): void {
 }
 
 function cannotRead(found: string): AppError {
-  return new AppError("unprocessable", `Cannot read the character card: ${found}`);
+  return new AppError("unprocessable", `Can't read the character card: ${found}`);
 }

@@ -39,7 +39,7 @@ export function parseCardBytes(bytes: Uint8Array): CardFile {
   if (isPng(bytes)) return { card: parseWholePngCard(bytes), avatarPng: bytes };
   if (startsWithBrace(bytes)) return { card: parseCardText(bytes) };
   if (sniffImage(bytes) !== undefined) return { card: parseExifCard(bytes), avatarImage: bytes };
-  throw new AppError("unprocessable", "Cannot read the character card: it is neither PNG nor JSON nor CHARX");
+  throw new AppError("unprocessable", "Can't read the character card: it is neither PNG nor JSON nor CHARX");
 }
 
 /**
@@ -54,7 +54,7 @@ export async function readCardFile(path: string): Promise<CardFile> {
   if (charx === undefined && !isZip(begin)) {
     return parseCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());
   }
-  if (charx === undefined) throw new AppError("unprocessable", "Cannot read the CHARX file: it is no whole ZIP");
+  if (charx === undefined) throw new AppError("unprocessable", "Can't read the CHARX file: it is no whole ZIP");
   const { card, image, others } = charx;
   const avatar = image !== undefined && isPng(image) ? { avatarPng: image } : { avatarImage: image };
   return { card, ...avatar, others };
@@ -76,6 +76,6 @@ async function readSignature(path: string): Promise<Uint8Array> {
     const begin = new Uint8Array(SIGNATURE_BYTES);
     return begin.subarray(0, await file.read(begin) ?? 0);
   } catch (cause) {
-    throw fileError(`Cannot read "${path}"`, cause);
+    throw fileError(`Can't read "${path}"`, cause);
   }
 }

@@ -119,7 +119,7 @@ export function readCardSync(path: string, size: number, buffer = new Uint8Array
 
 function readPngCard(blocks: FileBlocks): Card {
   const found: CardChunk[] = [];
-  if (!isPng(blocks.bytes(0, 8))) throw new AppError("unprocessable", "Cannot read the PNG: it does not begin as one");
+  if (!isPng(blocks.bytes(0, 8))) throw new AppError("unprocessable", "Can't read the PNG: it does not begin as one");
   let at = 8;
   for (let count = 0; count < MAX_CHUNKS && at + 12 <= blocks.size; count++) {
     const head = blocks.bytes(at, 8);
@@ -181,7 +181,7 @@ function tryReadCard(chunk: CardChunk): Card | undefined {
 function readCheckedData(blocks: FileBlocks, begin: number, length: number): Uint8Array {
   if (length > MAX_TEXT_BYTES) throw new AppError("too_large", "The text inside the PNG is too long");
   const bytes = blocks.bytes(begin - 8, length + 12);
-  if (!hasValidCrc({ bytes })) throw new AppError("unprocessable", "Cannot read the PNG: a check sum is wrong");
+  if (!hasValidCrc({ bytes })) throw new AppError("unprocessable", "Can't read the PNG: a check sum is wrong");
   return bytes.subarray(8, -4);
 }
 
@@ -215,7 +215,7 @@ class FileBlocks {
     const wanted = Math.max(length, rest <= END_BYTES ? rest : BLOCK_BYTES);
     while (this.#end < at + length) {
       const count = this.#file.readSync(this.#block.subarray(this.#end - at, wanted));
-      if (count === null) throw new AppError("unprocessable", "Cannot read the card file: it ends too early");
+      if (count === null) throw new AppError("unprocessable", "Can't read the card file: it ends too early");
       this.#end += count;
     }
   }

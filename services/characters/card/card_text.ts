@@ -26,7 +26,7 @@ function parseWith(bytes: Uint8Array, decoded: (bytes: Uint8Array) => string): C
   try {
     json = JSON.parse(decoded(bytes));
   } catch (cause) {
-    throw new AppError("unprocessable", "Cannot read the character card: its text is no JSON in UTF-8", { cause });
+    throw new AppError("unprocessable", "Can't read the character card: its text is no JSON in UTF-8", { cause });
   }
   return parseCard(json);
 }
@@ -43,7 +43,7 @@ export function parseChunkText(bytes: Uint8Array): Card {
     // Tolerates white space and missing padding. Base64url also occurs.
     text = Uint8Array.fromBase64(utf8.decode(bytes).replaceAll("-", "+").replaceAll("_", "/"));
   } catch (cause) {
-    throw new AppError("unprocessable", "Cannot read the character card: its text is neither base64 nor JSON", {
+    throw new AppError("unprocessable", "Can't read the character card: its text is neither base64 nor JSON", {
       cause,
     });
   }

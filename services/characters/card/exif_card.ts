@@ -25,7 +25,7 @@ const latin1 = new TextDecoder("latin1");
 export function parseExifCard(picture: Uint8Array): Card {
   const comment = readUserComment(picture);
   if (comment === undefined) {
-    throw new AppError("unprocessable", "Cannot read the character card: the picture holds none");
+    throw new AppError("unprocessable", "Can't read the character card: the picture holds none");
   }
   return parseChunkText(comment);
 }

@@ -29,7 +29,7 @@ export class CardFiles implements Disposable {
       file = await Deno.open(path);
     } catch (cause) {
       if (cause instanceof Deno.errors.NotFound) return undefined;
-      throw fileError(`Cannot read "${path}"`, cause);
+      throw fileError(`Can't read "${path}"`, cause);
     }
     try {
       return new CardFiles(file, entries ?? (await readZipDirectory(file, MAX_ENTRIES)).entries);

@@ -44,7 +44,7 @@ export async function readCharx(path: string): Promise<CharxContent | undefined>
   const answer = await runInWorker(path, TIMEOUT_MS + size / MIB * TIMEOUT_PER_MIB_MS);
   if (answer.isNotZip) return undefined;
   const { card: text, image, others = [] } = answer;
-  if (text === undefined) throw new AppError("internal", "Cannot read the CHARX file: no card came back");
+  if (text === undefined) throw new AppError("internal", "Can't read the CHARX file: no card came back");
   const card = parseCardText(text);
   const isAlone = others.length === 0 && image !== undefined &&
     parseEmbeddedPath(findMainIcon(card)?.uri) !== undefined;
@@ -116,7 +116,7 @@ function runInWorker(order: CharxRequest, timeoutMs: number): Promise<CharxRespo
   let timer: ReturnType<typeof setTimeout> | undefined;
   return new Promise<CharxResponse>((resolve, reject) => {
     timer = setTimeout(
-      () => reject(new AppError("unprocessable", "Cannot read the CHARX file: it takes too long")),
+      () => reject(new AppError("unprocessable", "Can't read the CHARX file: it takes too long")),
       timeoutMs,
     );
     worker.onmessage = ({ data }: MessageEvent<CharxResponse>) => {
@@ -125,7 +125,7 @@ function runInWorker(order: CharxRequest, timeoutMs: number): Promise<CharxRespo
     };
     worker.onerror = (event) => {
       event.preventDefault(); // otherwise it would end the process
-      reject(new AppError("internal", `Cannot work on a CHARX file: ${event.message}`));
+      reject(new AppError("internal", `Can't work on a CHARX file: ${event.message}`));
     };
     worker.postMessage(order);
   }).finally(() => {

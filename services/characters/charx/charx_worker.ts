@@ -38,7 +38,7 @@ const IMAGE_ENDINGS = /\.(png|apng|jpe?g|jfif|webp|gif)$/i;
 
 class CharxError extends Error {
   constructor(readonly code: "unprocessable" | "too_large", found: string) {
-    super(`Cannot read the CHARX file: ${found}`);
+    super(`Can't read the CHARX file: ${found}`);
   }
 }
 
@@ -136,7 +136,7 @@ function toFailure(error: unknown): CharxResponse["failure"] {
   if (error instanceof CharxError) return { code: error.code, message: error.message };
   const isKnown = error instanceof AppError && (error.code === "unprocessable" || error.code === "too_large");
   if (isKnown) return { code: error.code as "unprocessable" | "too_large", message: error.message };
-  return { code: "unprocessable", message: "Cannot read the CHARX file: it is damaged" };
+  return { code: "unprocessable", message: "Can't read the CHARX file: it is damaged" };
 }
 
 // Importing this file outside a Worker does nothing.

@@ -132,7 +132,7 @@ export class CardIndex {
 
   #scanInBackground(): void {
     this.#scan().catch((error) =>
-      this.#options.log("error", "Cannot look through the card folders", { error: messageOf(error) })
+      this.#options.log("error", "Can't look through the card folders", { error: messageOf(error) })
     );
   }
 
@@ -157,8 +157,7 @@ export class CardIndex {
     clearTimeout(this.#idleTimer);
     const worker = this.#startWorker();
     return new Promise<CardScanResponse>((resolve, reject) => {
-      const fail = (found: string) =>
-        reject(new AppError("internal", `Cannot look through the card folders: ${found}`));
+      const fail = (found: string) => reject(new AppError("internal", `Can't look through the card folders: ${found}`));
       worker.onmessage = ({ data }: MessageEvent<CardScanResponse>) =>
         data.failure === undefined ? resolve(data) : fail(data.failure);
       worker.onerror = (event) => {
@@ -193,7 +192,7 @@ export class CardIndex {
         void this.#listen(watcher, path);
       } catch (error) {
         this.#isWatched = false;
-        log("warn", "Cannot watch a folder with cards; every list looks through it", { error: messageOf(error) });
+        log("warn", "Can't watch a folder with cards; every list looks through it", { error: messageOf(error) });
       }
     }
   }
@@ -207,7 +206,7 @@ export class CardIndex {
         if (isNews && !this.#isClosed) this.#scanSoon();
       }
     } catch (error) {
-      this.#options.log("warn", "Cannot watch a folder with cards any longer", { error: messageOf(error) });
+      this.#options.log("warn", "Can't watch a folder with cards any longer", { error: messageOf(error) });
     }
     this.#isWatched = false;
   }

@@ -53,7 +53,7 @@ export function parseCardChunks(chunks: readonly CardChunk[]): Card {
     }
   }
   // Created only here: an unused error costs a twentieth of reading a card.
-  throw failure ?? new AppError("unprocessable", "Cannot read the character card: the PNG holds none");
+  throw failure ?? new AppError("unprocessable", "Can't read the character card: the PNG holds none");
 }
 
 /**
@@ -72,7 +72,7 @@ export function parsePngCard(png: Uint8Array): Card {
 
 function getCheckedData(chunk: PngChunk): Uint8Array {
   if (hasValidCrc(chunk)) return chunk.data;
-  throw new AppError("unprocessable", "Cannot read the character card: the check sum of its chunk is wrong");
+  throw new AppError("unprocessable", "Can't read the character card: the check sum of its chunk is wrong");
 }
 
 /**

@@ -28,7 +28,7 @@ export function readTextChunk({ type, data }: { type: string; data: Uint8Array }
     at = data.indexOf(0, at + 2) + 1; // after the language
     if (at > 0) at = data.indexOf(0, at) + 1; // after the translated keyword
   }
-  if (at <= 0 || at > data.length) throw new AppError("unprocessable", `Cannot read a ${type} chunk: it has no text`);
+  if (at <= 0 || at > data.length) throw new AppError("unprocessable", `Can't read a ${type} chunk: it has no text`);
   const text = data.subarray(at);
   if (!isDeflated) {
     if (text.length > maxBytes) throw tooLarge(maxBytes);
@@ -38,7 +38,7 @@ export function readTextChunk({ type, data }: { type: string; data: Uint8Array }
     return inflateSync(text, { maxOutputLength: maxBytes });
   } catch (cause) {
     if (cause instanceof RangeError) throw tooLarge(maxBytes);
-    throw new AppError("unprocessable", `Cannot read a ${type} chunk: its text cannot be inflated`, { cause });
+    throw new AppError("unprocessable", `Can't read a ${type} chunk: its text cannot be inflated`, { cause });
   }
 }
 

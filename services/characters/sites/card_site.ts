@@ -129,7 +129,7 @@ export class CardSite {
     const bytes = await readBody(response, url);
     const facts = sniffImage(bytes);
     if (facts === undefined) {
-      throw new AppError("upstream_error", `Cannot show what "${getHost(url)}" sent: it is no picture`);
+      throw new AppError("upstream_error", `Can't show what "${getHost(url)}" sent: it is no picture`);
     }
     return { bytes, type: facts.type };
   }
@@ -141,7 +141,7 @@ export class CardSite {
    *   `address_not_allowed`, and like `search`
    */
   async fetchCard(address: string, signal: AbortSignal): Promise<FetchedCard> {
-    if (!URL.canParse(address)) throw new AppError("invalid_request", "Cannot import the address: it is not a URL");
+    if (!URL.canParse(address)) throw new AppError("invalid_request", "Can't import the address: it is not a URL");
     const url = new URL(address);
     const card = findSiteCard(url, this.#hosts);
     if (card !== undefined) return await this.#fetchSiteCard(card, signal);
@@ -157,7 +157,7 @@ export class CardSite {
     if (!isHtml(file.bytes)) return file;
     throw new AppError(
       "unprocessable",
-      `Cannot import from "${url.host}": it sent a page and no card. Pages of characters are known at ` +
+      `Can't import from "${url.host}": it sent a page and no card. Pages of characters are known at ` +
         `"${getHost(this.#hosts.pages)}" and at ${OTHER_SITES}; elsewhere it takes a link to the card file itself`,
     );
   }
@@ -243,7 +243,7 @@ export class CardSite {
 function unexpectedResponse(url: string, cause?: unknown): AppError {
   return new AppError(
     "upstream_error",
-    `Cannot understand the card site at "${getHost(url)}": its answer is not of the known form`,
+    `Can't understand the card site at "${getHost(url)}": its answer is not of the known form`,
     { cause },
   );
 }
@@ -257,7 +257,7 @@ async function readBody(response: Response, url: string): Promise<Uint8Array<Arr
   if (response.ok) return await response.bytes();
   await response.body?.cancel();
   const retryAfter = Number(response.headers.get("retry-after"));
-  throw new AppError("upstream_error", `Cannot fetch from "${getHost(url)}": it answered with ${response.status}`, {
+  throw new AppError("upstream_error", `Can't fetch from "${getHost(url)}": it answered with ${response.status}`, {
     retryAfterSeconds: retryAfter > 0 && retryAfter < 86_400 ? Math.ceil(retryAfter) : undefined,
   });
 }

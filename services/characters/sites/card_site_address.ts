@@ -59,11 +59,11 @@ export function findSiteCard(url: URL, hosts: SiteHosts): SiteCard | undefined {
   if (kind !== "characters") {
     // Files of a mirror are direct links.
     if (!PAGE_HOSTS.has(url.hostname)) return undefined;
-    throw new AppError("invalid_request", `Cannot import from "${url.host}": this page shows no character`);
+    throw new AppError("invalid_request", `Can't import from "${url.host}": this page shows no character`);
   }
   const card = parseSiteCard(`${decoded(creator)}/${decoded(slug)}`);
   if (card === undefined) {
-    throw new AppError("invalid_request", `Cannot import from "${url.host}": the address names no character`);
+    throw new AppError("invalid_request", `Can't import from "${url.host}": the address names no character`);
   }
   return card;
 }

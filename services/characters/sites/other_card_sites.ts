@@ -86,9 +86,9 @@ async function fetchJannyCard(calls: SiteCalls, id: string): Promise<FetchedCard
 function findUuid(url: URL): string {
   const id = UUID.exec(url.pathname)?.[0] ?? UUID.exec(url.search)?.[0];
   if (id !== undefined) return id.toLowerCase();
-  throw new AppError("invalid_request", `Cannot import from "${url.host}": the address names no character`);
+  throw new AppError("invalid_request", `Can't import from "${url.host}": the address names no character`);
 }
 
 function unexpectedResponse(host: string): AppError {
-  return new AppError("upstream_error", `Cannot understand "${host}": its answer is not of the known form`);
+  return new AppError("upstream_error", `Can't understand "${host}": its answer is not of the known form`);
 }

@@ -32,7 +32,7 @@ export class JournalFile {
       const file = Deno.openSync(path, { write: true, createNew: true, mode: 0o600 });
       return new JournalFile(file, folder, sealer, number);
     } catch (cause) {
-      throw fileError(`Cannot make "${path}"`, cause);
+      throw fileError(`Can't make "${path}"`, cause);
     }
   }
 
@@ -58,7 +58,7 @@ export class JournalFile {
       let written = this.#file.writeSync(record);
       while (written < record.length) written += this.#file.writeSync(record.subarray(written));
     } catch (cause) {
-      throw fileError(`Cannot write "${journalPath(this.#folder, this.#number)}"`, cause);
+      throw fileError(`Can't write "${journalPath(this.#folder, this.#number)}"`, cause);
     }
     this.#sizeBytes += record.length;
     this.#isDirty = true;

@@ -35,7 +35,7 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
     journalled = await readJournal(journalFolder, journalSealer, runs);
   } catch (error) {
     // Settled now they would be without what was seen of them; the next start may be able to read it.
-    log("error", "Cannot recover the interrupted replies", { error: traceOf(error) });
+    log("error", "Can't recover the interrupted replies", { error: traceOf(error) });
     return;
   }
   let areAllSettled = true;
@@ -53,7 +53,7 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
       }
     } catch (error) {
       areAllSettled = false;
-      log("error", "Cannot recover an interrupted reply", { error: traceOf(error) });
+      log("error", "Can't recover an interrupted reply", { error: traceOf(error) });
     }
   }
   if (areAllSettled) await removeJournals(journalFolder);

@@ -208,7 +208,7 @@ export async function openRevision(
 ): Promise<MessageTree> {
   const rows = names.map((name) => blocks.version(id, name)).filter((row) => row !== undefined);
   if (rows.length < names.length) {
-    throw new AppError("internal", `Cannot restore conversation "${id}": a block of that revision is missing`);
+    throw new AppError("internal", `Can't restore conversation "${id}": a block of that revision is missing`);
   }
   const tree: MessageTree = { segments: new Map([[ROOT_SEGMENT, []]]), continuations };
   for (const [index, { messages }] of (await blocks.openMany(id, rows)).entries()) {
@@ -220,7 +220,7 @@ export async function openRevision(
   if (missing !== undefined) {
     throw new AppError(
       "internal",
-      `Cannot restore conversation "${id}": message "${missing.mid}", which has versions, couldn't be read at that revision`,
+      `Can't restore conversation "${id}": message "${missing.mid}", which has versions, couldn't be read at that revision`,
     );
   }
   return tree;

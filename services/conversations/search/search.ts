@@ -137,7 +137,7 @@ export class Search {
     lost.terminate();
     if (lost !== this.#worker) return;
     this.#worker = undefined;
-    this.#failAll(new AppError("internal", `Cannot search: ${reason}`));
+    this.#failAll(new AppError("internal", `Can't search: ${reason}`));
   }
 
   #failAll(error: AppError): void {

@@ -33,14 +33,14 @@ export function fold(text: string): string {
  */
 export function parseQuery(query: string): string[] {
   if (query.length > MAX_QUERY_LENGTH) {
-    throw new AppError("invalid_request", `Cannot search for ${query.length} characters: at most ${MAX_QUERY_LENGTH}`);
+    throw new AppError("invalid_request", `Can't search for ${query.length} characters: at most ${MAX_QUERY_LENGTH}`);
   }
   const terms = new Set<string>();
   for (const [, phrase, word] of normalized(query, "NFKC").matchAll(TERM)) {
     const term = fold(phrase?.trim() ?? word ?? "");
     if (term !== "") terms.add(term);
   }
-  if (terms.size === 0) throw new AppError("invalid_request", "Cannot search for nothing: q holds no word");
+  if (terms.size === 0) throw new AppError("invalid_request", "Can't search for nothing: q holds no word");
   return [...terms].sort((a, b) => b.length - a.length);
 }
 

@@ -31,11 +31,11 @@ export class BodyReader {
     const lengths = new Set(listValues(head, "content-length"));
     this.#isChunked = codings.length > 0;
     if (this.#isChunked && (codings.length > 1 || codings[0]!.toLowerCase() !== "chunked" || lengths.size > 0)) {
-      throw new Error("Cannot read the body: its framing is ambiguous");
+      throw new Error("Can't read the body: its framing is ambiguous");
     }
     const [length] = lengths;
     if (lengths.size > 1 || (length !== undefined && !/^\d{1,15}$/.test(length))) {
-      throw new Error("Cannot read the body: its length isn't a number");
+      throw new Error("Can't read the body: its length isn't a number");
     }
     this.lengthBytes = length === undefined ? undefined : Number(length);
     this.#missing = this.#isChunked ? 0 : this.lengthBytes ?? Infinity;

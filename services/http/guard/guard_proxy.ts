@@ -181,7 +181,7 @@ async function sendBody(
   let missing = bodyBytes;
   for (let chunk: Uint8Array | null = rest; chunk !== null;) {
     missing -= chunk.length;
-    if (missing < 0) throw new Error("Cannot forward more than one request on a connection");
+    if (missing < 0) throw new Error("Can't forward more than one request on a connection");
     touch();
     await writeAll(upstream, chunk);
     const count: number | null = await client.read(buffer);

@@ -68,7 +68,7 @@ export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<
   const connection = new Connection(signal, limits);
   try {
     const dialed = await dialFirst(() => policy.resolveAllowed(target), target.port, limits.connectMs, signal);
-    if (dialed === undefined) throw new Error("Cannot connect");
+    if (dialed === undefined) throw new Error("Can't connect");
     connection.use(dialed);
     if (url.protocol === "https:") {
       connection.use(await Deno.startTls(dialed, { hostname: target.host, caCerts }));

@@ -38,9 +38,9 @@ export async function readHead(
   let length = rest.length;
   let end = buffer.subarray(0, length).indexOf("\r\n\r\n");
   while (end < 0) {
-    if (length >= maxBytes) throw new Error(`Cannot read the HTTP head: it is longer than ${maxBytes} bytes`);
+    if (length >= maxBytes) throw new Error(`Can't read the HTTP head: it is longer than ${maxBytes} bytes`);
     const count = await conn.read(buffer.subarray(length));
-    if (count === null) throw new Error(`Cannot read the HTTP head: the peer ended after ${length} bytes`);
+    if (count === null) throw new Error(`Can't read the HTTP head: the peer ended after ${length} bytes`);
     const from = Math.max(0, length - 3);
     length += count;
     const found = buffer.subarray(from, length).indexOf("\r\n\r\n");
@@ -69,10 +69,10 @@ export function keepEndToEndHeaders(head: HttpHead): [string, string][] {
 function parseHead(text: string): HttpHead {
   const [startLine = "", ...lines] = text.split("\r\n");
   // deno-lint-ignore no-control-regex
-  if (!/^[^\x00-\x1f\x7f]+$/.test(startLine)) throw new Error("Cannot read the HTTP head: its first line is malformed");
+  if (!/^[^\x00-\x1f\x7f]+$/.test(startLine)) throw new Error("Can't read the HTTP head: its first line is malformed");
   const headers = lines.map((line): [string, string] => {
     const [, name, value] = FIELD.exec(line) ?? [];
-    if (name === undefined || value === undefined) throw new Error("Cannot read the HTTP head: a field is malformed");
+    if (name === undefined || value === undefined) throw new Error("Can't read the HTTP head: a field is malformed");
     return [name, value.trimEnd()];
   });
   return { startLine, headers };

@@ -35,9 +35,9 @@ const AUTHORITY = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
  */
 export function parseProxyRequest(head: HttpHead): ProxyRequest {
   const [, method, requestTarget, minor] = /^([A-Z]+) (\S+) HTTP\/1\.([01])$/.exec(head.startLine) ?? [];
-  if (method === undefined || requestTarget === undefined) throw new Error("Cannot read the proxy request line");
+  if (method === undefined || requestTarget === undefined) throw new Error("Can't read the proxy request line");
   if (method === "CONNECT") {
-    if (!/:\d+$/.test(requestTarget)) throw new Error("Cannot open a tunnel: the target has no port");
+    if (!/:\d+$/.test(requestTarget)) throw new Error("Can't open a tunnel: the target has no port");
     return { kind: "tunnel", target: toTarget(parseAuthority(requestTarget)) };
   }
   const [, authority = "", path = ""] = /^http:\/\/([^/?#]*)([^#]*)$/i.exec(requestTarget) ?? [];
@@ -65,7 +65,7 @@ function parseAuthority(authority: string): URL {
     : undefined;
   // The URL parser turns 0x7f.1 or 2130706433 into an address. Nobody writes that in good faith.
   if (url === undefined || (/^[\d.]+$/.test(url.hostname) && url.hostname !== authority.replace(/:\d+$/, ""))) {
-    throw new Error("Cannot read the host and port of the proxy request");
+    throw new Error("Can't read the host and port of the proxy request");
   }
   return url;
 }
@@ -73,7 +73,7 @@ function parseAuthority(authority: string): URL {
 function parseBodyBytes(head: HttpHead): number {
   const [length = "0", ...more] = listValues(head, "content-length");
   if (!/^\d{1,15}$/.test(length) || more.length > 0 || listValues(head, "transfer-encoding").length > 0) {
-    throw new Error("Cannot forward a body whose length is not known");
+    throw new Error("Can't forward a body whose length is not known");
   }
   return Number(length);
 }

@@ -81,7 +81,7 @@ async function isInPlace(
   const path = folder.resolve(pathOf(params, file));
   const info = await statIfExists(path);
   if (info === undefined) return false;
-  if (!info.isFile) throw new AppError("conflict", `Cannot place "${path}": something that is no file has that name`);
+  if (!info.isFile) throw new AppError("conflict", `Can't place "${path}": something that is no file has that name`);
   return info.size === file.sizeBytes &&
     isExpectedHash(file, await transfer.hash(toTransferTarget(file, path), onProgress));
 }
@@ -96,7 +96,7 @@ async function assertRoom(folder: ModelsFolder, missing: { file: HubFile; partPa
   const free = Number(bavail) * Number(bsize);
   if (free >= needed + RESERVE_BYTES) return;
   const [needs, has] = [needed, free].map((bytes) => `${(bytes / 1e9).toFixed(1)} GB`);
-  throw new AppError("storage_full", `Cannot download to "${folder.path}": ${needs} are needed, ${has} are free`);
+  throw new AppError("storage_full", `Can't download to "${folder.path}": ${needs} are needed, ${has} are free`);
 }
 
 /** A saved error page is the classic broken model. */
@@ -107,5 +107,5 @@ async function assertFormat({ path, sizeBytes }: HubFile, partPath: string): Pro
   await part.read(magic);
   if (sizeBytes >= 4 && new TextDecoder().decode(magic) === "GGUF") return;
   await Deno.remove(partPath);
-  throw new AppError("upstream_error", `Cannot use "${path}": what the hub sent is no GGUF file`);
+  throw new AppError("upstream_error", `Can't use "${path}": what the hub sent is no GGUF file`);
 }

@@ -41,7 +41,7 @@ class TransferWorker {
     try {
       this.#report(await this.#answer(order));
     } catch (error) {
-      const { code, message } = error instanceof AppError ? error : fileError("Cannot write the download", error);
+      const { code, message } = error instanceof AppError ? error : fileError("Can't write the download", error);
       this.#report({ kind: "failed", code, message });
     }
   }

@@ -105,7 +105,7 @@ export class Transfer implements AsyncDisposable {
   }
 
   #lose(found: string): void {
-    this.#lost = new AppError("internal", `Cannot go on with the download: its Worker was lost (${found})`);
+    this.#lost = new AppError("internal", `Can't go on with the download: its Worker was lost (${found})`);
     this.#waiting?.reject(this.#lost);
   }
 

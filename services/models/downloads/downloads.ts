@@ -45,7 +45,7 @@ export class Downloads {
     });
     const known = this.list().flatMap(({ detail }) => detail === undefined ? [] : [toDownloadKey(detail)]);
     folder.sweep(new Set(known)).catch((error) =>
-      console.error(`Cannot remove what old downloads left: ${messageOf(error)}`)
+      console.error(`Can't remove what old downloads left: ${messageOf(error)}`)
     );
   }
 
@@ -123,7 +123,7 @@ function fileOf(format: ModelFormat, file: string | undefined): string | undefin
   if (file === undefined) throw new AppError("invalid_request", "A GGUF download needs the name of its file");
   const path = parseFilePath(file);
   if (!/\.gguf$/i.test(path) || parseRole(path) === "other") {
-    throw new AppError("invalid_request", `Cannot download "${file}": it is no model in GGUF format`);
+    throw new AppError("invalid_request", `Can't download "${file}": it is no model in GGUF format`);
   }
   return listShardPaths(path)[0]!;
 }

@@ -111,7 +111,7 @@ async function bring(work: FileDownload): Promise<{ hash: string; isResumed: boo
     const waitMs = Math.max(pauseMs, end.waitMs ?? 0);
     if (performance.now() - newestAtMs + waitMs > limits.stallMs) {
       const found = `nothing came for ${Math.round(limits.stallMs / 1000)} s; ${end.message}`;
-      throw new AppError("upstream_timeout", `Cannot download "${file.path}" of "${work.repo}": ${found}`);
+      throw new AppError("upstream_timeout", `Can't download "${file.path}" of "${work.repo}": ${found}`);
     }
     await delay(waitMs, signal);
     pauseMs = Math.min(pauseMs * 2, limits.maxPauseMs);
@@ -199,5 +199,5 @@ async function removePart(work: FileDownload, found: string): Promise<void> {
 }
 
 function broken({ file, repo }: FileDownload, found: string): AppError {
-  return new AppError("upstream_error", `Cannot download "${file.path}" of "${repo}": ${found}`);
+  return new AppError("upstream_error", `Can't download "${file.path}" of "${repo}": ${found}`);
 }

@@ -3,7 +3,7 @@
  * size, and only a few values are kept in memory.
  *
  * @see https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
- * @see docs/decisions/0035-gguf-headers-of-our-own.md
+ * @see docs/decisions/0035-gguf-headers.md
  */
 
 /** The values we use. All are undefined if the header is broken, hostile or of an unknown version. */

@@ -19,7 +19,7 @@ export async function openModelsFolder(dataDir: DataDir, configured: string | nu
     const isLink = await Deno.lstat(own).then(({ isSymlink }) => isSymlink, () => false);
     if (!isLink) return await dataDir.ensureFolder("models");
     return await realFolder(own).catch((cause) => {
-      throw new AppError("internal", `Cannot use the link "${own}": ${messageOf(cause)}`, { cause });
+      throw new AppError("internal", `Can't use the link "${own}": ${messageOf(cause)}`, { cause });
     });
   }
   const refuse = (found: string, cause?: unknown) =>

@@ -35,7 +35,7 @@ export async function findLlamaServer(configured: string | null): Promise<string
 /** The error of asking for a program that is not there. */
 export function notFound(configured: string | null): AppError {
   const where = configured === null ? `${PROGRAM} is not on PATH` : `there is no file "${configured}"`;
-  return new AppError("not_available", `Cannot run the model: ${where}. ${HOW_TO_GET}`);
+  return new AppError("not_available", `Can't run the model: ${where}. ${HOW_TO_GET}`);
 }
 
 /** Gives the arguments for a model. The key goes by the environment: arguments are for every user of the machine to read. */

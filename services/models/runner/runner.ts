@@ -209,7 +209,7 @@ export class Runner {
   async #model(path: string): Promise<LocalModel> {
     const model = await this.#options.local.get(path);
     if (model.format === "gguf" && model.role === "model") return model;
-    throw new AppError("invalid_request", `Cannot run "${path}": llama.cpp runs models in GGUF format`);
+    throw new AppError("invalid_request", `Can't run "${path}": llama.cpp runs models in GGUF format`);
   }
 
   /** Returns the paths of a model. The only projector in its folder belongs to it. */

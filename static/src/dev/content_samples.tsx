@@ -49,7 +49,7 @@ export function ButtonSamples() {
 export function NoticeSamples() {
   const error = new ApiError(502, {
     code: "upstream_error",
-    message: 'Cannot reach the model at "http://127.0.0.1:8080": connection refused',
+    message: `Can't reach the model at "http://127.0.0.1:8080": connection refused`,
     request_id: "01890a5d-ac96-774b-bcce-b302099a8057",
     issues: [{ path: "base_url", message: "Nothing listens there" }],
   });

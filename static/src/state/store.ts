@@ -308,6 +308,6 @@ export const StoreProvider = StoreContext.Provider;
 /** Returns the store of the page. */
 export function useStore(): Store {
   const store = useContext(StoreContext);
-  if (!store) throw new Error("Cannot find the store: the view stands outside of StoreProvider");
+  if (!store) throw new Error("Can't find the store: the view stands outside of StoreProvider");
   return store;
 }

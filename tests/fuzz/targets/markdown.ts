@@ -201,7 +201,7 @@ async function bundled(): Promise<string> {
       ],
       stderr: "piped",
     }).output();
-    if (code !== 0) throw new Error(`Cannot bundle the page: ${new TextDecoder().decode(stderr)}`);
+    if (code !== 0) throw new Error(`Can't bundle the page: ${new TextDecoder().decode(stderr)}`);
     return await Deno.readTextFile(output);
   } finally {
     await Deno.remove(output);

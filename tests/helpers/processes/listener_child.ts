@@ -8,7 +8,7 @@ import { createLog } from "../../../services/log.ts";
 if (import.meta.main) {
   if (Deno.args[0] === "without") {
     const internals: object = Reflect.get(Deno, Reflect.get(Deno, "internal"));
-    if (!Reflect.deleteProperty(internals, "serveHttpOnConnection")) throw new Error("Cannot take out the function");
+    if (!Reflect.deleteProperty(internals, "serveHttpOnConnection")) throw new Error("Can't take out the function");
   }
   const log = createLog({ level: "info", asJson: false, write: (line) => console.error(line), now: Date.now });
   const listener = openListener({ host: "127.0.0.1", port: 0, handler: () => new Response("ok"), log });

@@ -10,7 +10,7 @@ export async function smallFileSystem(path: string, sizeMib = 2): Promise<AsyncD
     async [Symbol.asyncDispose]() {
       // At once, also while the system still holds on to a file of a process that has just ended.
       const { success, stderr } = await new Deno.Command("umount", { args: ["--lazy", path] }).output();
-      if (!success) throw new Error(`Cannot unmount "${path}": ${new TextDecoder().decode(stderr)}`);
+      if (!success) throw new Error(`Can't unmount "${path}": ${new TextDecoder().decode(stderr)}`);
     },
   };
 }
@@ -18,7 +18,7 @@ export async function smallFileSystem(path: string, sizeMib = 2): Promise<AsyncD
 /** Mounts a file system anew for reading alone. */
 export async function makeReadOnly(path: string): Promise<void> {
   const { success } = await new Deno.Command("mount", { args: ["-o", "remount,ro", path] }).output();
-  if (!success) throw new Error(`Cannot mount "${path}" for reading alone`);
+  if (!success) throw new Error(`Can't mount "${path}" for reading alone`);
 }
 
 /** Fills a file system to the last byte; removing the file clears it. */

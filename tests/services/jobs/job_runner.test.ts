@@ -106,12 +106,12 @@ test("an error of a job is its end, told in the words of an AppError, and of a d
   const known = await jobs.start("download", { title: "t", params: null });
   const defect = await jobs.start("download", { title: "t", params: null });
   await held.untilBegun(2);
-  held.release(known.id, new AppError("storage_full", "Cannot write the model: the disk is full"));
+  held.release(known.id, new AppError("storage_full", "Can't write the model: the disk is full"));
   held.release(defect.id, new TypeError("undefined is not a secret"));
   await Promise.all([bench.until(jobs, known.id, "failed"), bench.until(jobs, defect.id, "failed")]);
   expect(jobs.get(known.id).error).toEqual({
     code: "storage_full",
-    message: "Cannot write the model: the disk is full",
+    message: "Can't write the model: the disk is full",
   });
   expect(jobs.get(defect.id).error?.code).toBe("internal");
   expect(jobs.get(defect.id).error?.message).not.toContain("secret");
@@ -205,7 +205,7 @@ test(
     await reached.promise;
     await expect(jobs.cancel(verified.id)).rejects.toMatchObject({
       code: "conflict",
-      message: `Cannot turn job "${verified.id}" from verifying to cancelled: no such step`,
+      message: `Can't turn job "${verified.id}" from verifying to cancelled: no such step`,
     });
     goOn.resolve();
     await bench.until(jobs, verified.id, "done");
@@ -261,7 +261,7 @@ test("jobs are listed newest first, and an unknown id is not found", async () =>
   const jobs = bench.open({ download: heldKind() }, () => nowMs++);
   for (const title of ["a", "b", "c"]) await jobs.start("download", { title, params: null });
   expect(jobs.list().map(({ title }) => title)).toEqual(["c", "b", "a"]);
-  expect(() => jobs.get("absent")).toThrow('Cannot find job "absent"');
+  expect(() => jobs.get("absent")).toThrow(`Can't find job "absent"`);
   await expect(jobs.cancel("absent")).rejects.toMatchObject({ code: "not_found" });
   await expect(jobs.start("unknown", { title: "t", params: null })).rejects.toMatchObject({ code: "internal" });
   await jobs.close();
@@ -331,7 +331,7 @@ test("leftovers that cannot be removed do not keep a job from being cancelled", 
   const { id } = await jobs.start("download", { title: "t", params: null });
   await held.untilBegun(1);
   expect((await jobs.cancel(id)).state).toBe("cancelled");
-  expect(bench.reports).toEqual([`Cannot remove what job "${id}" left: it resists`]);
+  expect(bench.reports).toEqual([`Can't remove what job "${id}" left: it resists`]);
   await jobs.close();
 });
 

@@ -163,7 +163,7 @@ test("a node that does not let itself be served is an error, and closed", async 
   await bench.enable();
   await bench.until("needs_auth");
   await bench.double.approve();
-  expect((await bench.until("error")).error).toMatch(/Cannot serve.*not now/);
+  expect((await bench.until("error")).error).toMatch(/Can't serve.*not now/);
   expect((await bench.double.facts()).prefs.ShieldsUp).toBe(true);
   await bench.double.set({});
   await bench.until("running");

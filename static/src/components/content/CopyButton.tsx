@@ -47,5 +47,5 @@ export async function copyText(text: string): Promise<void> {
   const isCopied = document.execCommand("copy");
   area.remove();
   if (focused instanceof HTMLElement) focused.focus();
-  if (!isCopied) throw new Error("Cannot copy: the browser refused");
+  if (!isCopied) throw new Error("Can't copy: the browser refused");
 }

@@ -104,7 +104,7 @@ function readAsUrl(blob: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result));
-    reader.onerror = () => reject(reader.error ?? new Error(`Cannot read a picture of ${blob.size} bytes`));
+    reader.onerror = () => reject(reader.error ?? new Error(`Can't read a picture of ${blob.size} bytes`));
     reader.readAsDataURL(blob);
   });
 }

@@ -200,7 +200,7 @@ test("shows the result and advice of a failed test, and keeps the input", async 
         authorized: false,
         models: [],
         latency_ms: 2,
-        error: "Cannot reach the server",
+        error: "Can't reach the server",
         advice: "Start the server first",
       },
   });
@@ -210,7 +210,7 @@ test("shows the result and advice of a failed test, and keeps the input", async 
     const text of [
       "The connection doesn’t work",
       "Server unreachable",
-      "Cannot reach the server",
+      "Can't reach the server",
       "Start the server first",
     ]
   ) {

@@ -54,7 +54,7 @@ test("imports and exports a SillyTavern file, deletes it with Undo, and then per
   const upload = (name: string, text: string) =>
     page.locator("input[type=file]").setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
   await upload("broken.json", "{");
-  await page.getByText("Cannot read the lorebook").waitFor();
+  await page.getByText("Can't read the lorebook").waitFor();
   await upload("Forest.json", JSON.stringify(file));
   await page.getByRole("heading", { name: "Forest" }).waitFor();
   await page.getByRole("button", { name: "fox" }).waitFor();

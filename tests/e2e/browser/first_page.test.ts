@@ -1,0 +1,260 @@
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../helpers/app/browser.ts";
+import { builtUi } from "../../helpers/app/built_ui.ts";
+import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { eventually, sendMessage } from "../../helpers/app/ui_page.ts";
+
+/** A loopback address of our own, so that nobody else's server is found; port 8080 is where llama.cpp is looked for. */
+const FOUND_HOST = "127.0.0.9";
+
+let browser: Browser;
+beforeAll(async () => {
+  await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+/** A real server on a fresh data directory. */
+async function openServer(args: string[] = []): Promise<ChildServer> {
+  const dataDir = await Deno.makeTempDir({ prefix: "parlor-page-" });
+  const server = await startChildServer({ dataDir, args: ["--discover-hosts", FOUND_HOST, ...args] });
+  return {
+    ...server,
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await Deno.remove(dataDir, { recursive: true });
+    },
+  };
+}
+
+async function connect(server: ChildServer, llm: FakeLlm): Promise<void> {
+  const body = { id: "double", name: "Double", kind: "openai", base_url: llm.url, model: "fake-model" };
+  await server.json("PUT", "/api/connections", body);
+  await server.json("POST", "/api/connections/double/activate");
+}
+
+async function openAt(server: ChildServer, path: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  const watched = await openPage(browser, new URL(server.url).origin, options);
+  await watched.page.goto(server.url + path);
+  return watched;
+}
+
+/** Nothing may have gone anywhere else or wrong, whatever else a test looked at. */
+async function expectClean(...pages: WatchedPage[]): Promise<void> {
+  for (const { page, context, foreign, errors } of pages) {
+    expect(await findAxeProblems(page)).toEqual([]);
+    expect({ foreign, errors }).toEqual({ foreign: [], errors: [] });
+    await context.close();
+  }
+}
+
+test("a newcomer opens the page, writes to the demonstration and reads its reply", async () => {
+  await using server = await openServer();
+  const ui = await openAt(server, "/");
+  await ui.page.getByRole("heading", { name: "Choose a model" }).waitFor();
+  await ui.page.getByRole("button", { name: "Skip" }).click();
+  await ui.page.getByRole("heading", { name: "Your name" }).waitFor();
+  await ui.page.getByRole("button", { name: "Skip" }).click();
+  await ui.page.getByRole("button", { name: "Start chatting" }).click();
+  await sendMessage(ui.page, "Hello");
+  const prose = ui.page.locator(".reply .prose").last();
+  await prose.getByText("not a language model").waitFor();
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  const [summary] = (await server.json<{ items: { id: string }[] }>("GET", "/api/conversations?view=summary")).items;
+  const { messages } = await server.json<{ messages: { content: string; status: string }[] }>(
+    "GET",
+    `/api/conversations/${summary!.id}`,
+  );
+  // Before them stands the greeting of the built-in character.
+  expect(messages.slice(1)).toMatchObject([{ content: "Hello" }, { status: "complete" }]);
+  expect((await prose.innerText()).trim()).toBe(messages[2]!.content.trim());
+  expect(new URL(ui.page.url()).pathname).toBe(`/c/${summary!.id}`);
+  await expectClean(ui);
+});
+
+test("a reply outlives a reload, shows live in a second browser, and its Stop works there", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  await using server = await openServer();
+  await connect(server, llm);
+  const ui = await openAt(server, "/new");
+  await sendMessage(ui.page, "Tell me a story");
+  const call = await llm.nextCall();
+  await call.emit("Once upon ");
+  const prose = ui.page.locator(".reply .prose");
+  await prose.getByText("Once upon").waitFor();
+  await ui.page.reload();
+  await prose.getByText("Once upon").waitFor();
+  await call.emit("a time ");
+  await prose.getByText("Once upon a time", { exact: true }).waitFor();
+
+  const other = await openAt(server, new URL(ui.page.url()).pathname, { colorScheme: "dark" });
+  await other.page.locator(".reply .prose").getByText("Once upon a time", { exact: true }).waitFor();
+  await call.emit("there was");
+  for (const { page } of [ui, other]) {
+    await page.locator(".reply .prose").getByText("Once upon a time there was", { exact: true }).waitFor();
+  }
+  await other.page.getByRole("button", { name: "Stop" }).click();
+  for (const { page } of [ui, other]) await page.locator(".ending", { hasText: "Stopped" }).waitFor();
+  await call.over;
+  expect(llm.chats).toHaveLength(1);
+  await expectClean(ui, other);
+});
+
+test("a reply begun elsewhere shows live in a page that has the chat open", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  await using server = await openServer();
+  await connect(server, llm);
+  await server.json("PUT", "/api/conversations/c1", { title: "Shared", messages: [] });
+  const ui = await openAt(server, "/c/c1");
+  await ui.page.getByRole("heading", { name: "Shared" }).waitFor();
+  const answer = await server.request("POST", "/api/chat", {
+    conversation_id: "c1",
+    messages: [{ role: "user", content: "From a script" }],
+  }).then((response) => ({ response }));
+  const call = await llm.nextCall();
+  await call.emit("Seen everywhere");
+  await ui.page.getByText("From a script").first().waitFor();
+  await ui.page.locator(".reply .prose").getByText("Seen everywhere").waitFor();
+  await call.finish();
+  await answer.response.body?.cancel();
+  await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+  await expectClean(ui);
+});
+
+test("a model that fails is told with its reason, and Retry brings the reply", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  await using server = await openServer();
+  await connect(server, llm);
+  const ui = await openAt(server, "/new");
+  await sendMessage(ui.page, "Go on");
+  const first = await llm.nextCall();
+  await first.emit("Half a");
+  await ui.page.locator(".reply .prose").getByText("Half a").waitFor();
+  await first.fail("cut");
+  await ui.page.locator(".ending.danger").waitFor();
+  expect(await ui.page.locator(".reply .prose").innerText()).toBe("Half a");
+  await ui.page.getByRole("button", { name: "Retry" }).click();
+  const second = await llm.nextCall();
+  await second.emit("A whole reply");
+  await second.finish();
+  await ui.page.locator(".reply .prose").getByText("A whole reply", { exact: true }).waitFor();
+  expect(await ui.page.locator(".reply").count()).toBe(1);
+  await expectClean(ui);
+});
+
+test("a server killed in the middle of a reply leaves it interrupted, and it can be continued", async () => {
+  await using llm = await openFakeLlm({ switches: { manual: "on" } });
+  const dataDir = await Deno.makeTempDir({ prefix: "parlor-page-" });
+  const first = await startChildServer({ dataDir });
+  await connect(first, llm);
+  const ui = await openAt(first, "/new");
+  await sendMessage(ui.page, "Tell me");
+  await (await llm.nextCall()).emit("Until here");
+  await ui.page.locator(".reply .prose").getByText("Until here").waitFor();
+  await first.kill();
+  await ui.page.locator(".reply-state", { hasText: "Connection lost" }).waitFor();
+
+  // The page finds its server again at the same address and mends itself.
+  await using server = await startChildServer({ dataDir, args: ["--port", new URL(first.url).port] });
+  expect(server.url).toBe(first.url);
+  await ui.page.getByText("The server stopped before the reply was complete").waitFor();
+  expect(await ui.page.locator(".reply .prose").innerText()).toBe("Until here");
+  await ui.page.getByRole("button", { name: "Continue" }).click();
+  const more = await llm.nextCall();
+  await more.emit(" and no further.");
+  await more.finish();
+  await ui.page.locator(".reply .prose").getByText("Until here and no further.", { exact: true }).waitFor();
+  await expectClean(ui);
+  await Deno.remove(dataDir, { recursive: true }).catch(() => {});
+});
+
+test("a draft follows from one browser to another", async () => {
+  await using server = await openServer();
+  await server.json("PUT", "/api/conversations/c1", { title: "Shared", messages: [] });
+  const [ui, other] = [await openAt(server, "/c/c1"), await openAt(server, "/c/c1")];
+  for (const { page } of [ui, other]) await page.getByRole("heading", { name: "Shared" }).waitFor();
+  await ui.page.getByLabel("Message", { exact: true }).fill("Half a thought");
+  const text = () => other.page.getByLabel("Message", { exact: true }).inputValue();
+  await eventually(text, (value) => value === "Half a thought");
+  await expectClean(ui, other);
+});
+
+test.each(["light", "dark"] as const)(
+  "one click finds a model, adds it and uses it; settings test, change and delete it (%s)",
+  async (colorScheme) => {
+    await using llm = await openFakeLlm({
+      personality: "llama.cpp",
+      host: FOUND_HOST,
+      port: 8080,
+      pieces: ["From the ", "model"],
+    });
+    await using server = await openServer();
+    const ui = await openAt(server, "/new", { colorScheme });
+    await ui.page.getByRole("button", { name: "Find a model" }).click();
+    await ui.page.getByRole("button", { name: /^Add and use: llama\.cpp/ }).click();
+    await ui.page.getByText("Now using “llama.cpp”").waitFor();
+    await sendMessage(ui.page, "Who answers?");
+    await ui.page.locator(".reply .prose").getByText("From the model", { exact: true }).waitFor();
+    expect(llm.chats).toHaveLength(1);
+
+    await ui.page.goto(`${server.url}/settings/connections`);
+    await ui.page.getByRole("button", { name: "Test: llama.cpp" }).click();
+    await ui.page.getByText("The connection works").waitFor();
+    expect(await findAxeProblems(ui.page)).toEqual([]);
+    await ui.page.getByRole("link", { name: "Edit" }).click();
+    await ui.page.getByLabel("Name").fill("My model");
+    await ui.page.getByLabel("API key").fill("sk-very-secret");
+    await ui.page.getByRole("button", { name: "Save", exact: true }).click();
+    await ui.page.getByRole("heading", { name: "My model" }).waitFor();
+    await ui.page.getByRole("link", { name: "Edit" }).click();
+    await ui.page.getByText("A key is saved.").waitFor();
+    expect(await ui.page.getByLabel("API key").inputValue()).toBe("");
+    expect(await findAxeProblems(ui.page)).toEqual([]);
+    await ui.page.getByRole("button", { name: "Remove saved key" }).click();
+    await ui.page.getByText("Key removed").waitFor();
+    await ui.page.getByLabel("URL").fill("http://127.0.0.1:9");
+    await ui.page.getByRole("button", { name: "Test" }).click();
+    await ui.page.getByText("The connection doesn’t work").waitFor();
+    await ui.page.getByRole("link", { name: "Cancel" }).click();
+    await ui.page.getByRole("button", { name: "Delete: Demo" }).click();
+    await ui.page.goto("about:blank");
+    const names = () =>
+      server.json<{ name: string }[]>("GET", "/api/connections").then((all) => all.map((each) => each.name));
+    await eventually(names, (all) => all.join() === "My model");
+    await ui.page.goto(`${server.url}/settings/connections`);
+    await ui.page.getByRole("heading", { name: "My model" }).waitFor();
+    await expectClean(ui);
+  },
+);
+
+test(
+  "a model's hostile words reach the page through the real server and do nothing there",
+  { tags: ["W01", "W03"] },
+  async () => {
+    const far = "https://far.example";
+    const pieces = [
+      `![i](${far}/1.png) <img src="${far}/2.png" onerror="globalThis.hit=1">\n\n`,
+      `<script>globalThis.hit=1</script><style>@import "${far}/3.css"</style>\n\n`,
+      `<svg onload="globalThis.hit=1"><image href="${far}/4.png"/></svg><iframe src="${far}/5"></iframe>\n\n`,
+      `<form action="${far}/6"><input name="q"><button>Send</button></form>\n\nEnd of it.`,
+    ];
+    await using llm = await openFakeLlm({ pieces });
+    await using server = await openServer();
+    await connect(server, llm);
+    const ui = await openAt(server, "/new");
+    await sendMessage(ui.page, `<img src="${far}/7.png" onerror="globalThis.hit=1">`);
+    await ui.page.locator(".reply .prose").getByText("End of it.").waitFor();
+    await ui.page.getByRole("button", { name: "Regenerate" }).waitFor();
+    expect(await ui.page.evaluate(() => "hit" in globalThis)).toBe(false);
+    expect(await ui.page.locator("img, iframe, .prose form, .prose input, .html-block svg").count()).toBe(0);
+    expect(await ui.page.locator(".prose a").evaluateAll((all) => all.map((a) => a.getAttribute("href")))).toEqual([
+      `${far}/1.png`,
+      `${far}/2.png`,
+      `${far}/5`,
+    ]);
+    expect(ui.foreign).toEqual([]);
+    await ui.context.close();
+  },
+);

@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { STARTER_WORKFLOW } from "../../../services/image_generation/comfyui/starter_workflow.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+
+let app: TestApp;
+beforeEach(async () => {
+  app = await openTestApp();
+});
+afterEach(() => app[Symbol.asyncDispose]());
+
+const PATH = "/api/image/workflows";
+const list = async () => await (await app.get(PATH)).json();
+const drop = (name: string, text: string) => Deno.writeTextFile(`${app.dataDir}/workflows/${name}`, text);
+const small = (text = "%prompt%") => ({ "6": { class_type: "CLIPTextEncode", inputs: { text, clip: ["6", 1] } } });
+
+test("a starter ships, can be read, and cannot be removed", async () => {
+  expect(await list()).toEqual([{
+    ...{ id: "starter", name: "starter", builtin: true },
+    placeholders: expect.arrayContaining(["prompt", "negative_prompt", "seed", "model", "width", "height"]),
+  }]);
+  const answer = await app.get(`${PATH}/starter`);
+  expect(answer.headers.get("etag")).toMatch(/^"[\w-]+"$/);
+  expect(await answer.json()).toEqual(STARTER_WORKFLOW);
+  expect((await app.delete(`${PATH}/starter`)).status).toBe(409);
+});
+
+test("a starter of the owner's own takes its place, and gives it back when removed", async () => {
+  expect((await app.put(`${PATH}/starter`, small())).status).toBe(201);
+  expect(await (await app.get(`${PATH}/starter`)).json()).toEqual(small());
+  expect(await list()).toMatchObject([{ id: "starter", placeholders: ["prompt"], updated_at: expect.any(String) }]);
+  expect((await app.delete(`${PATH}/starter`)).status).toBe(204);
+  expect(await (await app.get(`${PATH}/starter`)).json()).toEqual(STARTER_WORKFLOW);
+});
+
+test("a saved workflow is a readable file, comes back as it was, and can be changed with a check", async () => {
+  const created = await app.put(`${PATH}/mine`, small("%prompt%, %style%"));
+  expect(created.status).toBe(201);
+  expect(JSON.parse(await Deno.readTextFile(`${app.dataDir}/workflows/mine.json`))).toEqual(small("%prompt%, %style%"));
+  expect(await list()).toMatchObject([{ id: "mine", placeholders: ["prompt", "style"] }, { id: "starter" }]);
+  const tag = created.headers.get("etag")!;
+  expect((await app.put(`${PATH}/mine`, small("a"), { headers: { "if-match": tag } })).status).toBe(200);
+  expect((await app.put(`${PATH}/mine`, small("b"), { headers: { "if-match": tag } })).status).toBe(412);
+  expect(await (await app.get(`${PATH}/mine`)).json()).toEqual(small("a"));
+});
+
+test("a file that is dropped in appears, also under a name that is no id", async () => {
+  await drop("My Föxes (2).json", JSON.stringify(small()));
+  const [mine] = await list();
+  expect(mine).toMatchObject({ name: "My Föxes (2)", id: expect.stringMatching(/^w-[0-9a-f]{24}$/) });
+  expect(await (await app.get(`${PATH}/${mine.id}`)).json()).toEqual(small());
+  expect((await app.put(`${PATH}/${mine.id}`, small("x"))).status).toBe(200);
+  expect(JSON.parse(await Deno.readTextFile(`${app.dataDir}/workflows/My Föxes (2).json`))).toEqual(small("x"));
+});
+
+test("a dropped file that cannot be used stays in the list and says why", async () => {
+  await drop("page.json", JSON.stringify({ last_node_id: 9, nodes: [], links: [], version: 0.4 }));
+  await drop("torn.json", '{"3":');
+  await drop("notes.txt", "no workflow");
+  await Deno.symlink("/etc/hostname", `${app.dataDir}/workflows/link.json`);
+  expect(await list()).toMatchObject([
+    { id: "page", problem: expect.stringContaining("Export (API)"), placeholders: [] },
+    { id: "starter" },
+    { id: "torn", problem: expect.stringContaining("isn't JSON") },
+  ]);
+  const broken = await app.get(`${PATH}/torn`);
+  expect([broken.status, (await broken.json()).error.code]).toEqual([422, "unprocessable"]);
+});
+
+test.each([
+  ["the page's format", { nodes: [{ id: 1 }], links: [], version: 1 }, "Export (API)"],
+  ["an empty object", {}, "no nodes"],
+  ["a list", [], "isn't an object"],
+  ["a node without a class", { "3": { inputs: {} } }, "node 3 has no class_type"],
+  ["a link to nowhere", { "3": { class_type: "K", inputs: { model: ["4", 0] } } }, "linked to node 4"],
+])("%s is refused with a reason", async (_what, body, words) => {
+  const response = await app.put(`${PATH}/bad`, body);
+  expect(response.status).toBe(422);
+  expect((await response.json()).error.message).toContain(words);
+  expect((await app.get(`${PATH}/bad`)).status).toBe(404);
+});
+
+test("a removed workflow lies in the trash and comes back", async () => {
+  await app.put(`${PATH}/mine`, small());
+  expect((await app.delete(`${PATH}/mine`)).status).toBe(204);
+  expect((await app.get(`${PATH}/mine`)).status).toBe(404);
+  const [item] = await (await app.get("/api/trash")).json();
+  expect(item).toMatchObject({ kind: "workflow", title: "mine" });
+  expect((await app.post(`/api/trash/${item.id}/restore`)).status).toBeLessThan(300);
+  expect(await (await app.get(`${PATH}/mine`)).json()).toEqual(small());
+});
+
+test("ids that differ by letter case alone, words of paths and unknown ids are refused", async () => {
+  await app.put(`${PATH}/mine`, small());
+  expect((await app.put(`${PATH}/MINE`, small())).status).toBe(409);
+  expect((await app.put(`${PATH}/search`, small())).status).toBe(400);
+  expect((await app.get(`${PATH}/other`)).status).toBe(404);
+  expect((await app.delete(`${PATH}/other`)).status).toBe(404);
+});
+
+test("a workflow nested by the thousand that somebody put into the folder is named in the list and harms no other", {
+  tags: ["P07"],
+}, async () => {
+  const nested = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
+  await drop("deep.json", `{"1":{"class_type":"K","inputs":{"a":${nested}}}}`);
+  await drop("fine.json", JSON.stringify(small()));
+  expect(await list()).toMatchObject([
+    { id: "deep", problem: expect.stringContaining("nested deeper") },
+    { id: "fine", placeholders: ["prompt"] },
+    { id: "starter" },
+  ]);
+  expect((await app.get(`${PATH}/deep`)).status).toBe(422);
+  expect((await app.delete(`${PATH}/deep`)).status).toBe(204);
+});

@@ -1,0 +1,263 @@
+import { DatabaseSync } from "node:sqlite";
+import { unzipSync, zipSync } from "fflate";
+import { expect, test } from "vitest";
+import { makePrivateChat } from "../../helpers/files/exported_chat.ts";
+import { fillHouse } from "../../helpers/app/full_house.ts";
+import { added, importJob, importReport, NOTHING_ADDED } from "../../helpers/app/imported.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+
+/** Fields in which an imported conversation differs from what it was. */
+// deno-lint-ignore no-explicit-any -- a conversation as it came
+function asItWas({ revision: _, updated_at: __, imported: ___, draft_version: ____, ...conversation }: any) {
+  return conversation;
+}
+
+async function seen(app: TestApp) {
+  // deno-lint-ignore no-explicit-any -- answers of many shapes
+  const get = async (path: string): Promise<any> => await (await app.get(path)).json();
+  const untimed = (items: Record<string, unknown>[]) =>
+    items.map(({ updated_at: _, created_at: __, ...item }) => item).sort((a, b) => `${a.id}` < `${b.id}` ? -1 : 1);
+  const chat = await get("/api/conversations/c1");
+  return {
+    chat: asItWas(chat),
+    variants: (await get("/api/conversations/c1/messages/a1/variants")).map(({ content }: { content: string }) =>
+      content
+    ),
+    picture: new Uint8Array(await (await app.get("/api/attachments/boat.png")).arrayBuffer()),
+    characters: untimed(await get("/api/characters?view=full")),
+    personas: untimed(await get("/api/personas")),
+    book: untimed([await get("/api/lorebooks/b1")]),
+    preset: untimed([await get("/api/presets/s1")]),
+  };
+}
+
+test("everything a person owns goes into one zip, and another Parlor has it whole from there", async () => {
+  await using first = await openTestApp();
+  await makePrivateChat(first);
+  const answer = await first.get("/api/export");
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-disposition")).toMatch(/^attachment; filename="parlor-[\d-]+\.zip"/);
+  const zip = await answer.bytes();
+  expect(Object.keys(unzipSync(zip))).toContain("conversations/c1.json"); // as other programs read it
+
+  await using second = await openTestApp();
+  const report = await importReport(second, "kind=parlor", zip);
+  expect(report.lines).toEqual([]);
+  expect(report.counts.conversation).toMatchObject({ added: 1, refused: 0 });
+  expect(await seen(second)).toEqual(await seen(first));
+
+  const again = await importReport(second, "kind=parlor", zip);
+  for (const { added, updated, refused } of Object.values(again.counts)) {
+    expect([added, updated, refused]).toEqual([0, 0, 0]);
+  }
+  const home = await importReport(first, "kind=parlor", zip);
+  expect(added(home)).toEqual(NOTHING_ADDED);
+});
+
+test("one chat as Markdown, without what is hidden", async () => {
+  await using app = await openTestApp();
+  await makePrivateChat(app);
+  const answer = await app.get("/api/conversations/c1/export?format=markdown");
+  expect(answer.headers.get("content-type")).toBe("text/markdown; charset=utf-8");
+  expect(answer.headers.get("content-disposition")).toContain("filename*=UTF-8''Abend.md");
+  const text = await answer.text();
+  expect(text).toBe(
+    "# Abend\n\n**Ann** · 2025-01-02 03:04\n\nGrüße.\n\n*(a picture)*\n\n**Fox** · 2025-01-02 03:05\n\nSecond.\n",
+  );
+});
+
+test("one chat as JSON has every text of it", async () => {
+  await using app = await openTestApp();
+  await makePrivateChat(app);
+  const chat = await (await app.get("/api/conversations/c1/export?format=json")).json();
+  expect(chat.messages[1].variants.map(({ content }: { content: string }) => content)).toEqual(["First.", "Second."]);
+});
+
+test("one chat as Tavern's JSONL comes back with its swipes, its note and its times", async () => {
+  await using app = await openTestApp();
+  await makePrivateChat(app);
+  const file = await (await app.get("/api/conversations/c1/export?format=tavern")).bytes();
+  const first = JSON.parse(new TextDecoder().decode(file).split("\n")[0]!);
+  expect(first).toMatchObject({ user_name: "Ann", character_name: "Fox", chat_metadata: { note_prompt: "It rains." } });
+  await importReport(app, "kind=tavern&name=Back.jsonl", file);
+  const { items } = await (await app.get("/api/conversations?view=summary")).json();
+  const { id } = items.find(({ title }: { title: string }) => title === "Back");
+  const back = await (await app.get(`/api/conversations/${id}`)).json();
+  expect(back).toMatchObject({ note: { text: "It rains.", depth: 2, role: "system" } });
+  expect(back.messages.map(({ role, hidden }: { role: string; hidden?: boolean }) => [role, hidden])).toEqual([
+    ["user", undefined],
+    ["assistant", undefined],
+    ["assistant", true],
+  ]);
+  expect(back.messages[1]).toMatchObject({
+    variant_count: 2,
+    active_variant: 1,
+    created_at: "2025-01-02T03:05:00.000Z",
+  });
+});
+
+test.each([["a chat that is not there", "/api/conversations/none/export?format=json", 404], [
+  "a form that is none",
+  "/api/conversations/c1/export?format=pdf",
+  400,
+]])("%s: %s is refused", async (_, path, status) => {
+  await using app = await openTestApp();
+  const answer = await app.get(path);
+  expect(answer.status).toBe(status);
+  await answer.body?.cancel();
+});
+
+test("a conversation goes into the zip letter by letter as it is stored, its other texts in a file beside it", async () => {
+  await using app = await openTestApp();
+  await makePrivateChat(app);
+  const files = unzipSync(await (await app.get("/api/export")).bytes());
+  const stored = await (await app.get("/api/conversations/c1")).bytes();
+  expect(files["conversations/c1.json"]).toEqual(stored);
+  const lines = new TextDecoder().decode(files["variants/c1.jsonl"]).trimEnd().split("\n");
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{
+    message_id: "a1",
+    n: 0,
+    text: { content: "First." },
+  }]);
+});
+
+test("what cannot be opened is named in the zip, and takes nothing else with it", async () => {
+  await using app = await openTestApp();
+  await makePrivateChat(app);
+  await app.put("/api/conversations/c2", { title: "Whole", messages: [{ id: "w1", role: "user", content: "Hm." }] });
+  const db = new DatabaseSync(`${app.dataDir}/app.db`);
+  db.exec("UPDATE block SET sealed = zeroblob(64) WHERE conversation_id = 'c1'");
+  db.close();
+  await app.restart();
+  const files = unzipSync(await (await app.get("/api/export")).bytes());
+  expect(JSON.parse(new TextDecoder().decode(files["unreadable.json"]))).toEqual(["conversations/c1"]);
+  expect(Object.keys(files)).toContain("conversations/c2.json");
+});
+
+/** Fields that tell when and how often something was written, and whether there is a key. */
+const OF_THE_PLACE = [
+  ...["updated_at", "revision", "draft_version", "imported", "created_at", "modified_at", "has_key", "version"],
+];
+
+/** Everything of a server that an export has, without what belongs to the place and to the moment. */
+async function wholeHouse(app: TestApp): Promise<Record<string, unknown>> {
+  // deno-lint-ignore no-explicit-any -- answers of many shapes
+  const plain = (value: any): any => {
+    if (Array.isArray(value)) return value.map(plain);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).filter(([name]) => !OF_THE_PLACE.includes(name)).map(([name, one]) => [name, plain(one)]),
+    );
+  };
+  // deno-lint-ignore no-explicit-any -- as above
+  const get = async (path: string): Promise<any> => await (await app.get(path)).json();
+  const byId = (items: { id: string }[]) => items.sort((a, b) => a.id < b.id ? -1 : 1);
+  const whole: Record<string, unknown> = {};
+  for (
+    const path of [
+      ...["characters?view=full", "personas", "lorebooks", "presets", "voices", "connections", "image/connections"],
+      ...["image/workflows", "conversations"],
+    ]
+  ) whole[path] = plain(byId(await get(`/api/${path}`)));
+  const opened = [
+    ...["settings", "tts/config", "lorebooks/b1", "presets/s1", "image/workflows/w1", "conversations/c1?variants=1"],
+    "conversations/c2?variants=1",
+  ];
+  for (const path of opened) whole[path] = plain(await get(`/api/${path}`));
+  const bytes = async (path: string) => new Uint8Array(await (await app.get(path)).arrayBuffer());
+  whole.picture = await bytes("/api/attachments/a.png");
+  for (const { id } of await get("/api/voices")) whole[`voice ${id}`] = await bytes(`/api/voices/${id}/audio`);
+  return whole;
+}
+
+test("voices, workflows, servers, settings and drafts go with it; keys, devices and the trash do not", async () => {
+  await using first = await openTestApp();
+  await fillHouse(first);
+  const seen = { type: "image_url", image_url: { url: "/api/attachments/a.png" } };
+  await first.put("/api/conversations/c3", { title: "Seen", messages: [{ id: "s1", role: "user", content: [seen] }] });
+  await first.post("/api/image/connections/i1/activate", {});
+  const zip = await (await first.get("/api/export")).bytes();
+  const files = unzipSync(zip);
+  for (const secret of ["sk-house", "sk-image", "sk-speech", "credential", "Gone"]) {
+    const text = Object.values(files).map((bytes) => new TextDecoder("latin1").decode(bytes)).join("\n");
+    expect(text.includes(secret), secret).toBe(false);
+  }
+
+  await using second = await openTestApp();
+  const report = await importReport(second, "kind=parlor", zip);
+  expect(report.lines.map(({ level, source }) => [level, source])).toEqual([
+    ["changed", expect.stringMatching(/^connections\//)],
+    ["changed", "image_connections/i1.json"],
+    ["changed", "settings.json"],
+  ]);
+  expect(report.lines.every(({ code }) => code === "enter_key")).toBe(true);
+  expect(await wholeHouse(second)).toEqual(await wholeHouse(first));
+
+  const again = await importReport(second, "kind=parlor", zip);
+  expect(added(again)).toEqual(NOTHING_ADDED);
+  expect(again.lines).toEqual([]);
+});
+
+test("settings and servers that were chosen here stand", async () => {
+  await using first = await openTestApp();
+  await fillHouse(first);
+  const zip = await (await first.get("/api/export")).bytes();
+  await using second = await openTestApp();
+  await second.patch("/api/settings", { display_name: "Bea" });
+  const own = { id: "own", name: "Own", kind: "openai", base_url: "http://127.0.0.1:9" };
+  await second.put("/api/connections", own);
+  await second.post("/api/connections/own/activate", {});
+  await importReport(second, "kind=parlor", zip);
+  expect(await (await second.get("/api/settings")).json()).toMatchObject({ display_name: "Bea", auto_title: false });
+  const connections: { id: string; active: boolean }[] = await (await second.get("/api/connections")).json();
+  expect(connections.find(({ active }) => active)?.id).toBe("own");
+});
+
+test("an export of the form before this one still comes in, one of a later form does not", async () => {
+  await using app = await openTestApp();
+  const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+  const variants = [{ n: 0, content: "First." }, { n: 1, content: "Second." }];
+  const message = { id: "m1", role: "assistant", content: "Second.", variant_count: 2, active_variant: 1, variants };
+  const before = zipSync({
+    "parlor-export.json": json({ format: 1, version: "0.1.0" }),
+    "conversations/k1.json": json({ id: "k1", title: "Old", participants: [], messages: [message] }),
+  });
+  await importReport(app, "kind=parlor", new Uint8Array(before));
+  const texts = await (await app.get("/api/conversations/k1/messages/m1/variants")).json();
+  expect(texts.map(({ content }: { content: string }) => content)).toEqual(["First.", "Second."]);
+  const later = zipSync({ "parlor-export.json": json({ format: 99, version: "9.0.0" }) });
+  const job = await importJob(app, "kind=parlor", new Uint8Array(later));
+  expect(job).toMatchObject({ state: "failed", error: { message: expect.stringContaining("9.0.0") } });
+});
+
+test("what an export says of servers and settings is believed only where it can be", async () => {
+  await using app = await openTestApp();
+  const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+  const report = await importReport(
+    app,
+    "kind=parlor",
+    new Uint8Array(zipSync({
+      "parlor-export.json": json({ format: 2, version: "0.1.0" }),
+      "connections/x.json": json({ kind: "shell", name: "X", baseUrl: "http://127.0.0.1:9" }),
+      "connections/y.json": json({ kind: "openai", name: "Y", baseUrl: "file:///etc/passwd" }),
+      "image_connections/z.json": json({
+        kind: "a1111",
+        name: "Z",
+        baseUrl: "http://127.0.0.1:9",
+        defaults: { steps: "" },
+      }),
+      "voices/v1.json": json({ name: "V", format: "../../x" }),
+      "settings.json": json({
+        settings: { theme: "neon", font_size: 1e9, serif: true, other: 1 },
+        speech: { baseUrl: 7 },
+      }),
+    })),
+  );
+  expect(report.lines.map(({ source }) => source)).toEqual([
+    ...["voices/v1.json", "connections/x.json", "connections/y.json"],
+  ]);
+  expect(await (await app.get("/api/tts/config")).json()).toMatchObject({ base_url: "" });
+  expect(await (await app.get("/api/settings")).json()).toMatchObject({ theme: "system", font_size: 100, serif: true });
+  const [backend] = await (await app.get("/api/image/connections")).json();
+  expect(backend).toMatchObject({ name: "Z", defaults: {} });
+});

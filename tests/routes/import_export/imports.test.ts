@@ -1,0 +1,269 @@
+import { strFromU8, unzipSync, type Zippable } from "fflate";
+import { expect, test } from "vitest";
+import { chunksOf, sillyTavernReads } from "../../helpers/files/cards.ts";
+import { added, got, importJob, importReport, NOTHING_ADDED as NOTHING, zipped } from "../../helpers/app/imported.ts";
+import { picture } from "../../helpers/files/pictures.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { lines, tavernFolder } from "../../helpers/files/tavern_folder.ts";
+import { openTestApp } from "../../helpers/app/test_app.ts";
+
+const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1, attachment: 0 };
+
+test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes and links", async () => {
+  await using app = await openTestApp();
+  const report = await importReport(app, "kind=sillytavern", zipped(tavernFolder()));
+  expect(added(report)).toEqual(EVERYTHING);
+  expect(report.messages).toBe(6);
+  expect(report.lines).toMatchObject([
+    {
+      level: "left_out",
+      source: "backgrounds",
+      reason: expect.stringContaining("imported"),
+      code: "backgrounds",
+      count: 1,
+    },
+    { level: "kept", source: "characters/Fox.png", code: "files_in_card", count: 1 },
+  ]);
+
+  const list: { id: string; title: string }[] = (await got(app, "/api/conversations?view=summary")).items;
+  const chat = await got(app, `/api/conversations/${list.find(({ title }) => title === "Evening")!.id}?variants=1`);
+  const characters: { id: string; name: string }[] = await got(app, "/api/characters");
+  const fox = characters.find(({ name }) => name === "Fox")!.id;
+  const [persona] = await got(app, "/api/personas");
+  const book = (await got(app, "/api/lorebooks"))[0];
+  expect(persona).toMatchObject({ name: "Ann", description: "A sailor.", has_avatar: true });
+  expect(book).toMatchObject({ name: "Harbour", scope: "global", entry_count: 1 });
+  expect(chat).toMatchObject({
+    ...{ character_id: fox, persona_id: persona.id, lorebook_ids: [book.id] },
+    note: { text: "It rains.", depth: 2, role: "system" },
+  });
+  const [first, second, third, fourth] = chat.messages;
+  expect(first).toMatchObject({ role: "assistant", content: "Ahoy!", variant_count: 3, active_variant: 1 });
+  expect(first.created_at).toBe(new Date(2023, 5, 19, 14, 20).toISOString());
+  const variants = await got(app, `/api/conversations/${chat.id}/messages/${first.id}/variants`);
+  expect(variants.map(({ content }: { content: string }) => content)).toEqual(["Evening.", "Ahoy!", "Psst!"]);
+  expect(variants[0]).toMatchObject({ model: "m-1", reasoning: "Dusk." });
+  expect(second).toMatchObject({ role: "user", content: "Grüße, 灯台。", persona_id: persona.id });
+  expect(third.content).toEqual([
+    { type: "text", text: "Look." },
+    { type: "image_url", image_url: { url: expect.stringMatching(/^\/api\/attachments\//) } },
+  ]);
+  expect((await app.get(third.content[1].image_url.url)).status).toBe(200);
+  expect(fourth.hidden).toBe(true);
+
+  const group = await got(app, `/api/conversations/${list.find(({ title }) => title === "Watch")!.id}`);
+  const owl = characters.find(({ name }) => name === "Owl")!.id;
+  expect(group.participants.map(({ character_id }: { character_id: string }) => character_id)).toEqual([fox, owl]);
+  expect(group.messages.map(({ character_id }: { character_id: string }) => character_id)).toEqual([owl, fox]);
+});
+
+test("imports a chat under a fresh id while an earlier import of it is in the trash, and adds it once", async () => {
+  await using app = await openTestApp();
+  const chats = async (): Promise<{ id: string; title: string }[]> =>
+    (await got(app, "/api/conversations?view=summary")).items;
+  const importAgain = () => importReport(app, "kind=sillytavern", zipped(tavernFolder()));
+  await importAgain();
+  const evening = (await chats()).find(({ title }) => title === "Evening")!;
+  const before = await got(app, `/api/conversations/${evening.id}`);
+  await app.delete(`/api/conversations/${evening.id}`);
+  expect(added(await importAgain()).conversation).toBe(1);
+  const fresh = (await chats()).filter(({ title }) => title === "Evening");
+  expect(fresh).toHaveLength(1);
+  expect(fresh[0]!.id).not.toBe(evening.id);
+  const { created_at, messages } = await got(app, `/api/conversations/${fresh[0]!.id}`);
+  expect({ created_at, messages }).toEqual({ created_at: before.created_at, messages: expect.any(Array) });
+  expect(messages).toHaveLength(before.messages.length);
+  expect(added(await importAgain()).conversation, "once more").toBe(0);
+  expect(await got(app, "/api/trash")).toMatchObject([{ id: `conversation-${evening.id}` }]);
+  expect((await app.post(`/api/trash/conversation-${evening.id}/restore`)).status).toBe(204);
+  expect(await got(app, `/api/conversations/${evening.id}`)).toEqual(before);
+  expect(added(await importAgain()).conversation, "with both").toBe(0);
+});
+
+test("pictures of moods come in with their character and are in its CHARX, costumes as well", async () => {
+  await using app = await openTestApp({ config: { builtinAppInstalled: true } });
+  const files: Record<string, Uint8Array<ArrayBuffer>> = {
+    ...tavernFolder(),
+    "characters/Fox/beach/joy.png": picture(5),
+    "characters/Fox/ärger ✿.webp": picture(6),
+    "characters/Fox/con.png": picture(7),
+    "characters/Fox/notes.txt": new Uint8Array(3),
+    "characters/Nobody/joy.png": picture(8),
+  };
+  const trial = await importReport(app, "kind=sillytavern&dry_run=true", zipped(files));
+  const report = await importReport(app, "kind=sillytavern", zipped(files));
+  expect(trial.lines).toEqual(report.lines);
+  expect(report.lines.filter(({ source }) => source.startsWith("characters"))).toMatchObject([
+    { level: "kept", source: "characters/Fox.png", code: "files_in_card", count: 4 },
+    { level: "left_out", source: "characters/Fox", code: "expressions_only", count: 1 },
+    { level: "left_out", source: "characters/Nobody", code: "expressions_only", count: 1 },
+  ]);
+  const [fox, owl] = await got(app, "/api/characters?view=full");
+  expect([fox.has_assets, owl.has_assets]).toEqual([true, false]);
+
+  const charx = unzipSync(await (await app.get(`/api/characters/${fox.id}/export?format=charx`)).bytes());
+  const { data } = JSON.parse(strFromU8(charx["card.json"]!));
+  const emotions = data.assets.filter(({ type }: { type: string }) => type === "emotion");
+  const pictures = emotions.map((
+    { name, uri }: Record<string, string>,
+  ) => [name, charx[uri!.replace("embeded://", "")]]);
+  const wanted = { "beach/joy": picture(5), con: picture(7), joy: picture(4), "ärger ✿": picture(6) };
+  expect(Object.fromEntries(pictures)).toEqual(wanted);
+  for (const path of Object.keys(charx)) expect(path).toMatch(/^[A-Za-z0-9_./-]+$/);
+  expect(Object.keys(charx)).toContain("assets/emotion/images/_con.png");
+  // The card and its picture are those of the file.
+  const came = sillyTavernReads(files["characters/Fox.png"]!).data;
+  expect(fox.card.data).toMatchObject({ description: came.description, extensions: came.extensions });
+  const shown = await (await app.get(`/api/characters/${fox.id}/avatar`)).bytes();
+  const pixels = (png: Uint8Array) => chunksOf(png).filter(({ type }) => type === "IDAT").map(({ text }) => text);
+  expect(pixels(shown)).toEqual(pixels(files["characters/Fox.png"]!));
+  expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toHaveLength(1); // the trial's
+});
+
+test("importing again adds nothing; a chat that went on there is updated, one that went on here is left", async () => {
+  await using app = await openTestApp();
+  const files = tavernFolder();
+  await importReport(app, "kind=sillytavern", zipped(files));
+  const again = await importReport(app, "kind=sillytavern", zipped(files));
+  expect(added(again)).toEqual(NOTHING);
+  expect(again.counts.conversation).toMatchObject({ present: 2, updated: 0 });
+  expect(again.counts.character.present).toBe(2);
+
+  const path = "group chats/g1.jsonl";
+  const longer = (mes: string) => {
+    const text = new TextDecoder().decode(files[path]);
+    files[path] = new TextEncoder().encode(`${text}\n${JSON.stringify({ name: "Owl", mes })}`);
+    return zipped(files);
+  };
+  expect((await importReport(app, "kind=sillytavern", longer("More."))).counts.conversation.updated).toBe(1);
+  const { items } = await got(app, "/api/conversations?view=summary");
+  const { id, message_count } = items.find(({ title }: { title: string }) => title === "Watch");
+  expect(message_count).toBe(3);
+  expect((await app.patch(`/api/conversations/${id}`, { title: "Mine" })).status).toBe(200);
+  const kept = await importReport(app, "kind=sillytavern", longer("Even more."));
+  expect(kept.counts.conversation).toMatchObject({ present: 2, updated: 0 });
+  expect(kept.lines).toContainEqual(expect.objectContaining({ level: "changed", source: path }));
+  expect((await got(app, `/api/conversations/${id}`)).messages).toHaveLength(3);
+});
+
+test("a dry run changes nothing and counts as the import does, which then needs no second upload", async () => {
+  await using app = await openTestApp();
+  const trial = await importReport(app, "kind=sillytavern&dry_run=true", zipped(tavernFolder()));
+  expect(trial).toMatchObject({ dry_run: true, upload_id: expect.any(String) });
+  expect(added(trial)).toEqual(EVERYTHING);
+  for (const path of ["conversations", "personas", "lorebooks"]) expect(await got(app, `/api/${path}`)).toEqual([]);
+
+  expect(added(await importReport(app, `kind=sillytavern&upload_id=${trial.upload_id}`))).toEqual(EVERYTHING);
+  const late = await app.post(`/api/import?kind=sillytavern&upload_id=${trial.upload_id}`);
+  expect(late.status).toBe(404);
+  expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toEqual([]);
+});
+
+test("what is broken is named, and keeps nothing else out", async () => {
+  await using app = await openTestApp();
+  const files = tavernFolder();
+  files["characters/Bad.png"] = new TextEncoder().encode("no picture");
+  files["chats/Fox/Half.jsonl"] = new TextEncoder().encode('{"name":"Fox","mes":"One"}\n{"name":');
+  files["worlds/Odd.json"] = new TextEncoder().encode("[]");
+  files["../../evil.json"] = new TextEncoder().encode("{}");
+  const report = await importReport(app, "kind=sillytavern", zipped(files));
+  expect(added(report)).toEqual({ ...EVERYTHING, conversation: 3 });
+  const refused = report.lines.filter(({ level }) => level === "refused").map(({ source }) => source).sort();
+  expect(refused).toEqual(["../../evil.json", "characters/Bad.png", "chats/Fox/Half.jsonl", "worlds/Odd.json"]);
+});
+
+test.each([
+  ["bytes that are nothing", new TextEncoder().encode("nothing"), "unprocessable"],
+  ["a zip that is cut off", zipped(tavernFolder()).slice(0, 400), "unprocessable"],
+  [
+    "several users at once",
+    zipped({ "a/settings.json": lines([{}]), "b/settings.json": lines([{}]) }),
+    "unprocessable",
+  ],
+])("%s: the job fails with a reason", async (_, bytes, code) => {
+  await using app = await openTestApp();
+  const job = await importJob(app, "kind=sillytavern", bytes as Uint8Array<ArrayBuffer>);
+  expect(job).toMatchObject({ state: "failed", error: { code } });
+  expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toEqual([]);
+});
+
+test("a zip that inflates beyond measure is given up", async () => {
+  await using app = await openTestApp();
+  const chat = new Uint8Array(60 * 1024 * 1024).fill(32);
+  const packed: Zippable = { "settings.json": lines([{}]) };
+  for (let i = 0; i < 8; i++) packed[`chats/Fox/${i}.jsonl`] = [chat, { level: 1 }];
+  const report = await importReport(app, "kind=sillytavern", zipped(packed));
+  expect(added(report)).toEqual(NOTHING);
+  expect(report.lines.filter(({ reason }) => reason.includes("a hundred times"))).not.toEqual([]);
+});
+
+test("a body beyond the limit is refused while it comes, and nothing of it stays", async () => {
+  await using app = await openTestApp({ config: { maxImportBodyBytes: 1000 } });
+  const body = new ReadableStream({
+    start(controller) {
+      for (let i = 0; i < 5; i++) controller.enqueue(new Uint8Array(500));
+      controller.close();
+    },
+  });
+  const answer = await fetch(`${app.url}/api/import?kind=tavern`, {
+    ...{ method: "POST", body, headers: { "content-type": "application/octet-stream" } },
+  });
+  expect(answer.status).toBe(413);
+  await answer.body?.cancel();
+  expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toEqual([]);
+});
+
+test("a folder on this machine is read where it lies, links in it are not followed", async () => {
+  await using app = await openTestApp();
+  await using home = await tempFolder();
+  for (const [path, bytes] of Object.entries(tavernFolder())) {
+    const file = home.file(path);
+    await Deno.mkdir(file.slice(0, file.lastIndexOf("/")), { recursive: true });
+    await Deno.writeFile(file, bytes);
+  }
+  await Deno.symlink("/etc", home.file("chats/etc"));
+  const report = await (await app.services.imports()).importPath({
+    ...{ kind: "sillytavern", isDryRun: false, path: home.file("."), signal: new AbortController().signal },
+  });
+  expect(added(report)).toEqual(EVERYTHING);
+  expect(report.lines).toContainEqual(expect.objectContaining({ level: "refused", source: "chats/etc" }));
+});
+
+test("a single Tavern chat comes in by itself", async () => {
+  await using app = await openTestApp();
+  const chat = tavernFolder()["chats/Fox/Evening.jsonl"];
+  const report = await importReport(app, "kind=tavern&name=Evening.jsonl", chat);
+  expect(added(report)).toEqual({ ...NOTHING, conversation: 1 });
+  expect((await got(app, "/api/conversations"))[0]).toMatchObject({ title: "Evening", participants: [] });
+});
+
+test("what can be imported is told, and the report names what came in, so that it can be opened", async () => {
+  await using app = await openTestApp({ config: { maxImportBodyBytes: 12_345_678 } });
+  const { kinds, max_bytes } = await (await app.get("/api/import")).json();
+  expect(max_bytes).toBe(12_345_678);
+  expect(kinds).toEqual(expect.arrayContaining(["sillytavern", "tavern", "chatgpt", "openwebui", "parlor"]));
+  const files = tavernFolder();
+  for (let index = 0; index < 60; index++) {
+    files[`chats/Fox/Chat ${index}.jsonl`] = files["chats/Fox/Evening.jsonl"]!;
+  }
+  const trial = await importReport(app, "kind=sillytavern&dry_run=true", zipped(files));
+  const report = await importReport(app, `kind=sillytavern&upload_id=${trial.upload_id}`);
+  expect(report.items).toEqual(trial.items);
+  const of = (what: string) => report.items.filter((item) => item.what === what);
+  expect(of("conversation")).toHaveLength(50);
+  expect(report.counts.conversation.added).toBeGreaterThan(60);
+  expect(of("character").map(({ name }) => name).sort()).toEqual(["Fox", "Owl"]);
+  expect(of("conversation")[0]!.name).toBe("Chat 0");
+  const addresses = {
+    conversation: "conversations",
+    character: "characters",
+    persona: "personas",
+    lorebook: "lorebooks",
+  };
+  for (const [what, path] of Object.entries(addresses)) {
+    const [item] = of(what);
+    expect((await app.get(`/api/${path}/${item!.id}`)).status, what).toBe(200);
+  }
+  const again = await importReport(app, "kind=sillytavern", zipped(files));
+  expect(again.items).toEqual([]);
+});
