@@ -99,7 +99,12 @@ async function compile(compiler: string, stage: string, to: string, permissions:
   if (target !== undefined && target.triple !== ownTarget()?.triple) delete env.DENORT_BIN;
   const { code, stderr } = await new Deno.Command(compiler, {
     args: ["compile", ...flags, ...included, ...forTarget, "--output", to, "app/main.js"],
-    ...{ cwd: stage, env, clearEnv: true, stdin: "null", stdout: "null", stderr: "piped" },
+    cwd: stage,
+    env,
+    clearEnv: true,
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
   }).output();
   if (code === 0) return;
   const said = new TextDecoder().decode(stderr);

@@ -48,7 +48,10 @@ export async function readPackages(root: URL, folders: Iterable<string>): Promis
     const licenceText = await licenceTextIn(at);
     if (typeof license !== "string" || license === "") throw new Error(`Can't bundle "${name}": it names no license`);
     packages.set(`${name}@${version}`, {
-      ...{ name, version, licence: license, licenceText },
+      name,
+      version,
+      licence: license,
+      licenceText,
       integrity: integrityIn(lock, `${name}@${version}`),
     });
   }

@@ -4,11 +4,21 @@ import { createHash } from "node:crypto";
 /** Gives the manifest. @param iconPath The address of an icon by its file name in static/src/icons. */
 export function manifestText(iconPath: (file: string) => string): string {
   const icon = (file: string, size: number, purpose: "any" | "maskable") => ({
-    ...{ src: iconPath(file), sizes: `${size}x${size}`, type: "image/png", purpose },
+    src: iconPath(file),
+    sizes: `${size}x${size}`,
+    type: "image/png",
+    purpose,
   });
   const manifest = {
-    ...{ id: "/", name: "Parlor", short_name: "Parlor", start_url: "/", scope: "/", display: "standalone" },
-    ...{ background_color: "#fdfcfa", theme_color: "#2b5f75", categories: ["productivity", "entertainment"] },
+    id: "/",
+    name: "Parlor",
+    short_name: "Parlor",
+    start_url: "/",
+    scope: "/",
+    display: "standalone",
+    background_color: "#fdfcfa",
+    theme_color: "#2b5f75",
+    categories: ["productivity", "entertainment"],
     icons: [
       icon("icon-192.png", 192, "any"),
       icon("icon-512.png", 512, "any"),
@@ -16,9 +26,13 @@ export function manifestText(iconPath: (file: string) => string): string {
     ],
     shortcuts: [{ name: "New chat", url: "/new" }, { name: "Characters", url: "/characters" }],
     share_target: {
-      ...{ action: "/share", method: "POST", enctype: "multipart/form-data" },
+      action: "/share",
+      method: "POST",
+      enctype: "multipart/form-data",
       params: {
-        ...{ title: "title", text: "text", url: "url" },
+        title: "title",
+        text: "text",
+        url: "url",
         files: [{ name: "files", accept: ["image/*", "text/*", ".md", ".json", ".csv"] }],
       },
     },

@@ -69,7 +69,9 @@ export function errorBody(thrown: unknown, requestId: string): ErrorBody {
   const { code, message, issues, trashId } = toAppError(thrown);
   return {
     error: {
-      ...{ code, message: withoutFolders(message), request_id: requestId },
+      code,
+      message: withoutFolders(message),
+      request_id: requestId,
       ...(issues && { issues }),
       ...(trashId !== undefined && { trash_id: trashId }),
     },

@@ -140,7 +140,9 @@ function progressOf(c: AppContext, imageJobs: ImageJobs, jobId: string): FrameSo
       }
       const { share: progress, step, steps: of, preview } = next.value;
       return schema.toImageFrame("progress", {
-        ...{ progress, step, steps: of },
+        progress,
+        step,
+        steps: of,
         preview: preview === undefined ? undefined : toDataUrl(preview),
       });
     },

@@ -69,7 +69,10 @@ test("of a long error the first lines are shown, and without colours", () => {
   const error = ["\x1b[31mone\x1b[39m", "", ...Array.from({ length: 50 }, (_, i) => `${i} ${"x".repeat(1_000)}`)];
   const assertionResults = [{ ancestorTitles: [], title: "t", status: "failed", failureMessages: [error.join("\n")] }];
   const report: RunReport = {
-    ...{ numPassedTests: 0, numFailedTests: 1, numPendingTests: 0, success: false },
+    numPassedTests: 0,
+    numFailedTests: 1,
+    numPendingTests: 0,
+    success: false,
     testResults: [{ name: "/a/tests/x.test.ts", status: "failed", message: "", assertionResults }],
   };
   const lines = redTests([report], "/a/");

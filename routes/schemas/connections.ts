@@ -58,7 +58,10 @@ const Found = z.object({
 export function toConnectionInput(body: z.infer<typeof ConnectionBody>): ConnectionInput {
   const { id, name, kind, model, timeouts } = body;
   return {
-    ...{ id, name, kind, model },
+    id,
+    name,
+    kind,
+    model,
     baseUrl: body.base_url,
     contextSize: body.context_size,
     timeouts: timeouts &&
@@ -71,7 +74,10 @@ export function toConnectionInput(body: z.infer<typeof ConnectionBody>): Connect
 export function toConnectionJson(connection: Connection): z.infer<typeof ConnectionAnswer> {
   const { id, name, kind, model, timeouts } = connection;
   return {
-    ...{ id, name, kind, model },
+    id,
+    name,
+    kind,
+    model,
     base_url: connection.baseUrl,
     context_size: connection.contextSize,
     timeouts: timeouts &&

@@ -130,7 +130,10 @@ function toImageSettings(settings: z.infer<typeof Settings>): ImageSettings {
 export function toBackendJson(profile: BackendProfile): z.infer<typeof ProfileAnswer> {
   const { id, name, kind, checkpoint, defaults } = profile;
   return {
-    ...{ id, name, kind, checkpoint },
+    id,
+    name,
+    kind,
+    checkpoint,
     base_url: profile.baseUrl,
     workflow_id: profile.workflowId,
     defaults: {

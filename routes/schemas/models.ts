@@ -101,7 +101,10 @@ export function toDownloadJson(download: Download): z.infer<typeof DownloadAnswe
     file: detail?.file,
     revision: detail?.revision ?? "",
     files: (detail?.files ?? []).map(({ path, sha256, sizeBytes, receivedBytes }) => ({
-      ...{ path, sha256, size_bytes: sizeBytes, received_bytes: receivedBytes },
+      path,
+      sha256,
+      size_bytes: sizeBytes,
+      received_bytes: receivedBytes,
     })),
     state,
     received_bytes: progress?.done ?? 0,
@@ -260,7 +263,12 @@ export function toRunRequest(body: z.infer<typeof RunBody>): RunRequest {
 export function toRunnerJson(status: RunnerStatus, command?: string): z.infer<typeof Status> {
   const { state, program, advice, settings, restarts, error, log, startedAtMs } = status;
   return {
-    ...{ state, program, advice, command, restarts, error },
+    state,
+    program,
+    advice,
+    command,
+    restarts,
+    error,
     connection_id: "local",
     path: settings?.path,
     context_size: settings?.contextSize,

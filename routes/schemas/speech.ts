@@ -180,7 +180,10 @@ const ImportBody = z.object({
 export function toVoiceSampleJson(sample: VoiceSample): z.infer<typeof VoiceAnswer> {
   const { id, name, description, format } = sample;
   return {
-    ...{ id, name, description, format },
+    id,
+    name,
+    description,
+    format,
     content_type: sample.contentType,
     duration_s: sample.durationS,
     sample_rate_hz: sample.sampleRateHz,

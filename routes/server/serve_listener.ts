@@ -44,7 +44,11 @@ export function openServeListener(
 
   const serve = (port: number) =>
     Deno.serve({
-      ...{ hostname, port, ...tls, signal: end.signal, onListen() {} },
+      hostname,
+      port,
+      ...tls,
+      signal: end.signal,
+      onListen() {},
       onError: () => new Response(null, { status: 500 }),
     }, answer);
 

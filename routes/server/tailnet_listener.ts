@@ -28,7 +28,10 @@ export function openTailnetDoor(options: {
   const { handler, nodeUrl, log } = options;
   const prefix = `/${randomToken(32)}`;
   const listener = openListener({
-    ...{ host: HOST, port: 0, name: "tailnet", log },
+    host: HOST,
+    port: 0,
+    name: "tailnet",
+    log,
     handler(request, connection) {
       const inner = behind(prefix, request);
       if (inner === undefined) return new Response(null, { status: 404 });

@@ -80,7 +80,9 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
       : undefined;
     await incoming.commit(others, keptIn);
     return {
-      ...{ head: backup.head, files, isKeyRestored: isKeyNew },
+      head: backup.head,
+      files,
+      isKeyRestored: isKeyNew,
       keptIn: keptIn && dataDir.file(keptIn),
     };
   } finally {

@@ -61,7 +61,15 @@ export async function openCharacters(
   const index = new CardIndex({ db, databasePath: options.databasePath, folders, prepared, events, log });
   const assets = new CardAssets(folder);
   const trash = new CardTrash({
-    ...{ db, index, assets, versions, events, folder, sealedFolder, bin: options.trash, sealer: options.trashSealer },
+    db,
+    index,
+    assets,
+    versions,
+    events,
+    folder,
+    sealedFolder,
+    bin: options.trash,
+    sealer: options.trashSealer,
   });
   options.trash.register("character", trash);
   const arriving = new CardUploads(join(cache, "arriving"));

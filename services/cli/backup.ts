@@ -64,7 +64,10 @@ export async function runRestore(args: readonly string[], outside: DataOutside):
   const { dataDir, storageKeyFile } = outside.place(rest);
   const file = options.get("passphrase-file");
   const { head, files, keptIn, isKeyRestored } = await restoreBackup({
-    ...{ path, dataDir, replace: options.has("replace"), now: Date.now },
+    path,
+    dataDir,
+    replace: options.has("replace"),
+    now: Date.now,
     storageKeyFile: storageKeyFile ?? undefined,
     passphrase: () => readPassphrase({ file, environment: outside.environment, isNew: false }),
   });

@@ -51,7 +51,9 @@ export async function runImport(args: readonly string[], outside: ImportOutside)
   }
   const isDryRun = options.has("dry-run");
   const report = await outside.importPath(rest, {
-    ...{ kind, path, isDryRun },
+    kind,
+    path,
+    isDryRun,
     progress: (done, total) => outside.progress(`${done} of ${total} files`),
   });
   outside.progress("");

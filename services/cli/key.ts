@@ -81,7 +81,9 @@ async function rotate(args: readonly string[], outside: DataOutside): Promise<vo
   const { dataDir, storageKeyFile } = outside.place(rest);
   const newKeyFile = options.get("new-key-file");
   const { resealed, unreadable } = await rotateKey({
-    ...{ dataDir, newKeyFile, keepUnreadable: options.has("keep-unreadable") },
+    dataDir,
+    newKeyFile,
+    keepUnreadable: options.has("keep-unreadable"),
     storageKeyFile: storageKeyFile ?? undefined,
   });
   outside.print(`Encrypted ${resealed} values with a new key.`);

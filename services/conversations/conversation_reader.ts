@@ -247,7 +247,8 @@ export class ConversationReader {
     const inside = unreadable.filter(({ before: next }) => !hasMore || next !== found[0]?.id);
     const damaged = inside.map(({ row }) => this.#damagedMessages(id, row));
     return {
-      ...{ items, next_cursor: hasMore ? items[0]!.id : null },
+      items,
+      next_cursor: hasMore ? items[0]!.id : null,
       ...(damaged.length > 0 && { damaged: damaged.toReversed() }),
     };
   }

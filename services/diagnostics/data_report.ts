@@ -75,8 +75,24 @@ function plainConfigOf(config: UpkeepConfig): DoctorConfig {
   const { dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs, modelsDir } = config;
   const { tailscaledPath, ytDlpPath, llamaServerPath, guardAllow, tailnetSuffix } = config;
   return {
-    ...{ host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth },
-    ...{ dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs, modelsDir },
-    ...{ tailscaledPath, ytDlpPath, llamaServerPath, guardAllow, tailnetSuffix },
+    host,
+    pairing,
+    loopbackAuthBypass,
+    allowedHosts,
+    trustedProxies,
+    tlsCert,
+    requireAuth,
+    dataDir,
+    storageKeyFile,
+    backupDir,
+    tlsKey,
+    hubTokenFile,
+    cardDirs,
+    modelsDir,
+    tailscaledPath,
+    ytDlpPath,
+    llamaServerPath,
+    guardAllow,
+    tailnetSuffix,
   };
 }

@@ -10,7 +10,10 @@ export type SpaceUsed = { what: SpaceUse; sizeBytes: number }[];
 
 /** Category of each folder; the database and its log count as chats. */
 const FOLDERS: Readonly<Record<string, SpaceUse>> = {
-  ...{ characters: "characters", attachments: "attachments", models: "models", voices: "voices" },
+  characters: "characters",
+  attachments: "attachments",
+  models: "models",
+  voices: "voices",
 };
 
 /**

@@ -94,7 +94,9 @@ async function noticeIn(folder: string): Promise<LicenceNotice | undefined> {
   );
   const texts = await Promise.all(names.sort().map((name) => Deno.readTextFile(join(folder, name)).catch(() => "")));
   return {
-    ...{ name: about.name, version: about.version, licence: String(about.license ?? "") },
+    name: about.name,
+    version: about.version,
+    licence: String(about.license ?? ""),
     text: texts.map((text) => text.replaceAll("\r\n", "\n").trim()).filter((text) => text !== "").join("\n\n"),
   };
 }

@@ -47,7 +47,8 @@ export function toTavern(conversation: WholeConversation, names: Names): string 
   const { created_at, note } = conversation;
   const { text, depth, role } = (note ?? {}) as { text?: string; depth?: number; role?: string };
   const chat_metadata = text === undefined ? {} : {
-    ...{ note_prompt: text, note_depth: depth ?? 0 },
+    note_prompt: text,
+    note_depth: depth ?? 0,
     note_role: Math.max(0, ["system", "user", "assistant"].indexOf(role ?? "system")),
   };
   const header = { user_name: names.user, character_name: names.assistant, create_date: created_at, chat_metadata };

@@ -114,7 +114,12 @@ async function writeConversation(
 ): Promise<WriteResult> {
   const { id, head, hash, messages, continuations, createdAt, updatedAt, draft } = item;
   const conversation: ConversationImport = {
-    ...{ id, head, hash, messages, continuations, draft },
+    id,
+    head,
+    hash,
+    messages,
+    continuations,
+    draft,
     createdAtMs: createdAt === undefined ? undefined : Date.parse(createdAt),
     updatedAtMs: updatedAt === undefined ? undefined : Date.parse(updatedAt),
   };

@@ -138,7 +138,9 @@ export class Imports {
     let isKept = false;
     try {
       const report = await this.importPath({
-        ...{ ...request, signal, path: this.#pathOf(uploadId) },
+        ...request,
+        signal,
+        path: this.#pathOf(uploadId),
         progress: (done, total) => progress({ done, total, unit: "files" }),
       });
       isKept = request.isDryRun;

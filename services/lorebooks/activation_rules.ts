@@ -69,7 +69,11 @@ export function toActivatedEntry(
   const depth = isReversed ? Math.max(0, turn - decorators.reverseDepth!) : entry.depth;
   return {
     ...toEntryName(entry),
-    ...{ content, position, order, tokens, reason },
+    content,
+    position,
+    order,
+    tokens,
+    reason,
     ...(position === "at_depth" && { depth, role }),
     ...(entry.probability < 100 && { probability: entry.probability }),
     ...(decorators.ignoreOnMaxContext && { isDroppedFirst: true as const }),

@@ -163,7 +163,12 @@ function toScanEntry(
       ? "at_depth"
       : POSITIONS[toNumber(more.position) ?? -1] ?? (entry.position === "after_char" ? "after_char" : "before_char"));
   return {
-    ...{ owner, id, index, decorators, text, position },
+    owner,
+    id,
+    index,
+    decorators,
+    text,
+    position,
     name: [entry.comment, entry.name, toTexts(entry.keys)[0]].find((name) => typeof name === "string" && name !== "") ??
       id,
     keys: toTexts(entry.keys).map(key),

@@ -71,7 +71,12 @@ export class Models {
     });
     this.local = new LocalModels(folder);
     this.runner = new Runner({
-      ...{ folder, local: this.local, events, log, times: options.times, offer: options.offer },
+      folder,
+      local: this.local,
+      events,
+      log,
+      times: options.times,
+      offer: options.offer,
       programPath: options.llamaServerPath,
     });
   }

@@ -29,7 +29,10 @@ const PROMPTS: PresetPrompt[] = [
   { identifier: "nsfw", name: "Auxiliary prompt", role: "system", content: "", system_prompt: true },
   { identifier: "jailbreak", name: "After the history", role: "system", content: "", system_prompt: true },
   ...Object.entries(MARKERS).map(([identifier, name]): PresetPrompt => ({
-    ...{ identifier, name, system_prompt: true, marker: true },
+    identifier,
+    name,
+    system_prompt: true,
+    marker: true,
   })),
 ];
 

@@ -86,7 +86,9 @@ export function readPreset(
   const { max_tokens: maxTokens, context_size: contextSize, ...sampler } = document.sampler;
   const { rest } = document;
   return {
-    ...{ id, name, isBuiltin },
+    id,
+    name,
+    isBuiltin,
     sampler: dropNeutralValues(sampler),
     ...(isCount(maxTokens) && { maxTokens }),
     ...(isCount(contextSize) && { contextSize }),

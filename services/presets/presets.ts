@@ -44,7 +44,12 @@ export interface PresetDeps {
 const DEFAULT_NAME = "Preset";
 const EMPTY: PresetDocument = { sampler: {}, prompts: [], prompt_order: [], rest: {}, dialect: "chat_completion" };
 const BUILTIN: StoredPreset = {
-  ...{ id: BUILTIN_PRESET_ID, version: 1, createdAtMs: 0, updatedAtMs: 0, isBuiltin: true, body: BUILTIN_PRESET },
+  id: BUILTIN_PRESET_ID,
+  version: 1,
+  createdAtMs: 0,
+  updatedAtMs: 0,
+  isBuiltin: true,
+  body: BUILTIN_PRESET,
   head: { name: BUILTIN_PRESET_NAME, models: [], promptCount: BUILTIN_PRESET.prompts.length },
 };
 

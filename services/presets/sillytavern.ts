@@ -6,19 +6,42 @@ import type { PresetDialect, PresetDocument, PresetOrder, PresetPrompt, Sampler 
 /** Sampler names in files, by our names. */
 const NAMES: Record<PresetDialect, Record<string, string>> = {
   chat_completion: {
-    ...{ temperature: "temperature", top_p: "top_p", top_k: "top_k", top_a: "top_a", min_p: "min_p", seed: "seed" },
-    ...{ frequency_penalty: "frequency_penalty", presence_penalty: "presence_penalty" },
-    ...{ repetition_penalty: "repetition_penalty", max_tokens: "openai_max_tokens" },
+    temperature: "temperature",
+    top_p: "top_p",
+    top_k: "top_k",
+    top_a: "top_a",
+    min_p: "min_p",
+    seed: "seed",
+    frequency_penalty: "frequency_penalty",
+    presence_penalty: "presence_penalty",
+    repetition_penalty: "repetition_penalty",
+    max_tokens: "openai_max_tokens",
     context_size: "openai_max_context",
   },
   text_completion: {
-    ...{ temperature: "temp", top_p: "top_p", top_k: "top_k", top_a: "top_a", min_p: "min_p", seed: "seed" },
-    ...{ typical_p: "typical_p", frequency_penalty: "freq_pen", presence_penalty: "presence_pen" },
-    ...{ repetition_penalty: "rep_pen", repeat_last_n: "rep_pen_range", max_tokens: "genamt" },
-    ...{ context_size: "max_length", mirostat: "mirostat_mode", mirostat_tau: "mirostat_tau" },
-    ...{ mirostat_eta: "mirostat_eta", dry_multiplier: "dry_multiplier", dry_base: "dry_base" },
-    ...{ dry_allowed_length: "dry_allowed_length", dry_penalty_last_n: "dry_penalty_last_n" },
-    ...{ xtc_probability: "xtc_probability", xtc_threshold: "xtc_threshold", tfs_z: "tfs" },
+    temperature: "temp",
+    top_p: "top_p",
+    top_k: "top_k",
+    top_a: "top_a",
+    min_p: "min_p",
+    seed: "seed",
+    typical_p: "typical_p",
+    frequency_penalty: "freq_pen",
+    presence_penalty: "presence_pen",
+    repetition_penalty: "rep_pen",
+    repeat_last_n: "rep_pen_range",
+    max_tokens: "genamt",
+    context_size: "max_length",
+    mirostat: "mirostat_mode",
+    mirostat_tau: "mirostat_tau",
+    mirostat_eta: "mirostat_eta",
+    dry_multiplier: "dry_multiplier",
+    dry_base: "dry_base",
+    dry_allowed_length: "dry_allowed_length",
+    dry_penalty_last_n: "dry_penalty_last_n",
+    xtc_probability: "xtc_probability",
+    xtc_threshold: "xtc_threshold",
+    tfs_z: "tfs",
   },
 };
 
@@ -117,8 +140,18 @@ export function isNeutral(name: string, value: number): boolean {
 }
 
 const NEUTRAL: Record<string, number> = {
-  ...{ top_p: 1, top_k: 0, top_a: 0, min_p: 0, typical_p: 1, tfs_z: 1, frequency_penalty: 0, presence_penalty: 0 },
-  ...{ repetition_penalty: 1, mirostat: 0, dry_multiplier: 0, xtc_probability: 0 },
+  top_p: 1,
+  top_k: 0,
+  top_a: 0,
+  min_p: 0,
+  typical_p: 1,
+  tfs_z: 1,
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  repetition_penalty: 1,
+  mirostat: 0,
+  dry_multiplier: 0,
+  xtc_probability: 0,
 };
 
 function cannotRead(found: string): AppError {

@@ -52,7 +52,11 @@ export async function scanLorebooks(
   expand: (text: string, entry: EntryName) => string,
 ): Promise<LorebookScanResult> {
   const found = await activate({
-    ...{ books, matcher, generation, messageCount: turn, expand },
+    books,
+    matcher,
+    generation,
+    messageCount: turn,
+    expand,
     messages: seen.messages.map(({ message }) => {
       const name = message.role === "user" ? context.persona.name : context.character?.name;
       return { role: message.role, text: splitContent(message).text, ...(!context.hasNames && { name }) };
@@ -70,7 +74,13 @@ export async function scanLorebooks(
       { content, position, depth = 0, role = "system", order, reason, isDroppedFirst, ...name },
     ) => ({
       ...toLoreSource(name),
-      ...{ content, position, depth, role, order, reason, isDroppedFirst },
+      content,
+      position,
+      depth,
+      role,
+      order,
+      reason,
+      isDroppedFirst,
     })),
     dropped: found.dropped.map(({ entry, reason, key }) => ({ ...toLoreSource(entry), reason, key })),
     state: found.state,

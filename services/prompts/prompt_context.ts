@@ -126,7 +126,11 @@ export class PromptContexts {
       throw new AppError("internal", `Can't read the lorebook "${unreadable[0]}", which belongs to this conversation`);
     }
     const lore = books.length === 0 ? undefined : {
-      ...{ books, member, generation: asked.generation, turn: messageCount, greetingIndex: asked.greetingIndex },
+      books,
+      member,
+      generation: asked.generation,
+      turn: messageCount,
+      greetingIndex: asked.greetingIndex,
       matcher: this.#parts.matcher,
     };
     const { now } = this.#parts;

@@ -60,7 +60,9 @@ export function toPromptPreset(preset: Preset, generation: string): PromptPreset
   const { id, name, blocks, texts, sampler, maxTokens, contextSize, isBuiltin } = preset;
   const prefill = generation === "impersonate" ? texts.impersonationPrefill : texts.assistantPrefill;
   return {
-    ...{ id, name, contextSize },
+    id,
+    name,
+    contextSize,
     params: { ...sampler, ...(maxTokens !== undefined && { max_tokens: maxTokens }) },
     layout: {
       items: blocks.filter(({ triggers }) => triggers.length === 0 || triggers.includes(generation))
@@ -91,7 +93,10 @@ function toLayoutItem(
   isBuiltin: boolean,
 ): LayoutItem {
   return {
-    ...{ identifier, name, role, forbidsOverrides: forbidsOverrides },
+    identifier,
+    name,
+    role,
+    forbidsOverrides: forbidsOverrides,
     ...(marker === undefined && { content }),
     ...(depth !== undefined && { depth, order: depthOrder }),
     // The default prompt mentions `{{char}}`, so it's omitted without a character.

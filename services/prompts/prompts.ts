@@ -172,7 +172,10 @@ export class Prompts {
     const parts = composed?.squashesSystem ? squashSystemMessages(separate) : separate;
     return {
       ...toPrompt(parts),
-      ...{ isExact, contextSize, answerTokens, budget },
+      isExact,
+      contextSize,
+      answerTokens,
+      budget,
       isTrimmed: !isWhole || kept < turns.length,
       leftOut: all.filter((block) => !isSent(block)),
       droppedLore: composed?.droppedLore ?? [],

@@ -145,7 +145,13 @@ export class VoiceImports {
       const startS = request.startS ?? 0;
       const lengthS = Math.min(MAX_SAMPLE_S, request.endS === undefined ? DEFAULT_SAMPLE_S : request.endS - startS);
       const path = await downloadRecording({
-        ...{ program: ytDlpPath, proxyUrl: guard.proxyUrl, folder: own, url, startS, lengthS, signal },
+        program: ytDlpPath,
+        proxyUrl: guard.proxyUrl,
+        folder: own,
+        url,
+        startS,
+        lengthS,
+        signal,
         onProgress: (done, total) => progress({ done, total, unit: "bytes" }),
       });
       const { isFile, isSymlink, size } = await Deno.lstat(path);

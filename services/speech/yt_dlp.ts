@@ -54,7 +54,12 @@ export async function downloadRecording(options: YtDlpOptions): Promise<string> 
   }
   const run = (args: readonly string[], timeoutMs: number) =>
     runChildGroup({
-      ...{ program, args, folder, env: createEnvironment(options), timeoutMs, signal },
+      program,
+      args,
+      folder,
+      env: createEnvironment(options),
+      timeoutMs,
+      signal,
       maxOutputBytes: MAX_OUTPUT_BYTES,
       maxFolderBytes: MAX_FOLDER_BYTES,
       onLine(line) {
@@ -100,8 +105,15 @@ function createEnvironment({ proxyUrl, folder }: YtDlpOptions): Record<string, s
   const path = Deno.env.get("PATH") ?? "/usr/local/bin:/usr/bin:/bin";
   const proxies = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
   return {
-    ...{ PATH: path, HOME: folder, TMPDIR: folder, XDG_CONFIG_HOME: folder, XDG_CACHE_HOME: folder, LANG: "C.UTF-8" },
-    ...{ PYTHONDONTWRITEBYTECODE: "1", no_proxy: "", NO_PROXY: "" },
+    PATH: path,
+    HOME: folder,
+    TMPDIR: folder,
+    XDG_CONFIG_HOME: folder,
+    XDG_CACHE_HOME: folder,
+    LANG: "C.UTF-8",
+    PYTHONDONTWRITEBYTECODE: "1",
+    no_proxy: "",
+    NO_PROXY: "",
     ...Object.fromEntries(proxies.map((name) => [name, proxyUrl])),
   };
 }

@@ -101,7 +101,9 @@ export class LocalApi {
     );
     try {
       const answer = await fetch(BASE + path, {
-        ...{ client: this.#client, method, body },
+        client: this.#client,
+        method,
+        body,
         signal: AbortSignal.any([signal, limit.signal]),
       });
       const text = await answer.text();

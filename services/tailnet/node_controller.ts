@@ -84,8 +84,14 @@ export class NodeFollower {
   async #start(signal: AbortSignal): Promise<void> {
     const prefs: NodePrefs = {
       ...await this.#api.prefs(signal),
-      ...{ ControlURL: this.#options.controlUrl, Hostname: this.#hostname, WantRunning: true, LoggedOut: false },
-      ...{ CorpDNS: false, RouteAll: false, RunSSH: false, ShieldsUp: true },
+      ControlURL: this.#options.controlUrl,
+      Hostname: this.#hostname,
+      WantRunning: true,
+      LoggedOut: false,
+      CorpDNS: false,
+      RouteAll: false,
+      RunSSH: false,
+      ShieldsUp: true,
     };
     await this.#api.start(prefs, signal);
   }

@@ -91,7 +91,10 @@ export class KeptNode {
       const program = await findProgram();
       const stateFolder = await ensureStateFolder();
       return await liveOnce({
-        ...{ program, stateFolder, times, signal: this.#abort.signal },
+        program,
+        stateFolder,
+        times,
+        signal: this.#abort.signal,
         work: async (api, signal) => {
           const follower = new NodeFollower(api, { ...this.#options, hostname: this.#hostname });
           this.#alive = { api, follower };

@@ -134,7 +134,10 @@ export class Tailnet {
     }
     const { memory, controlUrl, programPath, ensureStateFolder, log } = this.#options;
     const node: KeptNode = new KeptNode({
-      ...{ controlUrl, ensureStateFolder, log, times: this.#times },
+      controlUrl,
+      ensureStateFolder,
+      log,
+      times: this.#times,
       hostname: memory.wanted.hostname,
       target: this.#door.target,
       findProgram: () => findTailscaled(programPath),

@@ -89,7 +89,11 @@ test.each([
   const environment = { ...ownEnvironment(), PARLOR_DATA_DIR: `${root}/data`, PARLOR_PORT: "1" };
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["run", ...await startPermissions(), "build/start.ts", ...args],
-    ...{ cwd: root, env: environment, clearEnv: true, stdin: "null", stderr: "null" },
+    cwd: root,
+    env: environment,
+    clearEnv: true,
+    stdin: "null",
+    stderr: "null",
   }).output();
   expect(new TextDecoder().decode(stdout)).not.toBe("");
   await expect(Deno.stat(`${root}/static/dist`)).rejects.toThrow(Deno.errors.NotFound);

@@ -82,7 +82,9 @@ test(
       }
       expect(await server.json("GET", "/api/models/local")).toEqual([]);
       const again = await server.request("POST", "/api/models/download", {
-        ...{ repo: "owner/name", format: "gguf", file: "big.gguf" },
+        repo: "owner/name",
+        format: "gguf",
+        file: "big.gguf",
       });
       expect([202, 507], "started and failed, or refused since it cannot be noted").toContain(again.status);
       await again.body?.cancel();

@@ -262,13 +262,17 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
 
     const startHere = (args: string[] = []) =>
       startChildServer({
-        ...{ executable: program, args, dataDir: `${place}/data`, cwd: `${place}/empty` },
+        executable: program,
+        args,
+        dataDir: `${place}/data`,
+        cwd: `${place}/empty`,
         env: environment(),
       });
     const command = (args: string[], env: Record<string, string> = {}) =>
       startCli(args, `${place}/home`, {
         environment: { ...environment(), ...env },
-        ...{ executable: program, cwd: `${place}/empty` },
+        executable: program,
+        cwd: `${place}/empty`,
       });
 
     beforeAll(async () => {

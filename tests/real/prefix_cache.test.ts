@@ -57,7 +57,10 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
   async function answerTo(body: Record<string, unknown>, n: number): Promise<StoredMessage> {
     const id = String(body.conversation_id);
     await parlor.json("POST", "/api/chat", {
-      ...{ assistant_message_id: `${id}-a${n}`, max_tokens: ANSWER_TOKENS, seed: n, stream: false },
+      assistant_message_id: `${id}-a${n}`,
+      max_tokens: ANSWER_TOKENS,
+      seed: n,
+      stream: false,
       // So that no answer is empty: the model may neither end it nor find the stop text.
       ...{ ignore_eos: true, stop: ["<never written>"] },
       ...body,

@@ -37,9 +37,12 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor
     expect.poll(async () => (await status()).state, { timeout: SLOW_MS, interval: 200 }).toBe(state);
   const ask = (id: string) =>
     parlor.request("POST", "/api/chat", {
-      ...{ conversation_id: id, user_message_id: `${id}-u`, assistant_message_id: `${id}-a` },
+      conversation_id: id,
+      user_message_id: `${id}-u`,
+      assistant_message_id: `${id}-a`,
       messages: [{ role: "user", content: "Tell me a story about a lighthouse" }],
-      ...{ max_tokens: 20, ignore_eos: true },
+      max_tokens: 20,
+      ignore_eos: true,
     });
   const localConnection = async () =>
     (await parlor.json<Connection[]>("GET", "/api/connections")).find(({ id }) => id === "local")!;
@@ -66,8 +69,13 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor
 
   test("the file's head tells what the model is", async () => {
     expect(await parlor.json("GET", "/api/models/local")).toEqual([expect.objectContaining({
-      ...{ path: MODEL, format: "gguf", role: "model", architecture: "gemma3", quantization: "Q4_K_M" },
-      ...{ context_size: 32768, layers: 18 },
+      path: MODEL,
+      format: "gguf",
+      role: "model",
+      architecture: "gemma3",
+      quantization: "Q4_K_M",
+      context_size: 32768,
+      layers: 18,
       parameters: expect.closeTo(268e6, -7),
     })]);
   });

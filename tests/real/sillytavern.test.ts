@@ -219,7 +219,9 @@ describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout:
       }
 
       const answer = await fetch(`${parlor.url}/api/import?kind=sillytavern`, {
-        ...{ method: "POST", body: await Deno.readFile(zip), headers: { "content-type": "application/octet-stream" } },
+        method: "POST",
+        body: await Deno.readFile(zip),
+        headers: { "content-type": "application/octet-stream" },
       });
       expect(answer.status).toBe(202);
       const { id } = await answer.json();

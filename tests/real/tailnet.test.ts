@@ -85,7 +85,10 @@ function defineTests(installed: string): void {
       })();
       await tailnet.approve(auth_url!);
       expect(await until("running")).toMatchObject({
-        ...{ hostname: "parlor", fqdn: "parlor.tail.test", port: 80, url: ADDRESS },
+        hostname: "parlor",
+        fqdn: "parlor.tail.test",
+        port: 80,
+        url: ADDRESS,
         error: expect.stringMatching(/no HTTPS certificates/),
       });
       await reach("/api/auth/status");
@@ -99,11 +102,16 @@ function defineTests(installed: string): void {
   test("a second node gets the page, an answer as a stream, and nothing as its owner", { tags: ["T01"] }, async () => {
     expect((await reach("/")).body).toContain("<!doctype html>");
     expect(JSON.parse((await reach("/api/auth/status")).body)).toMatchObject({
-      ...{ origin: ADDRESS, rp_id: "tail.test", bypass: "grace", passkeys_supported: false },
+      origin: ADDRESS,
+      rp_id: "tail.test",
+      bypass: "grace",
+      passkeys_supported: false,
     });
     const reply = await tailnet.ask(`${ADDRESS}/api/chat`, {
       body: JSON.stringify({
-        ...{ conversation_id: "c1", user_message_id: "u1", assistant_message_id: "a1" },
+        conversation_id: "c1",
+        user_message_id: "u1",
+        assistant_message_id: "a1",
         messages: [{ role: "user", content: "Is anybody there?" }],
       }),
       seconds: 60,

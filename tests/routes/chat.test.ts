@@ -324,8 +324,12 @@ test.each([["stream", true], ["whole answer", false]])(
   async (_, stream) => {
     await useModel(app, { url: "http://127.0.0.1:9" }, { model: null });
     const turn = {
-      ...{ role: "user", name: "Ann", content: [{ type: "text", text: "Look" }] },
-      ...{ attachments: ["cat.png"], extra: { mood: "glad" }, created_at: "2026-01-01T00:00:00.000Z" },
+      role: "user",
+      name: "Ann",
+      content: [{ type: "text", text: "Look" }],
+      attachments: ["cat.png"],
+      extra: { mood: "glad" },
+      created_at: "2026-01-01T00:00:00.000Z",
     };
     const fields = { messages: [{ role: "system", content: "Be brief" }, turn], stream };
     const response = await ask(app, 1, fields);

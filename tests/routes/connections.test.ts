@@ -137,7 +137,9 @@ test("an unsaved profile is tested without being saved, and a saved one lends it
   expect(verdict).toMatchObject({ reachable: true, authorized: true, models: ["m"], context_size: 2048 });
   expect(verdict.latency_ms).toBeGreaterThanOrEqual(0);
   expect(await json(app.post("/api/connections/test", { base_url: llm.url }), 200)).toMatchObject({
-    ...{ reachable: true, authorized: false, models: [] },
+    reachable: true,
+    authorized: false,
+    models: [],
     advice: expect.stringContaining("needs an API key"),
   });
   expect(await json(app.get("/api/connections"), 200)).toHaveLength(2);

@@ -27,7 +27,13 @@ test("a lorebook is created, read, listed without its entries, changed and remov
   expect(created.headers.get("etag")).toBe('"1"');
   const stored = await created.json();
   expect(stored).toMatchObject({
-    ...{ id: "b1", name: "Beasts", enabled: true, scope: "global", character_ids: [], persona_ids: [], entry_count: 1 },
+    id: "b1",
+    name: "Beasts",
+    enabled: true,
+    scope: "global",
+    character_ids: [],
+    persona_ids: [],
+    entry_count: 1,
     book: { ...BOOK, unknown: { x: [1] } },
   });
   expect(await json(app.get("/api/lorebooks/b1"))).toEqual(stored);
@@ -42,7 +48,11 @@ test("a lorebook is created, read, listed without its entries, changed and remov
   expect(changed.status).toBe(200);
   expect(changed.headers.get("etag")).toBe('"2"');
   expect(await changed.json()).toMatchObject({
-    ...{ name: "Beasts", scope: "character", character_ids: ["c1"], entry_count: 0, book: { entries: [] } },
+    name: "Beasts",
+    scope: "character",
+    character_ids: ["c1"],
+    entry_count: 0,
+    book: { entries: [] },
     created_at: stored.created_at,
   });
   expect(await json(app.put("/api/lorebooks/b1", { scope: null, character_ids: null, enabled: false, book: BOOK })))
@@ -65,7 +75,8 @@ test("books outlive a restart, listed and whole", async () => {
 test("the body of a PUT may be the book itself, in SillyTavern's form too", async () => {
   expect(await json(app.put("/api/lorebooks/b1", BOOK))).toMatchObject({ name: "Lorebook", book: BOOK });
   expect(await json(app.put("/api/lorebooks/b2", { name: "Velm", ...worldInfo }))).toMatchObject({
-    ...{ name: "Velm", entry_count: 7 },
+    name: "Velm",
+    entry_count: 7,
   });
   expect(await json(app.put("/api/lorebooks/b3", { spec: "lorebook_v3", data: { name: "V3", ...BOOK } })))
     .toMatchObject({ name: "V3", entry_count: 1 });
@@ -264,7 +275,12 @@ test("a draft is tried on a conversation: what fires, by which key, what nearly 
     ],
   });
   const entry = (content: string, keys: string[], fields = {}) => ({
-    ...{ keys, content, enabled: true, insertion_order: 1, extensions: {}, ...fields },
+    keys,
+    content,
+    enabled: true,
+    insertion_order: 1,
+    extensions: {},
+    ...fields,
   });
   const book = {
     entries: [
@@ -281,16 +297,37 @@ test("a draft is tried on a conversation: what fires, by which key, what nearly 
   expect(await answer.json()).toEqual({
     entries: [
       {
-        ...{ ...named, entry_id: "#0", entry_name: "Dragons", content: "Old.", position: "before_char", order: 1 },
-        ...{ tokens: 1, reason: { kind: "key", key: "dragon" } },
+        ...named,
+        entry_id: "#0",
+        entry_name: "Dragons",
+        content: "Old.",
+        position: "before_char",
+        order: 1,
+        tokens: 1,
+        reason: { kind: "key", key: "dragon" },
       },
       {
-        ...{ ...named, entry_id: "#2", entry_name: "{{char}}", content: "Ann knows.", position: "at_depth", order: 1 },
-        ...{ depth: 1, role: "system", tokens: 3, probability: 30, reason: { kind: "key", key: "Ann" } },
+        ...named,
+        entry_id: "#2",
+        entry_name: "{{char}}",
+        content: "Ann knows.",
+        position: "at_depth",
+        order: 1,
+        depth: 1,
+        role: "system",
+        tokens: 3,
+        probability: 30,
+        reason: { kind: "key", key: "Ann" },
       },
       {
-        ...{ ...named, entry_id: "#3", entry_name: "of the coast", content: "Of her.", position: "before_char" },
-        ...{ order: 1, tokens: 2, reason: { kind: "key", key: "of the coast" } },
+        ...named,
+        entry_id: "#3",
+        entry_name: "of the coast",
+        content: "Of her.",
+        position: "before_char",
+        order: 1,
+        tokens: 2,
+        reason: { kind: "key", key: "of the coast" },
       },
     ],
     dropped: [{ ...named, entry_id: "#4", entry_name: "dragon", reason: "secondary_keys", key: "dragon" }],

@@ -37,14 +37,23 @@ test("browse, list files, download, find it on disk, delete it", async () => {
   const { app, hub } = bench;
   expect(await json(app.get("/api/models/browse?q=name&format=gguf"))).toEqual({
     items: [{
-      ...{ repo: "owner/name", downloads: 7, likes: 3, updated_at: "2026-08-01T10:00:00.000Z", gated: false },
-      ...{ license: "mit", tags: ["gguf", "license:mit"] },
+      repo: "owner/name",
+      downloads: 7,
+      likes: 3,
+      updated_at: "2026-08-01T10:00:00.000Z",
+      gated: false,
+      license: "mit",
+      tags: ["gguf", "license:mit"],
     }],
     next_cursor: null,
   });
   expect(await json(app.get("/api/models/browse/files?repo=owner/name&format=gguf"))).toEqual({
-    ...{ repo: "owner/name", revision: hub.commit, gated: false, license: "mit" },
-    ...{ url: `${hub.url}/owner/name`, has_code: false },
+    repo: "owner/name",
+    revision: hub.commit,
+    gated: false,
+    license: "mit",
+    url: `${hub.url}/owner/name`,
+    has_code: false,
     files: [
       { path: "x-Q4_K_M.gguf", size_bytes: 300_000, sha256: sha256(MODEL), quantization: "Q4_K_M", role: "model" },
       { path: "mmproj-F16.gguf", size_bytes: 300_000, sha256: sha256(MODEL), quantization: "F16", role: "mmproj" },
@@ -53,7 +62,9 @@ test("browse, list files, download, find it on disk, delete it", async () => {
   const { format: _, ...withoutFormat } = ask;
   const job = await json(app.post("/api/models/download", withoutFormat), 202);
   expect(job).toMatchObject({
-    ...{ ...ask, revision: hub.commit, total_bytes: 300_000 },
+    ...ask,
+    revision: hub.commit,
+    total_bytes: 300_000,
     files: [{ path: "x-Q4_K_M.gguf", size_bytes: 300_000, sha256: sha256(MODEL) }],
   });
   await untilDone(app);
@@ -62,13 +73,15 @@ test("browse, list files, download, find it on disk, delete it", async () => {
   ]);
   expect(await json(app.get(`/api/jobs/${job.id}`))).toMatchObject({ kind: "model_download", state: "done" });
   expect(await json(app.get("/api/models/local"))).toEqual([{
-    ...{ path: PATH, repo: "owner/name", format: "gguf", role: "model", size_bytes: 300_000 },
-    ...{
-      quantization: "Q4_K_M",
-      architecture: "llama",
-      parameters: 1_000_000,
-      modified_at: expect.stringMatching(/Z$/),
-    },
+    path: PATH,
+    repo: "owner/name",
+    format: "gguf",
+    role: "model",
+    size_bytes: 300_000,
+    quantization: "Q4_K_M",
+    architecture: "llama",
+    parameters: 1_000_000,
+    modified_at: expect.stringMatching(/Z$/),
   }]);
   await json(app.delete(`/api/models/local?path=${encodeURIComponent(PATH)}`), 204);
   expect(await json(app.get("/api/models/local"))).toEqual([]);
@@ -173,12 +186,20 @@ test("a model runs as the connection local, which becomes active when that was a
     await using app = await openTestApp({ config: { llamaServerPath } });
     await Deno.writeFile(`${app.dataDir}/models/small.gguf`, MODEL);
     expect(await json(app.get("/api/models/local/runner?path=small.gguf"))).toMatchObject({
-      ...{ state: "stopped", program: llamaServerPath, connection_id: "local", restarts: 0, log: [] },
+      state: "stopped",
+      program: llamaServerPath,
+      connection_id: "local",
+      restarts: 0,
+      log: [],
       command: expect.stringMatching(/llama-server --model .*small\.gguf/),
     });
     const body = { path: "small.gguf", context_size: 2048, gpu_layers: 0, idle_minutes: 5, activate: true };
     expect(await json(app.post("/api/models/local/run", body), 202)).toMatchObject({
-      ...{ state: "starting", path: "small.gguf", context_size: 2048, gpu_layers: 0, idle_minutes: 5 },
+      state: "starting",
+      path: "small.gguf",
+      context_size: 2048,
+      gpu_layers: 0,
+      idle_minutes: 5,
     });
     const state = async () => (await json(app.get("/api/models/local/runner"))).state;
     await expect.poll(state).toBe("running");

@@ -44,7 +44,12 @@ test("it lies as a V2 card of its own kind that other programs read as a charact
     spec_version: "2.0",
     data: {
       ...ann,
-      ...{ personality: "", scenario: "", first_mes: "", mes_example: "", system_prompt: "", alternate_greetings: [] },
+      personality: "",
+      scenario: "",
+      first_mes: "",
+      mes_example: "",
+      system_prompt: "",
+      alternate_greetings: [],
       creator_notes: expect.stringContaining("persona"),
       extensions: { "parlor/persona": { version: 1 } },
     },
@@ -245,7 +250,9 @@ test("of a character's card its name, picture and description come in, told of t
   card.data.description = "{{char}} met {{User}}. <BOT> knows <user>.";
   const swapped = await (await importFile(sillyTavernPng(card))).json();
   expect(swapped).toMatchObject({
-    ...{ name: "Fox", has_avatar: true, description: "{{user}} met {{char}}. <USER> knows <BOT>." },
+    name: "Fox",
+    has_avatar: true,
+    description: "{{user}} met {{char}}. <USER> knows <BOT>.",
   });
   const { data } = cardUnder(await (await exportOf(swapped.id)).bytes(), "chara");
   expect(data).toMatchObject({

@@ -34,8 +34,16 @@ test("a preset is created, changed in part, listed and removed; it comes back fr
   expect(created.status).toBe(201);
   expect(created.headers.get("etag")).toBe('"1"');
   expect(await created.json()).toMatchObject({
-    ...{ id: "p1", name: "Warm", models: ["mist*"], builtin: false, prompt_count: 0, rest: {} },
-    ...{ sampler: { temperature: 1.2 }, prompts: [], prompt_order: [], dialect: "chat_completion" },
+    id: "p1",
+    name: "Warm",
+    models: ["mist*"],
+    builtin: false,
+    prompt_count: 0,
+    rest: {},
+    sampler: { temperature: 1.2 },
+    prompts: [],
+    prompt_order: [],
+    dialect: "chat_completion",
   });
   const prompts = [{ identifier: "main", role: "system", content: "Be brief.", mine: { a: 1 } }];
   const changed = await app.put("/api/presets/p1", { prompts, rest: { new_chat_prompt: "" } });

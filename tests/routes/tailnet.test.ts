@@ -7,8 +7,15 @@ import { openTailnetBench } from "../helpers/app/tailnet_bench.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
 const OFF = {
-  ...{ enabled: false, mode: "off", state: "disabled", hostname: "parlor" },
-  ...{ fqdn: null, port: null, url: null, auth_url: null, error: null },
+  enabled: false,
+  mode: "off",
+  state: "disabled",
+  hostname: "parlor",
+  fqdn: null,
+  port: null,
+  url: null,
+  auth_url: null,
+  error: null,
 };
 const EXISTS = (path: string) => Deno.stat(path).then(() => true, () => false);
 
@@ -32,7 +39,11 @@ test("switched on it waits for its person, then runs, over plain HTTP with the r
   expect(waiting.auth_url).toBe("http://control.test/register/hskey-authreq-secret");
   await bench.double.approve();
   expect(await bench.until("running")).toEqual({
-    ...{ enabled: true, mode: "userspace", state: "running", hostname: "study", auth_url: null },
+    enabled: true,
+    mode: "userspace",
+    state: "running",
+    hostname: "study",
+    auth_url: null,
     ...{ fqdn: "study-1.fox-owl.ts.net", port: 80, url: "http://study-1.fox-owl.ts.net" },
     error: expect.stringMatching(/no HTTPS certificates/),
   });

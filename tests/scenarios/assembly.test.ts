@@ -118,7 +118,10 @@ test("card, persona, the card's lorebook, notes and instructions go out in their
     ...["examples", "examples", "chat_begins"],
   ]);
   expect(seen.parts[0].pieces[1].entry).toEqual({
-    ...{ lorebook_id: "character:ada", lorebook_name: "Engines", entry_id: "1", entry_name: "Mill" },
+    lorebook_id: "character:ada",
+    lorebook_name: "Engines",
+    entry_id: "1",
+    entry_name: "Mill",
     reason: { kind: "key", key: "mill" },
   });
   expect(seen.parts[0].pieces[6].entry).toMatchObject({ entry_name: "Always", reason: { kind: "constant" } });
@@ -129,8 +132,12 @@ const fixture = (name: string) => Deno.readTextFile(new URL(`../fixtures/sillyta
 
 test("a chat with card, persona, two lorebooks and a preset of SillyTavern: what goes out, message by message", async () => {
   await addCharacter("orla", {
-    ...{ name: "Orla", nickname: "Captain", description: "{{char}} sails the Heron.", personality: "gruff" },
-    ...{ scenario: "The docks of Velm.", first_mes: "What do you want, {{user}}?" },
+    name: "Orla",
+    nickname: "Captain",
+    description: "{{char}} sails the Heron.",
+    personality: "gruff",
+    scenario: "The docks of Velm.",
+    first_mes: "What do you want, {{user}}?",
     mes_example: "<START>\n{{user}}: Ahoy\n{{char}}: Hm.",
     system_prompt: "{{original}} Be {{char}}.",
     post_history_instructions: "{{original}} Swear little.",
@@ -147,7 +154,10 @@ test("a chat with card, persona, two lorebooks and a preset of SillyTavern: what
   const preset = await made(app.post("/api/presets/import", form));
   // Under an id of its own: chance, and with it the entry of one in two, comes out the same each time.
   await made(app.put("/api/conversations/c1", {
-    ...{ participants: [{ character_id: "orla" }], persona_id: "sam", preset_id: preset.id, lorebook_ids: ["velm"] },
+    participants: [{ character_id: "orla" }],
+    persona_id: "sam",
+    preset_id: preset.id,
+    lorebook_ids: ["velm"],
     note: { text: "Fog comes up.", depth: 1 },
     messages: [{ ...say("m1", "What do you want, {{user}}?", "assistant"), character_id: "orla" }],
   }));
@@ -297,7 +307,8 @@ test("a preset that squashes system messages makes one of those that follow one 
 
 test("an entry that is sticky stays for its turns and rests after them, also over a restart", async () => {
   const book = {
-    ...{ name: "B", extensions: {} },
+    name: "B",
+    extensions: {},
     entries: [entry({ id: 1, keys: ["fox"], content: "Foxes are red.", extensions: { sticky: 3, cooldown: 2 } })],
   };
   await addCharacter("bob", { name: "Bob", first_mes: "", character_book: book });

@@ -169,7 +169,8 @@ test("appends after a damaged last block, and deletes a conversation that is ent
     return Promise.resolve();
   });
   expect(await read()).toMatchObject({
-    ...{ title: "", messages: [] },
+    title: "",
+    messages: [],
     damaged: [{ part: "head" }, { part: "messages", message_ids: ["m1"], after: null }],
   });
   const page = await (await app.get("/api/conversations?view=summary")).json();
@@ -187,7 +188,8 @@ test("reads a conversation with a damaged version of a message without its versi
   await put("c1", { messages: [{ ...say("m1", "one"), variants, active_variant: 0 }] });
   await app.restart(() => Promise.resolve(tamper(`UPDATE variant SET sealed = ${GARBAGE} WHERE n = 1`)));
   expect(await (await app.get(`${C1}?variants=1`)).json()).toMatchObject({
-    ...{ messages: [{ content: "one" }], damaged: [{ part: "variants", message_ids: ["m1"] }] },
+    messages: [{ content: "one" }],
+    damaged: [{ part: "variants", message_ids: ["m1"] }],
   });
   const zip = await exported();
   expect(json(zip["unreadable.json"])).toEqual(["variants/c1/m1/1"]);
@@ -276,7 +278,8 @@ test(
     await app.restart(() => damagePageOf("block", "sealed", "conversation_id = 'c2'"));
     const bad = await readConversation(app, "c2");
     expect(bad).toMatchObject({
-      ...{ title: "needle c2", messages: [] },
+      title: "needle c2",
+      messages: [],
       damaged: [{ part: "messages", message_ids: range(6).map((i) => `m${i}`), after: null }],
     });
     const readable: string[] = [];

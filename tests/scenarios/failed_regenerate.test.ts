@@ -86,7 +86,8 @@ test("keeps the text of a broken attempt as an inactive version", async () => {
   const failed = await answer();
   expect(failed).toMatchObject({
     ...good,
-    ...{ variant_count: 3, active_variant: 0 },
+    variant_count: 3,
+    active_variant: 0,
     last_attempt: { status: "failed", error: { code: "upstream_error" } },
   });
   expect(await texts()).toEqual(["Hello", "Hello", "partial"]);
@@ -161,7 +162,8 @@ test("keeps the good answer over a restart in the middle of a regenerate", async
   await heard;
   expect(await answer()).toMatchObject({
     ...good,
-    ...{ variant_count: 2, active_variant: 0 },
+    variant_count: 2,
+    active_variant: 0,
     last_attempt: { status: "interrupted", error: { code: "interrupted" } },
   });
   expect(await texts()).toEqual(["Hello", "Half"]);
@@ -195,7 +197,8 @@ test.each([["with", "Half", 2], ["without", "", 1]])(
     await using second = await startChildServer({ dataDir: folder.path });
     expect(await read(second)).toMatchObject({
       ...good,
-      ...{ variant_count: count, active_variant: 0 },
+      variant_count: count,
+      active_variant: 0,
       last_attempt: { status: "interrupted", error: { code: "interrupted" } },
     });
     const versions = await second.json<{ content: string }[]>("GET", "/api/conversations/c1/messages/a1/variants");

@@ -6,9 +6,12 @@ let app: TestApp;
 beforeEach(async () => {
   app = await openTestApp();
   const card = {
-    ...{ spec: "chara_card_v3", spec_version: "3.0" },
+    spec: "chara_card_v3",
+    spec_version: "3.0",
     data: {
-      ...{ name: "Fox", first_mes: "Hello {{user}}.", alternate_greetings: ["Hi."] },
+      name: "Fox",
+      first_mes: "Hello {{user}}.",
+      alternate_greetings: ["Hi."],
       group_only_greetings: ["", "Good evening, all. I am {{char}}."],
     },
   };

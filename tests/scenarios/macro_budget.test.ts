@@ -142,7 +142,8 @@ test("a format can't multiply a text: it is left out", { tags: ["F01"] }, async 
     .map((identifier) => ({ identifier, enabled: true }));
   const text = "A mill. ".repeat(100).trim();
   const id = await openChat({
-    ...{ preset, lorebook: bookOf({ name: "Mill", constant: true, content: text }) },
+    preset,
+    lorebook: bookOf({ name: "Mill", constant: true, content: text }),
     card: { scenario: text, mes_example: "<START>\nHi\n".repeat(100) },
   });
   const seen = await made(app.post("/api/chat/preview", turn(id)));
@@ -193,7 +194,9 @@ test.each<[string, Record<string, unknown>]>([
   ["fields named 100 times over four levels", LEVELS],
   ["1.5 MB of open braces", { first_mes: BRACES, description: BRACES, post_history_instructions: BRACES }],
   ["1.5 MB of nested braces", {
-    ...{ first_mes: NESTED_BRACES, description: NESTED_BRACES, post_history_instructions: NESTED_BRACES },
+    first_mes: NESTED_BRACES,
+    description: NESTED_BRACES,
+    post_history_instructions: NESTED_BRACES,
   }],
   ["a name of 1 MB", { name: LONG_NAME, first_mes: "{{char}}".repeat(5_000), description: "<char>".repeat(5_000) }],
 ])("%s: chats begin and go on, other chats too, and the process stays", { tags: ["F01"] }, async (_, data) => {

@@ -32,7 +32,9 @@ test("no message, draft, title or setting is found in the data directory: databa
   await app.patch("/api/settings", { display_name: "needleName", auto_title: false });
   await app.put(c1, { title: "needleOldTitle", folder: "needleFolder", custom: "needleCustom", messages: [say("m0")] });
   await app.put(c1, {
-    ...{ title: "needleTitle", system_prompt: "needlePrompt", note: { text: "needleNote", depth: 1 } },
+    title: "needleTitle",
+    system_prompt: "needlePrompt",
+    note: { text: "needleNote", depth: 1 },
     // Of many blocks, and more than one write-ahead log page.
     messages: [
       ...range(80).map((i) => say(`n${i}`, `needleMessage ${"x".repeat(700)} ${i}`)),

@@ -18,7 +18,8 @@ interface Stored {
 
 function messages(count = COUNT): { id: string; role: string; content: string }[] {
   return Array.from({ length: count }, (_, n) => ({
-    ...{ id: `m${n}`, role: n % 2 === 0 ? "user" : "assistant" },
+    id: `m${n}`,
+    role: n % 2 === 0 ? "user" : "assistant",
     content: `${n} ${"灯台 light ".repeat(MESSAGE_CHARS / 10)}`,
   }));
 }

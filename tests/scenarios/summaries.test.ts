@@ -137,7 +137,9 @@ test("discards a summary if its messages change meanwhile, and cancels the call 
   await first.emit("Too late.");
   await first.finish();
   const asked = app.post("/api/chat", {
-    ...{ conversation_id: "c1", context: "server", messages: [{ role: "user", content: "Go on" }] },
+    conversation_id: "c1",
+    context: "server",
+    messages: [{ role: "user", content: "Go on" }],
   });
   const reply = await llm.nextCall();
   expect(reply.request.json!.stream).toBe(true);

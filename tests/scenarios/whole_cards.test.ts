@@ -154,7 +154,11 @@ test("fields beside data that only the V2 copy has survive imports, edits and ne
     await setAvatar(one, plainPng(20, 30));
     const png = await bytes(`/api/characters/${one}/avatar`);
     expect(cardUnder(png, "chara"), one).toMatchObject({
-      ...{ spec: "chara_card_v2", create_date: "2024-1-1", fav: true, name: "Fox", own: 1 },
+      spec: "chara_card_v2",
+      create_date: "2024-1-1",
+      fav: true,
+      name: "Fox",
+      own: 1,
       data: { description: "edited" },
     });
     expect(cardUnder(png, "ccv3"), one).toMatchObject({ own: 1, data: { description: "edited" } });

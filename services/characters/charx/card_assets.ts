@@ -45,7 +45,11 @@ export class CardFiles implements Disposable {
       const { path, method, crc, packedBytes, sizeBytes } = entry;
       if (!wanted(path)) continue;
       yield {
-        ...{ path, isDeflated: method !== 0, crc, packedBytes, sizeBytes },
+        path,
+        isDeflated: method !== 0,
+        crc,
+        packedBytes,
+        sizeBytes,
         content: packedPieces(this.#file, entry),
       };
     }

@@ -92,7 +92,11 @@ export async function extractPngFiles(
     used.add(path);
     addresses.set(name, EMBEDDED_PREFIX + path);
     entries.push({
-      ...{ path, isDeflated: false, crc: crc32(bytes), sizeBytes: bytes.length, packedBytes: bytes.length },
+      path,
+      isDeflated: false,
+      crc: crc32(bytes),
+      sizeBytes: bytes.length,
+      packedBytes: bytes.length,
       // Decoded again when written, so that only one is in memory at a time.
       content: {
         *[Symbol.iterator]() {

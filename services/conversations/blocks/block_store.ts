@@ -196,7 +196,9 @@ export class BlockStore extends BlockReader {
     ];
     await yieldIfTickUsedUp();
     return {
-      ...{ statements, changed, texts: isLong ? undefined : textOf },
+      statements,
+      changed,
+      texts: isLong ? undefined : textOf,
       isUnchanged: leaving.length === 0 && added.length === 0,
     };
   }
@@ -348,7 +350,10 @@ export class BlockStore extends BlockReader {
       removed: [...messages.slice(index + 1).map(({ id }) => id), ...leaving],
     };
     return {
-      ...{ statements, before, after, touched },
+      statements,
+      before,
+      after,
+      touched,
       messageCount: this.countBefore(conversationId, mid) + 1 + added.length +
         this.countIn(conversationId, following),
       last: added.at(-1) ?? this.#lastIn(conversationId, following) ?? after,
@@ -402,7 +407,9 @@ export class BlockStore extends BlockReader {
     else statements.push(...this.#repack(conversationId, row, staying));
     const last = staying.at(-1) ?? this.#lastBefore(conversationId, row);
     return {
-      ...{ statements, last, countOnPath },
+      statements,
+      last,
+      countOnPath,
       removed: { messages: removed, segments, continuations },
       touched: { removed: onPath },
     };

@@ -40,8 +40,14 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
   await assertRoom(folder, missing.map(({ file, index }) => ({ file, partPath: partOf(index) })));
   for (const { file, index } of missing) {
     await downloadFile({
-      ...{ hub: options.hub, transfer, limits: options.limits, file, partPath: partOf(index) },
-      ...{ repo: params.repo, revision: params.revision, signal: context.signal },
+      hub: options.hub,
+      transfer,
+      limits: options.limits,
+      file,
+      partPath: partOf(index),
+      repo: params.repo,
+      revision: params.revision,
+      signal: context.signal,
       onFound: (bytes) => progress.found(index, bytes),
       onReceived: (bytes) => progress.received(index, bytes),
     });

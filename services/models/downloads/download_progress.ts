@@ -26,7 +26,10 @@ const RATE_WINDOW_MS = 5_000;
 export function initialDetail(params: DownloadParams): DownloadDetail {
   const { repo, format, file, revision, files } = params;
   return {
-    ...{ repo, format, file, revision },
+    repo,
+    format,
+    file,
+    revision,
     files: files.map(({ path, sizeBytes, sha256 }) => ({ path, sizeBytes, receivedBytes: 0, sha256 })),
     bytesPerSecond: 0,
   };

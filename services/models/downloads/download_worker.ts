@@ -84,7 +84,10 @@ class TransferWorker {
     const { bytes: bytesBefore, generation } = part;
     if (order.restart) await part.restart();
     const report = (end: Ending, etag?: string): TransferEnd => ({
-      ...{ kind: "ended", ...end, bytes: part.bytes, isRestarted: bytesBefore > 0 && part.generation > generation },
+      kind: "ended",
+      ...end,
+      bytes: part.bytes,
+      isRestarted: bytesBefore > 0 && part.generation > generation,
       ...(etag !== undefined && { etag }),
     });
     const range: Record<string, string> = part.bytes > 0 ? { range: `bytes=${part.bytes}-` } : {};

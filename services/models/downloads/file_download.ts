@@ -140,7 +140,11 @@ async function tryOnce(
 ): Promise<TryEnd> {
   const { hub, transfer, repo, revision, file } = work;
   const without = (outcome: TryEnd["outcome"], message: string, waitMs?: number): TryEnd => ({
-    ...{ outcome, message, waitMs, bytes, isRestarted: false },
+    outcome,
+    message,
+    waitMs,
+    bytes,
+    isRestarted: false,
   });
   let url = hub.getFileUrl(repo, revision, file.path);
   for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {

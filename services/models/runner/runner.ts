@@ -165,7 +165,11 @@ export class Runner {
     this.#publish();
     const { contextSize, gpuLayers, idleMinutes } = settings;
     const keeping = keepRunning({
-      ...{ program, idleMinutes, usage: this.#usage, times: this.#times, log: this.#options.log },
+      program,
+      idleMinutes,
+      usage: this.#usage,
+      times: this.#times,
+      log: this.#options.log,
       options: { ...paths, contextSize, gpuLayers },
       signal: abort.signal,
       onStart: ({ process }) => this.#lines = process.lines,
@@ -195,8 +199,12 @@ export class Runner {
   async #offer(run: Run, { baseUrl, apiKey }: LlamaServer): Promise<void> {
     const { model, settings: { contextSize }, activate } = run;
     await this.#options.offer({
-      ...{ name: model.name ?? basename(model.path), model: basename(model.files[0]!) },
-      ...{ baseUrl: `${baseUrl}/v1`, apiKey, contextSize, activate },
+      name: model.name ?? basename(model.path),
+      model: basename(model.files[0]!),
+      baseUrl: `${baseUrl}/v1`,
+      apiKey,
+      contextSize,
+      activate,
     });
     run.activate = false;
   }

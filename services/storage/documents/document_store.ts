@@ -112,7 +112,9 @@ export class DocumentStore<Head, Body> {
       const { head, body } = make(await this.#readable(id));
       const updatedAtMs = this.#options.now();
       const listed = {
-        ...{ id, head, updatedAtMs },
+        id,
+        head,
+        updatedAtMs,
         version: (before?.version ?? 0) + 1,
         createdAtMs: before?.createdAtMs ?? updatedAtMs,
       };

@@ -146,7 +146,8 @@ async function chunkLag(bench: Bench, jobs: readonly OtherJob[]): Promise<Figure
     limit: await lags(relayListener),
   }));
   const figures: Figure[] = [{
-    ...{ what: `${what}, idle server`, ...bare },
+    what: `${what}, idle server`,
+    ...bare,
     own: milliseconds(median(quiet.map(({ own }) => own))),
     limit: milliseconds(median(quiet.map(({ limit }) => limit))),
   }];
@@ -174,7 +175,8 @@ async function chunkLag(bench: Bench, jobs: readonly OtherJob[]): Promise<Figure
     });
     if (!isBesideRelay) continue;
     figures.push({
-      ...{ what: `the same streams through a bare relay, ${job}`, ...bare },
+      what: `the same streams through a bare relay, ${job}`,
+      ...bare,
       own: "–",
       limit: milliseconds(median(rounds.map(({ beside }) => beside))),
     });

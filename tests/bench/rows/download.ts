@@ -55,8 +55,12 @@ export const downloadRow: Row = {
     return [
       ratioFigure(parts, compare(rounds)),
       {
-        ...{ what: `${what}, peak memory (RSS)`, own: mebibytes(peak), limit: "–", counterpart: "–" },
-        ...{ target: `≤ ${PEAK_BYTES / 1024 / 1024} MiB`, isReached: peak <= PEAK_BYTES },
+        what: `${what}, peak memory (RSS)`,
+        own: mebibytes(peak),
+        limit: "–",
+        counterpart: "–",
+        target: `≤ ${PEAK_BYTES / 1024 / 1024} MiB`,
+        isReached: peak <= PEAK_BYTES,
       },
     ];
   },

@@ -61,7 +61,9 @@ export const importRow: Row = {
 async function imported(parlor: Parlor, zip: Uint8Array<ArrayBuffer>): Promise<number> {
   const beganAt = performance.now();
   const answer = await fetch(`http://127.0.0.1:${parlor.port}/api/import?kind=sillytavern`, {
-    ...{ method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: zip },
+    method: "POST",
+    headers: { "Content-Type": "application/octet-stream" },
+    body: zip,
   });
   let job: Job = await answer.json();
   while (!ENDS.includes(job.state)) {
@@ -78,7 +80,11 @@ async function imported(parlor: Parlor, zip: Uint8Array<ArrayBuffer>): Promise<n
 
 function wholeFigure(what: string, ms: number): Figure {
   return {
-    ...{ what: `${what}, total time`, own: milliseconds(ms), limit: "–", counterpart: "–" },
-    ...{ target: `≤ ${WITHIN_MS / 1000} s`, isReached: ms <= WITHIN_MS },
+    what: `${what}, total time`,
+    own: milliseconds(ms),
+    limit: "–",
+    counterpart: "–",
+    target: `≤ ${WITHIN_MS / 1000} s`,
+    isReached: ms <= WITHIN_MS,
   };
 }

@@ -48,23 +48,27 @@ const decoder = new TextDecoder();
 const json = (value: unknown) => encoder.encode(JSON.stringify(value));
 
 const CHATGPT = {
-  ...{
-    title: "Evening",
-    conversation_id: "c",
-    create_time: 1_700_000_000,
-    update_time: 1_700_000_009,
-    current_node: "3",
-  },
+  title: "Evening",
+  conversation_id: "c",
+  create_time: 1_700_000_000,
+  update_time: 1_700_000_009,
+  current_node: "3",
   mapping: {
     1: { id: "1", parent: null, children: ["2", "4"], message: null },
     2: {
-      ...{ id: "2", parent: "1", children: ["3"] },
+      id: "2",
+      parent: "1",
+      children: ["3"],
       message: { author: { role: "user" }, content: { content_type: "text", parts: ["Hi", {}] }, create_time: 1.5 },
     },
     3: {
-      ...{ id: "3", parent: "2", children: [] },
+      id: "3",
+      parent: "2",
+      children: [],
       message: {
-        ...{ author: { role: "assistant" }, content: { content_type: "code", text: "x" }, recipient: "all" },
+        author: { role: "assistant" },
+        content: { content_type: "code", text: "x" },
+        recipient: "all",
         metadata: { model_slug: "m" },
       },
     },
@@ -72,7 +76,10 @@ const CHATGPT = {
   },
 };
 const OPENWEBUI = {
-  ...{ id: "o", title: "Evening", created_at: 1_700_000_000, updated_at: 1_700_000_009 },
+  id: "o",
+  title: "Evening",
+  created_at: 1_700_000_000,
+  updated_at: 1_700_000_009,
   chat: {
     params: { system: "Be calm." },
     history: {
@@ -80,14 +87,12 @@ const OPENWEBUI = {
       messages: {
         a: { id: "a", parentId: null, childrenIds: ["b"], role: "user", content: "Hi", timestamp: 1_700_000_000 },
         b: {
-          ...{
-            id: "b",
-            parentId: "a",
-            childrenIds: [],
-            role: "assistant",
-            model: "m",
-            files: [{ type: "image", url: "x" }],
-          },
+          id: "b",
+          parentId: "a",
+          childrenIds: [],
+          role: "assistant",
+          model: "m",
+          files: [{ type: "image", url: "x" }],
           content: '<details type="reasoning" done="true">\n<summary>Thought</summary>\n> Hm.\n</details>\nHello',
         },
       },
@@ -108,7 +113,9 @@ const PARLOR: Files = {
   "characters/h1.png": sillyTavernPng(sillyTavernCard("Fox")),
   "attachments/boat.png": picture(2),
   "conversations/c1.json": json({
-    ...{ title: "Evening", participants: [{ character_id: "h1" }], created_at: "2025-01-02T03:04:00.000Z" },
+    title: "Evening",
+    participants: [{ character_id: "h1" }],
+    created_at: "2025-01-02T03:04:00.000Z",
     messages: [{ id: "m1", role: "user", content: "Hi" }, { id: "m2", role: "assistant", content: "Hello" }],
   }),
   "variants/c1.jsonl": encoder.encode('{"message_id":"m2","n":1,"text":{"content":"Hey"}}\n'),
@@ -280,7 +287,10 @@ export const IMPORTS = target<Import>({
     const isZip = random.chance(0.4);
     const breaks = isZip && random.chance(0.4);
     return {
-      ...{ kind, files: {}, isZip, ...made },
+      kind,
+      files: {},
+      isZip,
+      ...made,
       ...(breaks && { changeZip: (zip: Uint8Array) => mutateBytes(random, zip), chats: undefined }),
     };
   },
@@ -308,7 +318,9 @@ export const IMPORTS = target<Import>({
       ),
     "a chat of 100,000 messages, each the answer to the last": () => {
       const node = (n: number) => [`${n}`, {
-        ...{ id: `${n}`, parent: n > 0 ? `${n - 1}` : null, children: [`${n + 1}`] },
+        id: `${n}`,
+        parent: n > 0 ? `${n - 1}` : null,
+        children: [`${n + 1}`],
         message: { author: { role: "user" }, content: { content_type: "text", parts: ["x"] } },
       }];
       const mapping = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => node(n)));

@@ -63,8 +63,12 @@ function someText(random: Random): string {
 
 function expandAll({ texts, fields, char }: Texts) {
   const scope: MacroScope = {
-    ...{ char, user: "Sam", clock: { nowMs: 1_700_000_000_000, timeZone: "UTC", idleMs: 5_000 }, fields },
-    ...{ random: createSeededRandom("c1"), chat: { lastMessage: "{{char}} said", lastUserMessage: "Hi", model: "m" } },
+    char,
+    user: "Sam",
+    clock: { nowMs: 1_700_000_000_000, timeZone: "UTC", idleMs: 5_000 },
+    fields,
+    random: createSeededRandom("c1"),
+    chat: { lastMessage: "{{char}} said", lastUserMessage: "Hi", model: "m" },
   };
   const budget = new MacroBudget();
   const macros = new Macros(scope, budget);
@@ -106,8 +110,11 @@ export const MACROS = target<Texts>({
     "fields that name each other 100 times, four levels deep": () => ({
       texts: Object.values(LEVELS),
       fields: {
-        ...{ description: LEVELS.description, personality: LEVELS.personality, scenario: LEVELS.scenario },
-        ...{ mesexamples: LEVELS.mes_example, charprompt: LEVELS.system_prompt },
+        description: LEVELS.description,
+        personality: LEVELS.personality,
+        scenario: LEVELS.scenario,
+        mesexamples: LEVELS.mes_example,
+        charprompt: LEVELS.system_prompt,
       },
       char: "Ada",
     }),

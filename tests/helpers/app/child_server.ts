@@ -88,7 +88,12 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
     return await ended;
   };
   return {
-    ...{ url, pid: child.pid, readyLine, logs, kill, request },
+    url,
+    pid: child.pid,
+    readyLine,
+    logs,
+    kill,
+    request,
     async json<T>(method: string, path: string, body?: unknown) {
       const answer = await request(method, path, body);
       const text = await answer.text();

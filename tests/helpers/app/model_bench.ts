@@ -62,7 +62,9 @@ export async function openModelBench(
   const open = () => {
     const jobs = bench.open({});
     const downloads = new Downloads(jobs, {
-      ...{ hub: client, folder, limits: { ...QUICK, ...options.limits } },
+      hub: client,
+      folder,
+      limits: { ...QUICK, ...options.limits },
       policy: { allow, exactOrigins: [hub.url] },
     });
     return { jobs, downloads };
@@ -75,7 +77,12 @@ export async function openModelBench(
     return find(id);
   };
   return {
-    ...{ hub, client, modelsPath, local: new LocalModels(folder), start, until },
+    hub,
+    client,
+    modelsPath,
+    local: new LocalModels(folder),
+    start,
+    until,
     get downloads() {
       return current.downloads;
     },

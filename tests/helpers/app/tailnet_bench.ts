@@ -21,8 +21,16 @@ export interface WireStatus {
 
 /** What is waited for comes at once on an idle machine; nothing here makes a busy one fail. */
 const QUICK: Partial<NodeTimes> = {
-  ...{ socketMs: 20_000, pollMs: 25, watchMs: 200, answerMs: 10_000, loginMs: 150 },
-  ...{ certificateMs: 5_000, certificateAgainMs: 300, restartMs: 10, logoutMs: 2_000, farewellMs: 1 },
+  socketMs: 20_000,
+  pollMs: 25,
+  watchMs: 200,
+  answerMs: 10_000,
+  loginMs: 150,
+  certificateMs: 5_000,
+  certificateAgainMs: 300,
+  restartMs: 10,
+  logoutMs: 2_000,
+  farewellMs: 1,
 };
 
 /** An open bench. */
@@ -58,7 +66,9 @@ export async function openTailnetBench(
     return await answer.json() as WireStatus;
   };
   const bench: TailnetBench = {
-    ...{ app, double, status },
+    app,
+    double,
+    status,
     enable: (hostname) => tell("/api/tailnet/enable", { hostname }),
     disable: () => tell("/api/tailnet/disable", {}),
     async untilStatus(accepts) {

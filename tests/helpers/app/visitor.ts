@@ -71,7 +71,10 @@ export class Visitor {
     if (body !== undefined) sent["Content-Type"] ??= "application/json";
     if (this.cookies.size > 0) sent.Cookie ??= [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const answer = await fetchAs(this.#app, {
-      ...{ method, path, host: this.#host, headers: sent },
+      method,
+      path,
+      host: this.#host,
+      headers: sent,
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     this.#keepCookies(answer);

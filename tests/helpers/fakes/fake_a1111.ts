@@ -132,7 +132,9 @@ export class FakeA1111 {
       case "sd-models":
         return Response.json(this.switches.models.map((model) => ({
           ...model,
-          ...{ sha256: null, filename: `/home/someone/models/${model.model_name}.safetensors`, config: null },
+          sha256: null,
+          filename: `/home/someone/models/${model.model_name}.safetensors`,
+          config: null,
         })));
       case "options":
         return Response.json({ sd_model_checkpoint: this.#loaded, outdir_samples: "/home/someone/out" });
@@ -169,8 +171,12 @@ export class FakeA1111 {
       progress: job.step / job.steps,
       eta_relative: 1,
       state: {
-        ...{ ...idle, job: "scripts_txt2img", job_count: 1, job_timestamp: job.timestamp },
-        ...{ sampling_step: job.step, sampling_steps: job.steps },
+        ...idle,
+        job: "scripts_txt2img",
+        job_count: 1,
+        job_timestamp: job.timestamp,
+        sampling_step: job.step,
+        sampling_steps: job.steps,
       },
       current_image: isWithoutImage ? null : dataUrl(picture(job.step)).split(",")[1],
       textinfo: null,
@@ -203,8 +209,12 @@ export class FakeA1111 {
     const images = [dataUrl(bytes).split(",")[1]!];
     if (switches.hasGrid) images.unshift(dataUrl(picture(254)).split(",")[1]!);
     const info = {
-      ...{ seed, all_seeds: [seed], sd_model_name: this.#loaded, steps: job.steps },
-      ...{ index_of_first_image: switches.hasGrid ? 1 : 0, infotexts: null },
+      seed,
+      all_seeds: [seed],
+      sd_model_name: this.#loaded,
+      steps: job.steps,
+      index_of_first_image: switches.hasGrid ? 1 : 0,
+      infotexts: null,
     };
     return Response.json({
       images,
@@ -227,11 +237,9 @@ function failureOf(failure: NonNullable<FakeA1111Switches["failure"]>): Response
     case "a1111":
       return Response.json({
         error: "OutOfMemoryError",
-        ...{
-          detail: "",
-          body: "",
-          errors: "CUDA out of memory. Tried to allocate 2 GiB, see /home/someone/webui/a.py",
-        },
+        detail: "",
+        body: "",
+        errors: "CUDA out of memory. Tried to allocate 2 GiB, see /home/someone/webui/a.py",
       }, { status: 500 });
     case "forge":
       return new Response("Internal Server Error", { status: 500 });

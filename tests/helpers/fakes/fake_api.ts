@@ -58,7 +58,10 @@ export class FakeApi implements AsyncDisposable {
   readonly attachments = new Map<string, Blob>();
   /** What would be sent, beside the messages of the request. */
   preview = {
-    ...{ tokens: 120, context_size: 8192, context_size_assumed: true, dropped: { count: 3 } },
+    tokens: 120,
+    context_size: 8192,
+    context_size_assumed: true,
+    dropped: { count: 3 },
     not_expanded: [] as { field: string; source?: string; reason: string }[],
   };
   readonly #refusals = new Map<string, Refusal>();
@@ -244,8 +247,15 @@ export class FakeApi implements AsyncDisposable {
         /^\/api\/auth\/status$/,
         () =>
           json({
-            ...{ rp_id: "127.0.0.1", origin: this.origin, paired: false, authenticated: false, method: null },
-            ...{ bypass: "loopback", passkeys_supported: false, pairing: "open", hint: this.hint },
+            rp_id: "127.0.0.1",
+            origin: this.origin,
+            paired: false,
+            authenticated: false,
+            method: null,
+            bypass: "loopback",
+            passkeys_supported: false,
+            pairing: "open",
+            hint: this.hint,
           }),
       ],
       ["GET", /^\/api\/settings$/, () => json(this.settings)],

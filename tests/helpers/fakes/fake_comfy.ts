@@ -225,7 +225,9 @@ export class FakeComfy {
       const errors: Json[] = [];
       const add = (type: string, input: string, more: Json = {}) =>
         errors.push({
-          ...{ type, message: type.replaceAll("_", " "), details: input },
+          type,
+          message: type.replaceAll("_", " "),
+          details: input,
           extra_info: { input_name: input, received_value: inputs[input], ...more },
         });
       const name = inputs.ckpt_name;
@@ -271,7 +273,10 @@ export class FakeComfy {
     if (job.isInterrupted) return this.#end(job, "execution_interrupted", { node_id: "3", node_type: "KSampler" });
     if (failure !== undefined) {
       return this.#end(job, "execution_error", {
-        ...{ node_id: "3", node_type: "KSampler", exception_type: "RuntimeError", exception_message: failure },
+        node_id: "3",
+        node_type: "KSampler",
+        exception_type: "RuntimeError",
+        exception_message: failure,
         traceback: ["/home/someone/ComfyUI/execution.py"],
       });
     }

@@ -19,7 +19,13 @@ export class FakeHouse {
   newJob(kind: string, title: string): Job {
     const now = new Date().toISOString();
     const job: Job = {
-      ...{ id: crypto.randomUUID(), kind, title, state: "running", progress: null, created_at: now, updated_at: now },
+      id: crypto.randomUUID(),
+      kind,
+      title,
+      state: "running",
+      progress: null,
+      created_at: now,
+      updated_at: now,
     };
     this.jobs = [job, ...this.jobs];
     return job;
@@ -55,7 +61,10 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
     }],
     ["GET", /^\/api\/data$/, () =>
       Response.json({
-        ...{ used: [{ what: "chats", size_bytes: 40_960 }], backup_dir: house.backupDir, backup_keep: 7, backups: [] },
+        used: [{ what: "chats", size_bytes: 40_960 }],
+        backup_dir: house.backupDir,
+        backup_keep: 7,
+        backups: [],
       })],
     [
       "GET",

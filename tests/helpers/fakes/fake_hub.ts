@@ -103,8 +103,18 @@ export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
   const requests: HubRequest[] = [];
   const waiting = new Set<() => void>();
   const faults: HubFaults = {
-    ...{ cutAfter: [], ignoreRanges: 0, expired: 0, unsatisfiable: 0, failing: [], rateLimited: 0 },
-    ...{ isPacked: false, isChunked: false, isCorrupt: false, isEndless: false, isShort: false, etag: "e1" },
+    cutAfter: [],
+    ignoreRanges: 0,
+    expired: 0,
+    unsatisfiable: 0,
+    failing: [],
+    rateLimited: 0,
+    isPacked: false,
+    isChunked: false,
+    isCorrupt: false,
+    isEndless: false,
+    isShort: false,
+    etag: "e1",
   };
   const record = (at: "hub" | "cdn", head: string) => {
     const [first = "", ...lines] = head.split("\r\n");
@@ -124,7 +134,11 @@ export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
   const open = [hubServer, cdnServer];
   const transfers = () => requests.filter(({ at }) => at === "cdn");
   const hub: FakeHub = {
-    ...{ repos, requests, faults, tokens, transfers },
+    repos,
+    requests,
+    faults,
+    tokens,
+    transfers,
     url: `http://${HUB_ADDRESS}:${hubServer.port}`,
     cdnUrl: `http://${CDN_ADDRESS}:${cdnServer.port}`,
     commit: "1".repeat(40),
@@ -174,8 +188,14 @@ export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
     const limit = Number(url.searchParams.get("limit") ?? 10);
     const from = Number(url.searchParams.get("cursor") ?? 0);
     const items = found.slice(from, from + limit).map(([id, repo]) => ({
-      ...{ _id: id, id, modelId: id, downloads: repo.downloads ?? 0, likes: 3, gated: repo.gated ?? false },
-      ...{ lastModified: "2026-08-01T10:00:00.000Z", private: false },
+      _id: id,
+      id,
+      modelId: id,
+      downloads: repo.downloads ?? 0,
+      likes: 3,
+      gated: repo.gated ?? false,
+      lastModified: "2026-08-01T10:00:00.000Z",
+      private: false,
       tags: [...repo.tags ?? ["gguf"], ...repo.license === undefined ? [] : [`license:${repo.license}`]],
     }));
     await json(conn, 200, items, from + limit < found.length ? nextLink(url, from + limit) : {});
@@ -203,7 +223,10 @@ export function openFakeHub(repos: Record<string, FakeRepo>): FakeHub {
       return await json(conn, 404, { error: "Invalid rev" }, { "x-error-code": "RevisionNotFound" });
     }
     const entries = Object.entries(repo.files).map(([path, bytes]) => ({
-      ...{ type: "file", oid: gitOid(bytes), size: bytes.length, path },
+      type: "file",
+      oid: gitOid(bytes),
+      size: bytes.length,
+      path,
       ...(bytes.length > LARGE_BYTES && { lfs: { oid: sha256(bytes), size: bytes.length, pointerSize: 135 } }),
     }));
     const folders = [

@@ -61,7 +61,10 @@ function reply(model: string): Response {
   const chunk = (delta: Record<string, string | null>, finish_reason: string | null) =>
     `data: ${
       JSON.stringify({
-        ...{ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model },
+        id: "chatcmpl-1",
+        object: "chat.completion.chunk",
+        created: 1,
+        model,
         choices: [{ index: 0, delta, finish_reason }],
       })
     }\n\n`;

@@ -105,7 +105,10 @@ export class FakeTailscaled {
     const { plain, secure } = await this.#ports();
     const host = request.host ?? (await this.facts()).servedNames[0]!.replace(/:\d+$/, "");
     const sent = {
-      ...{ Host: host, Connection: "close", [PEER_HEADER]: peer, "Content-Length": String(body.length) },
+      Host: host,
+      Connection: "close",
+      [PEER_HEADER]: peer,
+      "Content-Length": String(body.length),
       ...headers,
     };
     const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`).join("");

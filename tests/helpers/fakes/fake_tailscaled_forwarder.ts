@@ -50,7 +50,11 @@ function serve(node: FakeNode, port: 80 | 443, agent: Agent, req: IncomingMessag
   });
   const { hostname, port: targetPort, pathname } = new URL(target);
   const onward = request({
-    ...{ agent, method: req.method, headers, host: hostname.replace(/^\[|\]$/g, ""), port: targetPort },
+    agent,
+    method: req.method,
+    headers,
+    host: hostname.replace(/^\[|\]$/g, ""),
+    port: targetPort,
     path: `${pathname}${req.url}`,
   }, (answer) => {
     res.writeHead(answer.statusCode!, answer.headers);

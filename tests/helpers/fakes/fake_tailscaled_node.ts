@@ -22,8 +22,16 @@ interface Served {
 }
 
 const FRESH_PREFS: Prefs = {
-  ...{ ControlURL: "", Hostname: "", WantRunning: false, LoggedOut: true, CorpDNS: true, RouteAll: true },
-  ...{ RunSSH: false, ShieldsUp: false, AdvertiseRoutes: null, Config: { PrivateNodeKey: "privkey:0" } },
+  ControlURL: "",
+  Hostname: "",
+  WantRunning: false,
+  LoggedOut: true,
+  CorpDNS: true,
+  RouteAll: true,
+  RunSSH: false,
+  ShieldsUp: false,
+  AdvertiseRoutes: null,
+  Config: { PrivateNodeKey: "privkey:0" },
 };
 
 /** Refusal of a call: a status and a text or an object. */
@@ -80,14 +88,17 @@ export class FakeNode {
     const { domain = "fox-owl.ts.net", certificate } = this.options.switches();
     const isUp = this.state === "Running";
     return {
-      ...{ Version: "1.102.5-double", BackendState: this.state, AuthURL: this.authUrl },
+      Version: "1.102.5-double",
+      BackendState: this.state,
+      AuthURL: this.authUrl,
       ...(this.#hasKey ? { HaveNodeKey: true } : {}),
       TailscaleIPs: isUp ? ["100.64.0.1"] : null,
       Self: { HostName: this.prefs.Hostname, DNSName: this.#hasKey ? `${this.fqdn}.` : "", Online: false },
       Health: Object.values(this.health),
       CurrentTailnet: isUp ? { Name: "test", MagicDNSSuffix: domain, MagicDNSEnabled: true } : null,
       CertDomains: isUp && certificate !== undefined ? [this.fqdn] : null,
-      ...{ Peer: null, User: null },
+      Peer: null,
+      User: null,
     };
   }
 

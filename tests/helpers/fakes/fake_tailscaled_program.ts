@@ -29,7 +29,8 @@ async function main(folder: string, args: string[]): Promise<void> {
 
   const watchers = new Set<ServerResponse>();
   const node = new FakeNode({
-    ...{ stateFolder: flags.get("--statedir")!, switches },
+    stateFolder: flags.get("--statedir")!,
+    switches,
     onNotice: (notice) => watchers.forEach((watcher) => tell(watcher, notice)),
     note: (fault) => Deno.writeTextFileSync(`${folder}/faults`, `${fault}\n`, { append: true }),
   });
@@ -196,7 +197,11 @@ async function answerTest(
 function factsOf(node: FakeNode, args: string[]): NodeFacts {
   const web = node.served?.Web ?? {};
   return {
-    ...{ pid: Deno.pid, args, environment: Deno.env.toObject(), state: node.state, prefs: node.prefs },
+    pid: Deno.pid,
+    args,
+    environment: Deno.env.toObject(),
+    state: node.state,
+    prefs: node.prefs,
     servedPorts: Object.keys(node.served?.TCP ?? {}).length,
     servedNames: Object.keys(web),
     target: Object.values(web)[0]?.Handlers["/"]?.Proxy ?? null,

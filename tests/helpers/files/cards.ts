@@ -149,7 +149,12 @@ export function sillyTavernCard(name: string) {
   const { description, personality, scenario, first_mes, mes_example, tags } = data;
   return {
     name,
-    ...{ description, personality, scenario, first_mes, mes_example, tags },
+    description,
+    personality,
+    scenario,
+    first_mes,
+    mes_example,
+    tags,
     creatorcomment: data.creator_notes,
     avatar: "none",
     chat: "Fox - 2026-1-1@10h00m",

@@ -17,19 +17,33 @@ export async function makePrivateChat(app: TestApp): Promise<void> {
   await ok(app.put("/api/attachments/boat.png", picture(5), png));
   const boat = { type: "image_url", image_url: { url: "/api/attachments/boat.png" } };
   const conversation = {
-    ...{ id: "c1", hash: "h", createdAtMs: Date.parse("2025-01-02T03:04:00Z") },
+    id: "c1",
+    hash: "h",
+    createdAtMs: Date.parse("2025-01-02T03:04:00Z"),
     head: {
-      ...{ title: "Abend", participants: [{ character_id: "h1" }], persona_id: "p1", lorebook_ids: ["b1"] },
-      ...{ preset_id: "s1", note: { text: "It rains.", depth: 2, role: "system" }, folder: "Sea" },
+      title: "Abend",
+      participants: [{ character_id: "h1" }],
+      persona_id: "p1",
+      lorebook_ids: ["b1"],
+      preset_id: "s1",
+      note: { text: "It rains.", depth: 2, role: "system" },
+      folder: "Sea",
     },
     messages: [
       ...[{
-        ...{ id: "u1", role: "user", content: [{ type: "text", text: "Grüße." }, boat] },
+        id: "u1",
+        role: "user",
+        content: [{ type: "text", text: "Grüße." }, boat],
         created_at: "2025-01-02T03:04:00.000Z",
       }],
       {
-        ...{ id: "a1", role: "assistant", content: "Second.", created_at: "2025-01-02T03:05:00.000Z" },
-        ...{ character_id: "h1", variants: [{ content: "First." }, { content: "Second." }], active_variant: 1 },
+        id: "a1",
+        role: "assistant",
+        content: "Second.",
+        created_at: "2025-01-02T03:05:00.000Z",
+        character_id: "h1",
+        variants: [{ content: "First." }, { content: "Second." }],
+        active_variant: 1,
       },
       { id: "x1", role: "assistant", content: "Unseen.", hidden: true, created_at: "2025-01-02T03:06:00.000Z" },
     ],

@@ -24,8 +24,16 @@ export const RISU_FORMS = ["plain", "packed", "stream", "blocks", "packed blocks
 /** One entry of a lorebook. */
 export function risuLore(key: string, content: string, more: object = {}): Record<string, unknown> {
   return {
-    ...{ key, secondkey: "", insertorder: 100, comment: key, content, mode: "normal" },
-    ...{ alwaysActive: false, selective: false, bookVersion: 2, ...more },
+    key,
+    secondkey: "",
+    insertorder: 100,
+    comment: key,
+    content,
+    mode: "normal",
+    alwaysActive: false,
+    selective: false,
+    bookVersion: 2,
+    ...more,
   };
 }
 
@@ -35,27 +43,57 @@ export function risuChat(more: object = {}): Record<string, unknown> {
     message: [
       { role: "user", data: "Grüße, 灯台。", time: RISU_TIME, chatId: "m1" },
       {
-        ...{ role: "char", data: "<Thoughts>\nDusk.\n</Thoughts>\nAhoy!", time: RISU_TIME + 1000, saying: "fox" },
+        role: "char",
+        data: "<Thoughts>\nDusk.\n</Thoughts>\nAhoy!",
+        time: RISU_TIME + 1000,
+        saying: "fox",
         generationInfo: { model: "m-1", generationId: "g" },
       },
       { role: "user", data: "Nobody reads this.", time: RISU_TIME + 2000, disabled: true },
     ],
-    ...{ note: "It rains.", name: "Evening", localLore: [], id: "chat-1", fmIndex: 0, ...more },
+    note: "It rains.",
+    name: "Evening",
+    localLore: [],
+    id: "chat-1",
+    fmIndex: 0,
+    ...more,
   };
 }
 
 /** A database with something of every kind. */
 export function risuDatabase(): Record<string, unknown> {
   const fox = {
-    ...{ type: "character", name: "Fox", image: `assets/${FOX}`, firstMessage: "Hi.", desc: "A fox.", notes: "" },
-    ...{ personality: "Sly.", scenario: "A pier.", exampleMessage: "<START>", creatorNotes: "", systemPrompt: "" },
-    ...{ replaceGlobalNote: "Stay short.", alternateGreetings: ["Evening, {{user}}. I am {{char}}.", ""] },
-    ...{ tags: ["sea"], creator: "", chaId: "fox", chatPage: 0, firstMsgIndex: -1, viewScreen: "none" },
-    ...{ additionalData: { creator: "Bo", character_version: "2" }, emotionImages: [["joy", `assets/${JOY}`]] },
-    ...{ globalLore: [risuLore("pier, quay", "It is lit.")], loreSettings: { scanDepth: 5, tokenBudget: 400 } },
-    ...{ customscript: [{ comment: "", in: "a", out: "b", type: "editdisplay" }], triggerscript: [], bias: [] },
-    ...{ modules: ["mod-2"], depth_prompt: { depth: 3, prompt: "Be sly." }, extentions: { other: { kept: 1 } } },
-    ...{ chatFolders: [{ id: "fold", name: "Sea", folded: false }], creation_date: RISU_TIME },
+    type: "character",
+    name: "Fox",
+    image: `assets/${FOX}`,
+    firstMessage: "Hi.",
+    desc: "A fox.",
+    notes: "",
+    personality: "Sly.",
+    scenario: "A pier.",
+    exampleMessage: "<START>",
+    creatorNotes: "",
+    systemPrompt: "",
+    replaceGlobalNote: "Stay short.",
+    alternateGreetings: ["Evening, {{user}}. I am {{char}}.", ""],
+    tags: ["sea"],
+    creator: "",
+    chaId: "fox",
+    chatPage: 0,
+    firstMsgIndex: -1,
+    viewScreen: "none",
+    additionalData: { creator: "Bo", character_version: "2" },
+    emotionImages: [["joy", `assets/${JOY}`]],
+    globalLore: [risuLore("pier, quay", "It is lit.")],
+    loreSettings: { scanDepth: 5, tokenBudget: 400 },
+    customscript: [{ comment: "", in: "a", out: "b", type: "editdisplay" }],
+    triggerscript: [],
+    bias: [],
+    modules: ["mod-2"],
+    depth_prompt: { depth: 3, prompt: "Be sly." },
+    extentions: { other: { kept: 1 } },
+    chatFolders: [{ id: "fold", name: "Sea", folded: false }],
+    creation_date: RISU_TIME,
     chats: [
       risuChat({ bindedPersona: "p-2", folderId: "fold", localLore: [risuLore("buoy", "It is red.")] }),
       { message: [], note: "", name: "Empty", localLore: [], id: "chat-2" },
@@ -63,11 +101,23 @@ export function risuDatabase(): Record<string, unknown> {
   };
   const owl = { ...fox, name: "Owl", chaId: "owl", image: "assets/gone.png", chats: [], modules: [], customscript: [] };
   const group = {
-    ...{ type: "group", name: "Watch", chaId: "grp", firstMessage: "", characters: ["fox", "owl"] },
-    ...{ characterTalks: [0.5, 1], characterActive: [true, false], globalLore: [risuLore("fog", "It is thick.")] },
-    ...{ chatFolders: [], emotionImages: [], customscript: [] },
+    type: "group",
+    name: "Watch",
+    chaId: "grp",
+    firstMessage: "",
+    characters: ["fox", "owl"],
+    characterTalks: [0.5, 1],
+    characterActive: [true, false],
+    globalLore: [risuLore("fog", "It is thick.")],
+    chatFolders: [],
+    emotionImages: [],
+    customscript: [],
     chats: [{
-      ...{ note: "", name: "Night", localLore: [], id: "chat-3", hypaV3Data: { summaries: [{ text: "They met." }] } },
+      note: "",
+      name: "Night",
+      localLore: [],
+      id: "chat-3",
+      hypaV3Data: { summaries: [{ text: "They met." }] },
       message: [
         { role: "char", data: "Who?", saying: "owl", disabled: "allBefore" },
         { role: "char", data: "Me. {{inlay::b1}}", saying: "fox" },
@@ -75,13 +125,17 @@ export function risuDatabase(): Record<string, unknown> {
     }],
   };
   return {
-    ...{ username: "Ann", personaPrompt: "A sailor.", userIcon: `assets/${ANN}`, selectedPersona: 0 },
+    username: "Ann",
+    personaPrompt: "A sailor.",
+    userIcon: `assets/${ANN}`,
+    selectedPersona: 0,
     openAIKey: "sk-secret",
     personas: [
       { name: "old", personaPrompt: "old", icon: "", note: "" },
       { name: "Cai", personaPrompt: "A cook.", icon: "", id: "p-2", note: "Tall." },
     ],
-    ...{ enabledModules: ["mod-1"], moduleIntergration: "" },
+    enabledModules: ["mod-1"],
+    moduleIntergration: "",
     modules: [
       { name: "Harbour", id: "mod-1", description: "", lorebook: [risuLore("mole", "It is old.")], regex: [{}] },
       { name: "Foxes", id: "mod-2", description: "", lorebook: [risuLore("/den(s)?/i", "Below.", { useRegex: true })] },

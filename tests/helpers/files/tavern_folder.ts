@@ -8,7 +8,12 @@ const encoder = new TextEncoder();
 export function tavernFolder(): Record<string, Uint8Array<ArrayBuffer>> {
   const json = (value: unknown) => encoder.encode(JSON.stringify(value));
   const said = (name: string, mes: string, more: object = {}) => ({
-    ...{ name, is_user: name === "Ann", is_system: false, mes, send_date: "June 19, 2023 2:20pm", extra: {} },
+    name,
+    is_user: name === "Ann",
+    is_system: false,
+    mes,
+    send_date: "June 19, 2023 2:20pm",
+    extra: {},
     ...more,
   });
   return {
@@ -32,7 +37,8 @@ export function tavernFolder(): Record<string, Uint8Array<ArrayBuffer>> {
         chat_metadata: { note_prompt: "It rains.", note_depth: 2, note_role: 0, world_info: "Harbour" },
       },
       said("Fox", "Ahoy!", {
-        ...{ swipes: ["Evening.", "Ahoy!", "Psst!"], swipe_id: 1 },
+        swipes: ["Evening.", "Ahoy!", "Psst!"],
+        swipe_id: 1,
         swipe_info: [{ extra: { model: "m-1", reasoning: "Dusk." } }, {}, {}],
       }),
       said("Ann", "Grüße, 灯台。", { force_avatar: "User Avatars/ann.png" }),

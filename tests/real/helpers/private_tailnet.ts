@@ -32,7 +32,9 @@ export async function runIsolated(testFile: string): Promise<boolean> {
   const { success } = await new Deno.Command("bash", {
     args: [...canIsolate ? [SCRIPT, "isolate"] : ["-c", 'exec "$@"', "bash"], Deno.execPath(), ...vitest],
     env: { [ISOLATED]: "1" },
-    ...{ stdin: "null", stdout: "inherit", stderr: "inherit" },
+    stdin: "null",
+    stdout: "inherit",
+    stderr: "inherit",
   }).output();
   return success;
 }
@@ -126,7 +128,9 @@ async function run(command: string, args: string[]): Promise<{ code: number; std
   try {
     const child = new Deno.Command("/bin/sh", {
       args: ["-c", 'out=$1 err=$2; shift 2; exec "$@" >"$out" 2>"$err"', "sh", out, err, command, ...args],
-      ...{ stdin: "null", stdout: "null", stderr: "null" },
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
     });
     const { code } = await child.output();
     return { code, stdout: await Deno.readTextFile(out), stderr: await Deno.readTextFile(err) };

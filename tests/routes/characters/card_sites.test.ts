@@ -55,8 +55,13 @@ describe("search", () => {
     });
     const sent = new URL(site.asked[0]!, site.url).searchParams;
     expect(Object.fromEntries(sent)).toMatchObject({
-      ...{ search: "heron", sort: "star_count", page: "1", namespace: "characters", nsfw: "false" },
-      ...{ tags: "bird,water", topics: "bird,water" },
+      search: "heron",
+      sort: "star_count",
+      page: "1",
+      namespace: "characters",
+      nsfw: "false",
+      tags: "bird,water",
+      topics: "bird,water",
     });
   });
 
@@ -182,15 +187,18 @@ describe("import-url", () => {
     const answer = await importUrl(`${site.url}/characters/ann/heron`);
     expect(answer.status).toBe(201);
     expect((await answer.json()).card.data).toMatchObject({
-      ...{
-        name: "Heron",
-        description: "tall and grey",
-        personality: "patient",
-        creator_notes: "notes",
-        first_mes: "…",
-      },
-      ...{ mes_example: "<START>", scenario: "a lake", alternate_greetings: ["Kra!"], tags: ["bird"], creator: "ann" },
-      ...{ character_book: { entries: [] }, extensions: { "x/y": 1 } },
+      name: "Heron",
+      description: "tall and grey",
+      personality: "patient",
+      creator_notes: "notes",
+      first_mes: "…",
+      mes_example: "<START>",
+      scenario: "a lake",
+      alternate_greetings: ["Kra!"],
+      tags: ["bird"],
+      creator: "ann",
+      character_book: { entries: [] },
+      extensions: { "x/y": 1 },
     });
   });
 

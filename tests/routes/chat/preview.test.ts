@@ -34,15 +34,27 @@ test("assembles system prompt, note and visible messages, and previews exactly w
     messages: [turn(0), turn(1), { ...turn(2), hidden: true }, { ...turn(3), reasoning: "thoughts" }, say("e", "")],
   });
   const body = {
-    ...{ conversation_id: "c1", user_message_id: "u1", assistant_message_id: "a1", context: "server", top_k: 7 },
+    conversation_id: "c1",
+    user_message_id: "u1",
+    assistant_message_id: "a1",
+    context: "server",
+    top_k: 7,
     messages: [{ role: "user", content: "And now?" }],
   };
   const before = await readConversation(app);
   const seen = await preview(body);
   expect(seen).toMatchObject({
-    ...{ context: "server", model: "fake-model", connection: { id: "double", name: "Double" } },
-    ...{ params: { temperature: 0.3, top_k: 7 }, counted_by: "server", fits: true, trimmed: false },
-    ...{ context_size: 2048, context_size_assumed: false, answer_tokens: 1024, dropped: { count: 0 } },
+    context: "server",
+    model: "fake-model",
+    connection: { id: "double", name: "Double" },
+    params: { temperature: 0.3, top_k: 7 },
+    counted_by: "server",
+    fits: true,
+    trimmed: false,
+    context_size: 2048,
+    context_size_assumed: false,
+    answer_tokens: 1024,
+    dropped: { count: 0 },
   });
   expect(seen.parts).toEqual([
     { part: "system_prompt", tokens: 6, pieces: [{ part: "main", text: "Be kind", tokens: 6 }] },
@@ -78,7 +90,8 @@ test("trims a long conversation to the context, lists dropped messages in the pr
     expect(seen.dropped).toEqual({
       count: Number(oldest.slice(1)),
       last_message_id: `m${Number(oldest.slice(1)) - 1}`,
-      ...{ pieces: [], lorebook_entries: [] },
+      pieces: [],
+      lorebook_entries: [],
     });
     await gather(await app.post("/api/chat", body));
     expect(lastSent()).toEqual(seen.messages);
@@ -131,7 +144,8 @@ test("estimates tokens without a tokenizer, and assumes a context of 8192", asyn
   expect(seen).toMatchObject({ tokens: 104, counted_by: "estimate", context_size: 8192, context_size_assumed: true });
   await useModel(app, plain, { context_size: 3000 });
   expect(await preview({ messages: [{ role: "user", content: "x" }] })).toMatchObject({
-    ...{ context_size: 3000, context_size_assumed: false },
+    context_size: 3000,
+    context_size_assumed: false,
   });
 });
 

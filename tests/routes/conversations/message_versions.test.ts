@@ -84,7 +84,7 @@ test("sends the messages before the edited one, and its new text", async () => {
   await edit(1, "other", "b1", { context: "server" });
   const sent = llm.chats.at(-1)!.json as { messages: { role: string; content: string }[] };
   expect(sent.messages.filter(({ role }) => role !== "system")).toEqual([{ role: "user", content: "other" }]);
-  const body = { ...{ conversation_id: "c1", user_message_id: "u1", action: "edit", context: "server" } };
+  const body = { conversation_id: "c1", user_message_id: "u1", action: "edit", context: "server" };
   const preview =
     await (await app.post("/api/chat/preview", { ...body, messages: [{ role: "user", content: "third" }] }))
       .json();

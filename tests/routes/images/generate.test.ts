@@ -242,7 +242,13 @@ describe("A1111", () => {
     await useBackend(app, "a1111", backend.url, { checkpoint: "heron", defaults });
     await app.post("/api/image/generate", { prompt: "a fox", width: 512, cfg_scale: 6, seed: 9 });
     expect(backend.orders[0]).toMatchObject({
-      ...{ prompt: "a fox", negative_prompt: "blurry", width: 512, height: 832, steps: 20, cfg_scale: 6, seed: 9 },
+      prompt: "a fox",
+      negative_prompt: "blurry",
+      width: 512,
+      height: 832,
+      steps: 20,
+      cfg_scale: 6,
+      seed: 9,
       sampler_name: "Euler",
       override_settings: { sd_model_checkpoint: "heron.safetensors" },
     });

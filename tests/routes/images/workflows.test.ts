@@ -15,7 +15,9 @@ const small = (text = "%prompt%") => ({ "6": { class_type: "CLIPTextEncode", inp
 
 test("a starter ships, can be read, and cannot be removed", async () => {
   expect(await list()).toEqual([{
-    ...{ id: "starter", name: "starter", builtin: true },
+    id: "starter",
+    name: "starter",
+    builtin: true,
     placeholders: expect.arrayContaining(["prompt", "negative_prompt", "seed", "model", "width", "height"]),
   }]);
   const answer = await app.get(`${PATH}/starter`);

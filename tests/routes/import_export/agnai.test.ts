@@ -47,8 +47,12 @@ test("the folder of an own server comes in whole: a chat's tree, its texts, its 
     ...["Hi.", "Grüße.", "First."],
   ]);
   expect(chat).toMatchObject({
-    ...{ title: "Evening", persona_id: persona.id, lorebook_ids: [book.id], system_prompt: "Rain falls." },
-    ...{ participants: [{ character_id: fox.id }, { character_id: owl.id }], created_at: "2024-01-02T03:04:00.000Z" },
+    title: "Evening",
+    persona_id: persona.id,
+    lorebook_ids: [book.id],
+    system_prompt: "Rain falls.",
+    participants: [{ character_id: fox.id }, { character_id: owl.id }],
+    created_at: "2024-01-02T03:04:00.000Z",
   });
   expect(chat.messages.map(({ role, content }: Record<string, string>) => [role, content])).toEqual([
     ["assistant", "Hi."],
@@ -95,9 +99,14 @@ test("single files come in, a character in the fields that Agnai's own export gi
   const fox = named(await got(app, "/api/characters?view=full"), "Fox");
   expect(fox.has_avatar).toBe(true);
   expect(fox.card.data).toMatchObject({
-    ...{ description: '[character("Fox") {\nspecies("fox")\nmind("sly" + "calm")\n}]', first_mes: "Hi, {{user}}." },
-    ...{ scenario: "A pier.", mes_example: "{{char}}: Hm.", creator_notes: "For evenings.", tags: ["sea"] },
-    ...{ system_prompt: "Be a fox.", alternate_greetings: ["Evening."] },
+    description: '[character("Fox") {\nspecies("fox")\nmind("sly" + "calm")\n}]',
+    first_mes: "Hi, {{user}}.",
+    scenario: "A pier.",
+    mes_example: "{{char}}: Hm.",
+    creator_notes: "For evenings.",
+    tags: ["sea"],
+    system_prompt: "Be a fox.",
+    alternate_greetings: ["Evening."],
     extensions: { depth_prompt: { depth: 3, prompt: "Be sly." }, agnai: { persona: { kind: "wpp" } } },
   });
   const book = await got(app, `/api/lorebooks/${(await got(app, "/api/lorebooks"))[0].id}`);

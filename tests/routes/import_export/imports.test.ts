@@ -34,7 +34,9 @@ test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes a
   expect(persona).toMatchObject({ name: "Ann", description: "A sailor.", has_avatar: true });
   expect(book).toMatchObject({ name: "Harbour", scope: "global", entry_count: 1 });
   expect(chat).toMatchObject({
-    ...{ character_id: fox, persona_id: persona.id, lorebook_ids: [book.id] },
+    character_id: fox,
+    persona_id: persona.id,
+    lorebook_ids: [book.id],
     note: { text: "It rains.", depth: 2, role: "system" },
   });
   const [first, second, third, fourth] = chat.messages;
@@ -206,7 +208,9 @@ test("a body beyond the limit is refused while it comes, and nothing of it stays
     },
   });
   const answer = await fetch(`${app.url}/api/import?kind=tavern`, {
-    ...{ method: "POST", body, headers: { "content-type": "application/octet-stream" } },
+    method: "POST",
+    body,
+    headers: { "content-type": "application/octet-stream" },
   });
   expect(answer.status).toBe(413);
   await answer.body?.cancel();
@@ -223,7 +227,10 @@ test("a folder on this machine is read where it lies, links in it are not follow
   }
   await Deno.symlink("/etc", home.file("chats/etc"));
   const report = await (await app.services.imports()).importPath({
-    ...{ kind: "sillytavern", isDryRun: false, path: home.file("."), signal: new AbortController().signal },
+    kind: "sillytavern",
+    isDryRun: false,
+    path: home.file("."),
+    signal: new AbortController().signal,
   });
   expect(added(report)).toEqual(EVERYTHING);
   expect(report.lines).toContainEqual(expect.objectContaining({ level: "refused", source: "chats/etc" }));

@@ -58,8 +58,12 @@ test("a local backup comes in whole: characters, personas, lorebooks, presets, c
   const [fox, owl] = [named(characters, "Fox"), named(characters, "Owl")];
   expect([fox.has_avatar, owl.has_avatar]).toEqual([true, false]);
   expect(fox.card.data).toMatchObject({
-    ...{ description: "A fox.", first_mes: "Hi.", post_history_instructions: "Stay short.", creator: "Bo" },
-    ...{ creation_date: 1_700_000_000, tags: ["sea"] },
+    description: "A fox.",
+    first_mes: "Hi.",
+    post_history_instructions: "Stay short.",
+    creator: "Bo",
+    creation_date: 1_700_000_000,
+    tags: ["sea"],
     character_book: { scan_depth: 5, token_budget: 400, entries: [{ keys: ["pier", "quay"], content: "It is lit." }] },
     extensions: { other: { kept: 1 }, depth_prompt: { depth: 3 }, risuai: { customScripts: [{ out: "b" }] } },
   });
@@ -73,14 +77,19 @@ test("a local backup comes in whole: characters, personas, lorebooks, presets, c
   const foxes = await got(app, `/api/lorebooks/${named(books, "Foxes").id}`);
   expect(foxes.book.entries[0]).toMatchObject({ keys: ["/den(s)?/i"], use_regex: true });
   expect((await got(app, `/api/presets/${named(await got(app, "/api/presets"), "Calm").id}`)).sampler).toEqual({
-    ...{ temperature: 0.8, max_tokens: 300 },
+    temperature: 0.8,
+    max_tokens: 300,
   });
 
   const { items } = await got(app, "/api/conversations?view=summary");
   const chat = await got(app, `/api/conversations/${named(items, "Evening").id}`);
   expect(chat).toMatchObject({
-    ...{ character_id: fox.id, persona_id: cai.id, folder: "Sea", lorebook_ids: [named(books, "Evening, lore").id] },
-    ...{ note: { text: "It rains.", depth: 0, role: "system" }, created_at: "2023-11-14T22:13:20.000Z" },
+    character_id: fox.id,
+    persona_id: cai.id,
+    folder: "Sea",
+    lorebook_ids: [named(books, "Evening, lore").id],
+    note: { text: "It rains.", depth: 0, role: "system" },
+    created_at: "2023-11-14T22:13:20.000Z",
   });
   expect(chat.messages.map(({ role, content }: Record<string, string>) => [role, content])).toEqual([
     ["assistant", "Evening, Cai. I am Fox."],
@@ -171,19 +180,18 @@ test("a chat whose cold storage is not there is named, and keeps nothing else ou
   const report = await importReport(app, "kind=risuai", zipped(files));
   expect(added(report)).toEqual({ ...EVERYTHING, conversation: 1, lorebook: 3 });
   expect(report.lines).toContainEqual({
-    ...{
-      level: "refused",
-      source: expect.stringContaining("Evening"),
-      code: "risu_cold",
-      reason: expect.stringContaining("cold storage"),
-    },
+    level: "refused",
+    source: expect.stringContaining("Evening"),
+    code: "risu_cold",
+    reason: expect.stringContaining("cold storage"),
   });
 });
 
 test("single files: a character, its chats, a persona, a lorebook and a preset find each other", async () => {
   await using app = await openTestApp();
   const card = {
-    ...{ spec: "chara_card_v3", spec_version: "3.0" },
+    spec: "chara_card_v3",
+    spec_version: "3.0",
     data: { name: "Fox, Jr.", first_mes: "Hi, {{user}}.", creation_date: 7, assets: [] },
   };
   const chats = {
@@ -318,7 +326,8 @@ test("a greeting of a RisuAI chat whose macros exceed the budget comes in as wri
 }, async () => {
   await using app = await openTestApp();
   const card = {
-    ...{ spec: "chara_card_v3", spec_version: "3.0" },
+    spec: "chara_card_v3",
+    spec_version: "3.0",
     data: { name: "Fox", first_mes: DOUBLING, alternate_greetings: [`${" ".repeat(500_000)}\n`] },
   };
   const chats = { type: "risuAllChats", ver: 2, data: [risuChat({ fmIndex: -1 })], folders: [] };

@@ -21,7 +21,9 @@ async function variantsOf(app: TestApp, id: string, mid: string): Promise<string
 function chatGptExport() {
   const said = (id: string, parent: string, children: string[], role: string, text: string, more: object = {}) => ({
     [id]: {
-      ...{ id, parent, children },
+      id,
+      parent,
+      children,
       message: {
         author: { role },
         create_time: 1_700_000_000,
@@ -72,7 +74,9 @@ test("imports the shown path of a ChatGPT tree, other replies as variants, and a
 test("imports edited messages of a ChatGPT tree as versions with what follows each, and drops nothing", async () => {
   await using app = await openTestApp();
   const node = (id: string, parent: string, role: string) => ({
-    ...{ id, parent, children: [] },
+    id,
+    parent,
+    children: [],
     message: { author: { role }, content: { content_type: "text", parts: [id] } },
   });
   // Two first questions; the second one's reply was made twice, and the other one was talked on in two versions.
@@ -115,12 +119,22 @@ test("Open WebUI's chats come in with thoughts, pictures and other answers", asy
   const at = { timestamp: 1_700_000_000 };
   const messages = {
     u: {
-      ...{ id: "u", parentId: null, childrenIds: ["a", "b"], role: "user", content: "Look.", ...at },
+      id: "u",
+      parentId: null,
+      childrenIds: ["a", "b"],
+      role: "user",
+      content: "Look.",
+      ...at,
       files: [{ type: "image", url: dataUrl(picture(4)) }],
     },
     a: { id: "a", parentId: "u", childrenIds: [], role: "assistant", content: "A boat.", model: "m:1", ...at },
     b: {
-      ...{ id: "b", parentId: "u", childrenIds: [], role: "assistant", model: "m:2", ...at },
+      id: "b",
+      parentId: "u",
+      childrenIds: [],
+      role: "assistant",
+      model: "m:2",
+      ...at,
       content: '<details type="reasoning" done="true">\n<summary>Thought</summary>\n&gt; Hm.\n</details>\nA ship.',
     },
   };

@@ -384,7 +384,8 @@ test(
   async () => {
     const tls = await makeCertificate();
     await using listener = open({
-      ...{ tls, servesConnections: false },
+      tls,
+      servesConnections: false,
       handler: (request) => new Response(`host: ${request.headers.get("host")}, ${request.method} ${request.url}`),
     });
     const { port } = listener;

@@ -153,7 +153,10 @@ test("failures are counted against the peer that serve names, not against the no
   await enrol(bench.app, "fox-owl.ts.net");
   const ask = (peer: string) =>
     bench.double.ask({
-      ...{ path: "/api/conversations", peer, host: FQDN, isSecure: true },
+      path: "/api/conversations",
+      peer,
+      host: FQDN,
+      isSecure: true,
       headers: { Authorization: "Bearer wrong" },
     });
   const statuses = await Promise.all(Array.from({ length: 101 }, async () => (await ask("100.64.0.9")).status));

@@ -5,13 +5,21 @@ import type { LoadedParticipant } from "../../../services/prompts/participants.t
 
 const member = (name: string, more: Partial<LoadedParticipant> = {}): LoadedParticipant => ({
   id: name.toLowerCase().replace(/\W/g, ""),
-  ...{ name, names: [name], talkativeness: 0, isMuted: false },
+  name,
+  names: [name],
+  talkativeness: 0,
+  isMuted: false,
   card: parseCard({ name, description: "d" }),
   ...more,
 });
 const CAST = [member("Ada Byron"), member("Bob"), member("日本")];
 const question = (more: Partial<SpeakerQuestion> = {}): SpeakerQuestion => ({
-  ...{ cast: CAST, order: "natural", lastText: "", isLastMessageTheirs: false, spokenSince: [], seed: "c1\n1" },
+  cast: CAST,
+  order: "natural",
+  lastText: "",
+  isLastMessageTheirs: false,
+  spokenSince: [],
+  seed: "c1\n1",
   ...more,
 });
 

@@ -6,7 +6,11 @@ import { createSealer, type PurposeSealer } from "../../../services/crypto/seale
 import { type Database, openDatabase } from "../../../services/storage/database/database.ts";
 
 const FIRST: ConversationState = {
-  ...{ id: "c1", revision: 1, createdAtMs: 1, updatedAtMs: 1, messageCount: 0 },
+  id: "c1",
+  revision: 1,
+  createdAtMs: 1,
+  updatedAtMs: 1,
+  messageCount: 0,
   head: { title: "Harbour", participants: [] },
 };
 let folder: string;

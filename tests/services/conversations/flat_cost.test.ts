@@ -85,13 +85,26 @@ beforeAll(async () => {
   const events = createEventHub();
   const trash = new Trash({ db, sealer: root.forPurpose("trash"), events, now });
   const attachments = new Attachments({
-    ...{ db, sealer, nameSealer: sealer, folder, trash, events, now },
+    db,
+    sealer,
+    nameSealer: sealer,
+    folder,
+    trash,
+    events,
+    now,
     versions: new Versions({ folder: `${folder}/versions`, now, log: () => {} }),
     maxBytes: 1e6,
     log: () => {},
   });
   const parts = {
-    ...{ db, store, blocks, live, variants, now, trash, events },
+    db,
+    store,
+    blocks,
+    live,
+    variants,
+    now,
+    trash,
+    events,
     pictures: { attachments, images: openImagePool() },
     revisions: new RevisionStore(db, sealer, now),
     changes: new ChangeLog(db),

@@ -16,14 +16,19 @@ test("what the executable carries is taken apart into the packages that went in,
   const packages = await readPackages(ROOT, folders);
   const ruled = { ...packages[0]!, name: "ruled", licenceText: `Above.\n\n${"=".repeat(80)}\nBelow.` };
   const text = noticesText({
-    ...{ version: "1.2.3", runtimeVersion: "2.6.10", licenceText: "MIT License\n\nOurs." },
+    version: "1.2.3",
+    runtimeVersion: "2.6.10",
+    licenceText: "MIT License\n\nOurs.",
     packages: [...packages, ruled],
   });
   const notices = parseNotices(text.trimEnd());
   expect(notices[0]).toEqual({ name: "Parlor", version: "1.2.3", licence: "", text: "MIT License\n\nOurs." });
   expect(notices[1]).toMatchObject({ name: "Deno", version: "2.6.10", licence: "MIT" });
   expect(notices.slice(2)).toEqual([...packages, ruled].map(({ name, version, licence, licenceText }) => ({
-    ...{ name, version, licence, text: licenceText },
+    name,
+    version,
+    licence,
+    text: licenceText,
   })));
   expect(notices.find(({ name }) => name === "dompurify")!.licence).toContain("Apache-2.0");
 });

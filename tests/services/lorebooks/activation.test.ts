@@ -38,8 +38,15 @@ const contents = ({ entries }: Activation) => entries.map(({ content }) => conte
 test("activates an entry by one of its keys and reports which", async () => {
   const { entries } = await scan([entry("Fire", ["wyrm", "Dragon"]), entry("Water", ["kraken"])]);
   expect(entries).toEqual([{
-    ...{ bookId: "b1", bookName: "Book b1", entryId: "#0", entryName: "wyrm", content: "Fire" },
-    ...{ position: "before_char", order: 100, tokens: 4, reason: { kind: "key", key: "Dragon" } },
+    bookId: "b1",
+    bookName: "Book b1",
+    entryId: "#0",
+    entryName: "wyrm",
+    content: "Fire",
+    position: "before_char",
+    order: 100,
+    tokens: 4,
+    reason: { kind: "key", key: "Dragon" },
   }]);
 });
 
@@ -125,7 +132,10 @@ test("doesn't match keys across messages, and scans names", async () => {
   expect(contents(await scan([entry("x", ["dragon sleeps"])], { says: ["sleeps", "dragon"] }))).toEqual([]);
   const messages = [{ role: "user", text: "hello", name: "Smaug" }];
   const found = await activate({
-    ...{ books: [book([entry("x", ["smaug"])])], messages, matcher, random: () => 0 },
+    books: [book([entry("x", ["smaug"])])],
+    messages,
+    matcher,
+    random: () => 0,
     countTokens: () => 1,
   });
   expect(contents(found)).toEqual(["x"]);

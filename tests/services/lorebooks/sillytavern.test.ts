@@ -12,7 +12,11 @@ test("round-trips a World Info file, including unknown fields and unusual number
 test("maps the fields of entries", () => {
   const { entries } = parseSillyTavernLorebook(worldInfo);
   expect(entries.map(({ id, enabled, constant, position, insertion_order }) => ({
-    ...{ id, enabled, constant, position, insertion_order },
+    id,
+    enabled,
+    constant,
+    position,
+    insertion_order,
   }))).toEqual([
     { id: 0, enabled: true, constant: false, position: "before_char", insertion_order: 100 },
     { id: 1, enabled: true, constant: false, position: "after_char", insertion_order: 100 },
@@ -51,9 +55,21 @@ const V3 = {
   unknown: [1, null],
   entries: [
     {
-      ...{ keys: ["wave"], content: "@@depth 1\nWet", extensions: { chub: { x: 1 }, depth: 7 }, enabled: true },
-      ...{ insertion_order: 3, use_regex: false, case_sensitive: true, constant: false, selective: true },
-      ...{ secondary_keys: ["storm"], position: "after_char", priority: 9, id: "e-1", name: "Wave", comment: "c" },
+      keys: ["wave"],
+      content: "@@depth 1\nWet",
+      extensions: { chub: { x: 1 }, depth: 7 },
+      enabled: true,
+      insertion_order: 3,
+      use_regex: false,
+      case_sensitive: true,
+      constant: false,
+      selective: true,
+      secondary_keys: ["storm"],
+      position: "after_char",
+      priority: 9,
+      id: "e-1",
+      name: "Wave",
+      comment: "c",
       mine: { deep: [true] },
     },
     { keys: ["gull"], content: "Loud", extensions: {}, enabled: false, insertion_order: 1, use_regex: true },
@@ -93,7 +109,12 @@ test("corrects wrong types and skips invalid entries", () => {
     ],
   });
   expect(book.entries).toEqual([{
-    ...{ keys: ["a", "b"], content: "", enabled: true, insertion_order: 7, priority: 2, secondary_keys: [] },
+    keys: ["a", "b"],
+    content: "",
+    enabled: true,
+    insertion_order: 7,
+    priority: 2,
+    secondary_keys: [],
     extensions: {},
   }]);
 });

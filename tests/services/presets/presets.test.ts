@@ -22,9 +22,18 @@ test("uses API names for sampler parameters, and omits neutral values", () => {
   expect(chat).toMatchObject({ maxTokens: 700, contextSize: 16384 });
   const text = use(parseSillyTavernPreset(textPreset));
   expect(text.sampler).toEqual({
-    ...{ temperature: 1.15, min_p: 0.08, repetition_penalty: 1.07, repeat_last_n: 2048 },
-    ...{ dry_multiplier: 0.8, dry_base: 1.75, dry_allowed_length: 2, dry_penalty_last_n: 0 },
-    ...{ xtc_threshold: 0.1, xtc_probability: 0.5, mirostat_tau: 5, mirostat_eta: 0.1 },
+    temperature: 1.15,
+    min_p: 0.08,
+    repetition_penalty: 1.07,
+    repeat_last_n: 2048,
+    dry_multiplier: 0.8,
+    dry_base: 1.75,
+    dry_allowed_length: 2,
+    dry_penalty_last_n: 0,
+    xtc_threshold: 0.1,
+    xtc_probability: 0.5,
+    mirostat_tau: 5,
+    mirostat_eta: 0.1,
   });
   expect(text).toMatchObject({ maxTokens: 420, contextSize: 12288 });
 });
@@ -44,8 +53,13 @@ test("orders enabled blocks by the order for all characters", () => {
     ...["worldInfoAfter", "dialogueExamples", "= 9f1c2a60-51f4-4f0e-9f6f-0b3c6f0f2f11", "chatHistory", "= jailbreak"],
   ]);
   expect(blocks[0]).toEqual({
-    ...{ identifier: "main", name: "Main Prompt", role: "system", depthOrder: 100, triggers: [] },
-    ...{ content: "Tell the story of {{char}} and {{user}} by the sea.", forbidsOverrides: false },
+    identifier: "main",
+    name: "Main Prompt",
+    role: "system",
+    depthOrder: 100,
+    triggers: [],
+    content: "Tell the story of {{char}} and {{user}} by the sea.",
+    forbidsOverrides: false,
   });
   expect(blocks[9]).toMatchObject({ role: "user", depth: 3, depthOrder: 90, triggers: ["normal", "continue"] });
 });
@@ -53,7 +67,9 @@ test("orders enabled blocks by the order for all characters", () => {
 test("uses the preset's texts, with built-in defaults", () => {
   expect(use(parseSillyTavernPreset(chatPreset))).toMatchObject({
     texts: { newChat: "[The chat starts here]", lorebookFormat: "[Lore: {0}]", continuePostfix: "\n" },
-    ...{ squashesSystemMessages: true, continuesByPrefill: true, namesBehavior: 2 },
+    squashesSystemMessages: true,
+    continuesByPrefill: true,
+    namesBehavior: 2,
   });
   const { texts, blocks } = use(parseSillyTavernPreset(textPreset));
   expect(texts).toEqual(use(BUILTIN_PRESET).texts);
@@ -84,8 +100,13 @@ test("always includes the history", () => {
 
 test("keeps invalid values in the file without using them", () => {
   const odd = {
-    ...{ temperature: "hot", top_p: null, prompts: [1], prompt_order: "none", openai_max_tokens: -5 },
-    ...{ seed: 7, new_chat_prompt: 5 },
+    temperature: "hot",
+    top_p: null,
+    prompts: [1],
+    prompt_order: "none",
+    openai_max_tokens: -5,
+    seed: 7,
+    new_chat_prompt: 5,
   };
   const document = parseSillyTavernPreset(odd);
   expect(toSillyTavernPreset(document)).toEqual(odd);

@@ -7,8 +7,14 @@ test("kills a program and its children at the time limit", { tags: ["X05"] }, as
   await using folder = await tempFolder();
   const script = `trap '' TERM INT; sleep 300 & echo $! >children; wait; sleep 300`;
   const failure = await runChildGroup({
-    ...{ program: "sh", args: ["-c", script], folder: folder.path, env: { PATH: Deno.env.get("PATH")! } },
-    ...{ timeoutMs: 2_000, maxOutputBytes: 1_000, maxFolderBytes: 1_000_000, signal: new AbortController().signal },
+    program: "sh",
+    args: ["-c", script],
+    folder: folder.path,
+    env: { PATH: Deno.env.get("PATH")! },
+    timeoutMs: 2_000,
+    maxOutputBytes: 1_000,
+    maxFolderBytes: 1_000_000,
+    signal: new AbortController().signal,
   }).then(() => undefined, (error) => error);
   expect(failure).toMatchObject({ code: "unprocessable", message: 'Stopped "sh": not finished after 2000 ms' });
   const child = Number(await Deno.readTextFile(folder.file("children")));

@@ -14,17 +14,35 @@ const { layout: BUILTIN } = toPromptPreset(
   "normal",
 );
 const ADA: PromptCharacter = {
-  ...{ id: "ada", name: "Ada", description: "Ada counts.", personality: "kind", scenario: "A mill." },
-  ...{ examples: "Ada: One.", systemPrompt: "", instructions: "", version: "1" },
+  id: "ada",
+  name: "Ada",
+  description: "Ada counts.",
+  personality: "kind",
+  scenario: "A mill.",
+  examples: "Ada: One.",
+  systemPrompt: "",
+  instructions: "",
+  version: "1",
 };
 const scene = (more: Partial<PromptContext> = {}): PromptContext => ({
-  ...{ character: ADA, persona: { name: "Sam", description: "Sam asks." }, layout: BUILTIN, action: "reply" },
+  character: ADA,
+  persona: { name: "Sam", description: "Sam asks." },
+  layout: BUILTIN,
+  action: "reply",
   hasNames: false,
   ...more,
 });
 const lore = (entry: string, more: Partial<PromptLore> = {}): PromptLore => ({
-  ...{ book: "b", bookName: "B", entry, title: entry, reason: { kind: "constant" }, content: `Lore ${entry}.` },
-  ...{ position: "before_char", depth: 0, role: "system", order: 0 },
+  book: "b",
+  bookName: "B",
+  entry,
+  title: entry,
+  reason: { kind: "constant" },
+  content: `Lore ${entry}.`,
+  position: "before_char",
+  depth: 0,
+  role: "system",
+  order: 0,
   ...more,
 });
 function compose(asked: PromptContext, entries: PromptLore[] = [], disabled?: string[], isTurnMissing = false) {
@@ -48,7 +66,9 @@ function compose(asked: PromptContext, entries: PromptLore[] = [], disabled?: st
   });
 }
 const layout = (items: LayoutItem[], more: Partial<PromptLayout> = {}): PromptLayout => ({
-  ...{ items, formats: BUILTIN.formats, names: "group" as const },
+  items,
+  formats: BUILTIN.formats,
+  names: "group" as const,
   ...more,
 });
 const texts = (blocks: { text: string }[]) => blocks.map(({ text }) => text);
@@ -111,7 +131,10 @@ test("sends preset prompts only for their generation types", () => {
   const prompts = [{ identifier: "own", content: "Only then.", injection_trigger: ["continue"] }];
   const prompt_order = [{ order: [{ identifier: "own", enabled: true }, { identifier: "main", enabled: false }] }];
   const preset = readPreset({ id: "p", name: "P", isBuiltin: false }, {
-    ...{ prompts, prompt_order, rest: {}, dialect: "chat_completion" },
+    prompts,
+    prompt_order,
+    rest: {},
+    dialect: "chat_completion",
     sampler: { temperature: 0.5, top_p: 1, max_tokens: 77, context_size: 3000 },
   });
   const items = (generation: string) =>
@@ -165,10 +188,16 @@ test("omits empty blocks, and blocks about a character if there is none", () => 
 test("orders blocks of one depth by role and merges each role into one message", () => {
   const placed = (text: string, role: string, depth: number, order: number) => ({
     part: "note" as const,
-    ...{ text, role, depth, order, tokens: 10 },
+    text,
+    role,
+    depth,
+    order,
+    tokens: 10,
   });
   const said = (n: number) => ({
-    ...{ part: "history" as const, messageId: `m${n}`, tokens: 5 },
+    part: "history" as const,
+    messageId: `m${n}`,
+    tokens: 5,
     message: { role: "user", content: `m${n}` },
   });
   const all = insertAtDepths([said(0), said(1), said(2)], [

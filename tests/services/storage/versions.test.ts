@@ -35,7 +35,13 @@ async function openStore(limits: Partial<VersionLimits> = {}) {
     return found;
   };
   return {
-    ...{ folder, path, clock, log, versions, replace, texts },
+    folder,
+    path,
+    clock,
+    log,
+    versions,
+    replace,
+    texts,
     [Symbol.asyncDispose]: () => home[Symbol.asyncDispose](),
   };
 }

@@ -32,10 +32,19 @@ import { MAX_CHAT_BYTES, readTavernChat } from "../sillytavern/tavern_chat.ts";
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
 const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
 const SAMPLERS = {
-  ...{ temperature: "temp", top_p: "topP", top_k: "topK", top_a: "topA", min_p: "minP", typical_p: "typicalP" },
-  ...{ tfs_z: "tailFreeSampling", frequency_penalty: "frequencyPenalty", presence_penalty: "presencePenalty" },
-  ...{ repetition_penalty: "repetitionPenalty", repeat_last_n: "repetitionPenaltyRange" },
-  ...{ max_tokens: "maxTokens", context_size: "maxContextLength" },
+  temperature: "temp",
+  top_p: "topP",
+  top_k: "topK",
+  top_a: "topA",
+  min_p: "minP",
+  typical_p: "typicalP",
+  tfs_z: "tailFreeSampling",
+  frequency_penalty: "frequencyPenalty",
+  presence_penalty: "presencePenalty",
+  repetition_penalty: "repetitionPenalty",
+  repeat_last_n: "repetitionPenaltyRange",
+  max_tokens: "maxTokens",
+  context_size: "maxContextLength",
 };
 /** Files of the folder that aren't imported. */
 const REASONS: Record<string, ImportReasonCode> = {
@@ -156,8 +165,12 @@ class Folder {
     if (personaId !== undefined) {
       const avatar = await this.#picture(profile.avatar);
       yield {
-        ...{ what: "persona", id: personaId, source: this.#in("profile.json"), name: handle },
-        ...{ description: "", avatar },
+        what: "persona",
+        id: personaId,
+        source: this.#in("profile.json"),
+        name: handle,
+        description: "",
+        avatar,
       };
     }
     const books = new Map<string, string>();
@@ -208,7 +221,10 @@ class Folder {
       const participants = [...new Set([main, ...others])].flatMap((id) => characters.get(id) ?? []);
       const book = books.get(asText(chat.memoryId));
       yield* readAgnaiChat(chat, messages, {
-        ...{ source, participants, personaId, title: asText(chat.name) },
+        source,
+        participants,
+        personaId,
+        title: asText(chat.name),
         characterOf: (id) => characters.get(id),
         lorebookIds: book === undefined ? [] : [book],
       });

@@ -39,7 +39,9 @@ export function* readAgnaiExport(chat: JsonObject, place: AgnaiPlace): Generator
   // The file doesn't name the chat: its first message and the file name identify it.
   const id = stableId("agnai", "exported chat", place.title, asText(said[0]?.msg));
   const messages = said.map((message, index): ImportedMessage => ({
-    ...{ id: `${id}-${index}`, role: roleOf(message), content: asText(message.msg) },
+    id: `${id}-${index}`,
+    role: roleOf(message),
+    content: asText(message.msg),
     ...(asText(message.handle) !== "" && { name: asText(message.handle) }),
   }));
   yield* conversation({ id, messages }, chat, place);
@@ -79,14 +81,20 @@ function* conversation(
   }
   const system_prompt = asText(chat.systemPrompt);
   const head = {
-    ...{ title, participants: participants.map((character_id) => ({ character_id })) },
+    title,
+    participants: participants.map((character_id) => ({ character_id })),
     ...(system_prompt !== "" && { system_prompt }),
     ...(personaId !== undefined && { persona_id: personaId }),
     ...(lorebookIds.length > 0 && { lorebook_ids: lorebookIds }),
     ...(forkedFrom && { forked_from: forkedFrom }),
   };
   yield {
-    ...{ what: "conversation", source, name: title, hash: hashOf(own, head), head, ...own },
+    what: "conversation",
+    source,
+    name: title,
+    hash: hashOf(own, head),
+    head,
+    ...own,
     createdAt: isoOf(chat.createdAt) ?? messages[0]!.created_at,
     updatedAt: isoOf(chat.updatedAt) ?? messages.at(-1)!.created_at,
   };
@@ -100,7 +108,8 @@ function messageOf(message: JsonObject, { characterOf, personaId }: AgnaiPlace):
   const name = asText(message.name);
   const retries = Array.isArray(message.retries) ? message.retries.map(asText).filter((text) => text !== "") : [];
   return {
-    ...{ role, content: asText(message.msg) },
+    role,
+    content: asText(message.msg),
     ...(created_at !== undefined && { created_at }),
     ...(updated_at !== undefined && { updated_at }),
     ...(character !== undefined && { character_id: character }),

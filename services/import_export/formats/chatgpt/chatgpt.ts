@@ -30,7 +30,11 @@ function* conversationOf(chat: JsonObject, source: string): Generator<ImportStep
   const title = asText(chat.title);
   for (const { forkedFrom, ...one } of chats) {
     yield {
-      ...{ what: "conversation", source, name: title, hash: hashOf(one), ...one },
+      what: "conversation",
+      source,
+      name: title,
+      hash: hashOf(one),
+      ...one,
       head: { title, participants: [], ...(forkedFrom && { forked_from: forkedFrom }) },
       createdAt: isoOf(chat.create_time),
       updatedAt: isoOf(chat.update_time),

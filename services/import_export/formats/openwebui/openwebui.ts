@@ -30,9 +30,14 @@ function* conversationOf(record: JsonObject, source: string): Generator<ImportSt
   const system = asText(chat.system) || (isJsonObject(chat.params) ? asText(chat.params.system) : "");
   for (const { forkedFrom, ...one } of chatsOfTree(nodes, asText(history.currentId), idOf)) {
     yield {
-      ...{ what: "conversation", source, name: title, hash: hashOf(one, system), ...one },
+      what: "conversation",
+      source,
+      name: title,
+      hash: hashOf(one, system),
+      ...one,
       head: {
-        ...{ title, participants: [] },
+        title,
+        participants: [],
         ...(system !== "" && { system_prompt: system }),
         ...(forkedFrom && { forked_from: forkedFrom }),
       },

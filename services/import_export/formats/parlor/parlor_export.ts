@@ -92,8 +92,13 @@ async function* stepsOf(
   } else if (folder === "lorebooks") {
     const scope = (["global", "character", "persona", "chat"] as const).find((one) => one === json.scope);
     yield {
-      ...{ what: "lorebook", ...named, book: json.book, scope, isEnabled: json.isEnabled !== false },
-      ...{ characterIds: asTexts(json.characterIds), personaIds: asTexts(json.personaIds) },
+      what: "lorebook",
+      ...named,
+      book: json.book,
+      scope,
+      isEnabled: json.isEnabled !== false,
+      characterIds: asTexts(json.characterIds),
+      personaIds: asTexts(json.personaIds),
     };
   } else if (folder === "presets") {
     yield { what: "preset", ...named, json: json.preset, isOurs: true, models: asTexts(json.models) };
@@ -165,7 +170,11 @@ function conversationOf(
   const head = Object.fromEntries(Object.entries(json).filter(([field]) => !OWN_FIELDS.includes(field)));
   const hash = contentHash(lists.length === 0 ? [head, messages] : [head, messages, lists]);
   return {
-    ...{ what: "conversation", ...origin, name: asText(json.title), hash, head },
+    what: "conversation",
+    ...origin,
+    name: asText(json.title),
+    hash,
+    head,
     draft: asText(json.draft),
     createdAt: asText(json.created_at) || undefined,
     updatedAt: asText(json.updated_at) || undefined,

@@ -37,9 +37,16 @@ export function connectionOf(json: JsonObject, origin: Origin): ImportedConnecti
   const timeouts = Object.fromEntries(numbersIn(json.timeouts, TIMEOUTS).filter(([, value]) => value > 0));
   const contextSize = asNumber(json.contextSize);
   return {
-    ...{ what: "connection", ...origin, hadKey: json.hasKey === true, isActive: json.isActive === true },
+    what: "connection",
+    ...origin,
+    hadKey: json.hasKey === true,
+    isActive: json.isActive === true,
     profile: {
-      ...{ name: origin.name, kind, baseUrl: textIn(json.baseUrl), model: textIn(json.model) || undefined, timeouts },
+      name: origin.name,
+      kind,
+      baseUrl: textIn(json.baseUrl),
+      model: textIn(json.model) || undefined,
+      timeouts,
       ...(contextSize !== undefined && contextSize > 0 && { contextSize }),
     },
   };
@@ -53,10 +60,17 @@ export function imageConnectionOf(json: JsonObject, origin: Origin): ImportedIma
   const texts = DRAW_TEXTS.flatMap((name) => typeof given[name] === "string" ? [[name, given[name]]] : []);
   const defaults: ImageSettings = Object.fromEntries([...texts, ...numbersIn(given, DRAW_NUMBERS)]);
   return {
-    ...{ what: "image_connection", ...origin, hadKey: json.hasKey === true, isActive: json.isActive === true },
+    what: "image_connection",
+    ...origin,
+    hadKey: json.hasKey === true,
+    isActive: json.isActive === true,
     profile: {
-      ...{ name: origin.name, kind, baseUrl: textIn(json.baseUrl), defaults },
-      ...{ checkpoint: textIn(json.checkpoint) || undefined, workflowId: textIn(json.workflowId) || undefined },
+      name: origin.name,
+      kind,
+      baseUrl: textIn(json.baseUrl),
+      defaults,
+      checkpoint: textIn(json.checkpoint) || undefined,
+      workflowId: textIn(json.workflowId) || undefined,
     },
   };
 }
@@ -75,13 +89,19 @@ export function settingsOf(json: JsonObject, source: string): ImportedSettings {
   const times = asNumber(speed);
   const isSpeed = times !== undefined && times >= SPEED.least && times <= SPEED.most;
   return {
-    ...{ what: "settings", id: "settings", source, name: "settings" },
+    what: "settings",
+    id: "settings",
+    source,
+    name: "settings",
     settings: Object.fromEntries(settings) as SettingsPatch,
     hadSpeechKey: hasKey === true,
     ...(textIn(baseUrl) !== "" && {
       speech: {
-        ...{ baseUrl: textIn(baseUrl), model: textIn(model), voice: textIn(voice) },
-        ...{ format: AUDIO_FORMATS.find((one) => one === format), speed: isSpeed ? times : undefined },
+        baseUrl: textIn(baseUrl),
+        model: textIn(model),
+        voice: textIn(voice),
+        format: AUDIO_FORMATS.find((one) => one === format),
+        speed: isSpeed ? times : undefined,
       },
     }),
   };

@@ -32,8 +32,13 @@ export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
 /** Limit for the messages of a chat. */
 const MAX_COLD_BYTES = 64 * 1024 * 1024;
 const SAMPLERS = {
-  ...{ temperature: "temperature", top_p: "top_p", top_k: "top_k", top_a: "top_a", min_p: "min_p" },
-  ...{ frequency_penalty: "frequencyPenalty", presence_penalty: "PresensePenalty" }, // RisuAI's spelling
+  temperature: "temperature",
+  top_p: "top_p",
+  top_k: "top_k",
+  top_a: "top_a",
+  min_p: "min_p",
+  frequency_penalty: "frequencyPenalty",
+  presence_penalty: "PresensePenalty", // RisuAI's spelling
   ...{ repetition_penalty: "repetition_penalty", max_tokens: "maxResponse", context_size: "maxContext" },
 };
 /** Stored in hundredths. */

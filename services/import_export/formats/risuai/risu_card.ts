@@ -10,12 +10,24 @@ import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } fr
 
 /** Fields that only RisuAI uses, kept in the card for a later export to RisuAI. */
 const OWN_FIELDS: Record<string, string> = {
-  ...{ bias: "bias", viewScreen: "viewScreen", customscript: "customScripts", utilityBot: "utilityBot" },
-  ...{ sdData: "sdData", backgroundHTML: "backgroundHTML", license: "license", triggerscript: "triggerscript" },
-  ...{ additionalText: "additionalText", largePortrait: "largePortrait", lorePlus: "lorePlus" },
-  ...{ inlayViewScreen: "inlayViewScreen", newGenData: "newGenData", lowLevelAccess: "lowLevelAccess" },
-  ...{ defaultVariables: "defaultVariables", prebuiltAssetCommand: "prebuiltAssetCommand" },
-  ...{ prebuiltAssetExclude: "prebuiltAssetExclude", prebuiltAssetStyle: "prebuiltAssetStyle" },
+  bias: "bias",
+  viewScreen: "viewScreen",
+  customscript: "customScripts",
+  utilityBot: "utilityBot",
+  sdData: "sdData",
+  backgroundHTML: "backgroundHTML",
+  license: "license",
+  triggerscript: "triggerscript",
+  additionalText: "additionalText",
+  largePortrait: "largePortrait",
+  lorePlus: "lorePlus",
+  inlayViewScreen: "inlayViewScreen",
+  newGenData: "newGenData",
+  lowLevelAccess: "lowLevelAccess",
+  defaultVariables: "defaultVariables",
+  prebuiltAssetCommand: "prebuiltAssetCommand",
+  prebuiltAssetExclude: "prebuiltAssetExclude",
+  prebuiltAssetStyle: "prebuiltAssetStyle",
 };
 const RISU_ASSET = "x-risu-asset";
 
@@ -86,7 +98,10 @@ export interface RisuMedium {
 /** Yields the additional files. */
 export function* mediaOf(character: JsonObject): Generator<RisuMedium> {
   const medium = (type: string, name: unknown, key: unknown, ext: unknown): RisuMedium => ({
-    ...{ type, name: asText(name), key: asText(key), ext: asText(ext) || endingOf(asText(key)) },
+    type,
+    name: asText(name),
+    key: asText(key),
+    ext: asText(ext) || endingOf(asText(key)),
   });
   for (const asset of asArray(character.ccAssets).map(asObject)) {
     yield medium(asText(asset.type) || "other", asset.name, asset.uri, asset.ext === "unknown" ? "" : asset.ext);

@@ -73,7 +73,8 @@ export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<Imp
   const note = asText(chat.note).trim();
   const folder = place.folderOf?.(asText(chat.folderId));
   const head = {
-    ...{ title, participants: place.participants },
+    title,
+    participants: place.participants,
     ...(personaId !== undefined && { persona_id: personaId }),
     ...(note !== "" && { note: { text: note, depth: NOTE_DEPTH, role: "system" } }),
     ...(lorebook_ids.length > 0 && { lorebook_ids }),
@@ -81,8 +82,15 @@ export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<Imp
   };
   const times = messages.flatMap(({ created_at }) => created_at ?? []).sort();
   yield {
-    ...{ what: "conversation", id, source, name: title, hash: contentHash([head, messages]), head, messages },
-    ...{ createdAt: times[0], updatedAt: times.at(-1) },
+    what: "conversation",
+    id,
+    source,
+    name: title,
+    hash: contentHash([head, messages]),
+    head,
+    messages,
+    createdAt: times[0],
+    updatedAt: times.at(-1),
   };
 }
 
@@ -109,7 +117,8 @@ function messagesOf(said: JsonObject[], { id, chat, place, personaId }: Said): I
       : place.characterOf?.(saying) ?? (saying === "" ? place.speaker?.id : undefined);
     const isHidden = message.disabled === true || message.isComment === true || index <= lastCut;
     return {
-      ...{ id: `${id}-${index}`, role: isUser ? "user" : "assistant" },
+      id: `${id}-${index}`,
+      role: isUser ? "user" : "assistant",
       content: thoughts === null ? text : text.slice(thoughts[0].length),
       ...(thoughts !== null && { reasoning: thoughts[1]!.trim() }),
       ...(time !== undefined && { created_at: time, updated_at: time }),
@@ -140,7 +149,10 @@ function greetingOf(
   const active = told.findIndex(({ n }) => n === chosen);
   if (active < 0) return undefined;
   return {
-    ...{ id: `${id}-g`, role: "assistant", content: told[active]!.content, character_id: speaker.id },
+    id: `${id}-g`,
+    role: "assistant",
+    content: told[active]!.content,
+    character_id: speaker.id,
     ...(time !== undefined && { created_at: time, updated_at: time }),
     ...(told.length > 1 && { variants: told.map(({ content }) => ({ content })), active_variant: active }),
   };

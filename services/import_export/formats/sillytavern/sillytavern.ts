@@ -78,7 +78,12 @@ class Reading {
       const avatar = picture && await this.source.read(picture, MAX_CARD_BYTES).catch(() => undefined);
       if (picture !== undefined && avatar === undefined) yield refused(picture.path, "image_unreadable");
       yield {
-        ...{ what: "persona", id, source: `User Avatars/${file}`, name: asText(name) || file, description, avatar },
+        what: "persona",
+        id,
+        source: `User Avatars/${file}`,
+        name: asText(name) || file,
+        description,
+        avatar,
       };
     }
     for (const { path } of this.folder.under("User Avatars")) {
@@ -146,7 +151,11 @@ class Reading {
   #sprite({ file, name }: Sprite): FurtherFile {
     const { path: source, sizeBytes } = file;
     return {
-      ...{ type: "emotion", name, ext: endingOf(source), source, sizeBytes },
+      type: "emotion",
+      name,
+      ext: endingOf(source),
+      source,
+      sizeBytes,
       read: () => this.source.read(file, MAX_CARD_BYTES),
     };
   }

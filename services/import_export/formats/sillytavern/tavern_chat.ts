@@ -56,7 +56,11 @@ export async function readTavernChat(
   const lorebook = place.lorebookOf?.(asText(metadata.world_info));
   const times = read.map(({ created_at }) => created_at).filter((time) => time !== undefined).sort();
   const conversation: ImportedConversation = {
-    ...{ what: "conversation", id, source: place.source, name: place.title, hash: contentHash([metadata, read]) },
+    what: "conversation",
+    id,
+    source: place.source,
+    name: place.title,
+    hash: contentHash([metadata, read]),
     head: {
       title: place.title,
       participants: place.participants,
@@ -117,7 +121,8 @@ async function messageOf(
   const pictures = await picturesOf(extra, place, notes);
   const text = textOf(line.mes, extra, line.send_date, pictures);
   return {
-    ...{ id, role: isUser ? "user" : isNarrator ? "system" : "assistant" },
+    id,
+    role: isUser ? "user" : isNarrator ? "system" : "assistant",
     ...text,
     ...given("created_at", time),
     ...given("updated_at", time),

@@ -16,7 +16,10 @@ export async function* readTavernFiles(source: ImportSource): AsyncGenerator<Imp
       const bytes = await source.read(file, MAX_CHAT_BYTES);
       const title = stemOf(file.path);
       const { conversation, notes } = await readTavernChat(bytes, {
-        ...{ source: file.path, key: title, title, participants: [] },
+        source: file.path,
+        key: title,
+        title,
+        participants: [],
       });
       yield* notes;
       if (conversation !== undefined) yield conversation;

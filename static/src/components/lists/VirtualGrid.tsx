@@ -98,8 +98,14 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const page = Math.max(1, Math.floor(view.height / layout.rowPx)) * layout.columns;
     const steps: Record<string, number> = {
-      ...{ ArrowRight: 1, ArrowLeft: -1, ArrowDown: layout.columns, ArrowUp: -layout.columns },
-      ...{ PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity },
+      ArrowRight: 1,
+      ArrowLeft: -1,
+      ArrowDown: layout.columns,
+      ArrowUp: -layout.columns,
+      PageDown: page,
+      PageUp: -page,
+      Home: -Infinity,
+      End: Infinity,
     };
     const step = steps[event.key];
     if (step === undefined) return;

@@ -62,7 +62,9 @@ describe("reading", () => {
               : Math.floor((x * 7 + y * 13 + channel * 31) % 256 / 255 * max),
         );
       const file = makePng({
-        ...{ width: 13, height: 11, samplesAt },
+        width: 13,
+        height: 11,
+        samplesAt,
         ...layout,
         ...layout.colourType === 3 ? { palette } : {},
       });

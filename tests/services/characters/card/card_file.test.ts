@@ -19,7 +19,8 @@ import { fixtureImage, makeGif } from "../../../helpers/files/image_files.ts";
 
 const bytes = (value: string | Uint8Array) => new Uint8Array(typeof value === "string" ? Buffer.from(value) : value);
 const card = {
-  ...{ spec: "chara_card_v3", spec_version: "3.0" },
+  spec: "chara_card_v3",
+  spec_version: "3.0",
   data: {
     ...sillyTavernCard("Fox").data,
     assets: [

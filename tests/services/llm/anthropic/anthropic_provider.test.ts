@@ -196,7 +196,12 @@ test("images, tool calls and tool results take Anthropic's form", () => {
 
 test("fields that Anthropic does not know are left out, tools and the temperature scale translated", () => {
   const params = {
-    ...{ temperature: 1.8, top_p: null, min_p: 0.1, seed: 4, frequency_penalty: 1, max_completion_tokens: 77 },
+    temperature: 1.8,
+    top_p: null,
+    min_p: 0.1,
+    seed: 4,
+    frequency_penalty: 1,
+    max_completion_tokens: 77,
     tools: [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } }],
     tool_choice: "required",
   };

@@ -32,11 +32,13 @@ test("a server that works is reachable and authorized, with its models and conte
 test("a missing and a wrong key are told apart", async () => {
   await using llm = await openFakeLlm({ personality: "llama.cpp", apiKey: "right-key" });
   expect(await runTest(target(llm.url))).toMatchObject({
-    ...{ isReachable: true, isAuthorized: false },
+    isReachable: true,
+    isAuthorized: false,
     advice: expect.stringContaining("needs an API key"),
   });
   expect(await runTest(target(llm.url, { apiKey: "wrong-key" }))).toMatchObject({
-    ...{ isReachable: true, isAuthorized: false },
+    isReachable: true,
+    isAuthorized: false,
     advice: expect.stringContaining("refuses this key"),
   });
 });
@@ -64,7 +66,8 @@ test.each([6000, 25])(
   async (port) => {
     const here = target(`http://127.0.0.1:${port}/v1`);
     expect(await runTest(here)).toMatchObject({
-      ...{ isReachable: false, isAuthorized: false },
+      isReachable: false,
+      isAuthorized: false,
       error: expect.stringContaining("block this port"),
       advice: expect.stringContaining(`block port ${port}`),
     });

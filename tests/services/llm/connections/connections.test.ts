@@ -53,7 +53,10 @@ test("a fresh data directory has one active demo, and once deleted it does not c
 test("a profile keeps what was entered over a restart, its key unseen", async () => {
   const { connection, isNew } = await connections.put({
     ...llama,
-    ...{ model: "m", contextSize: 4096, timeouts: { connectMs: undefined, idleMs: 5 }, apiKey: " sk-1234567 " },
+    model: "m",
+    contextSize: 4096,
+    timeouts: { connectMs: undefined, idleMs: 5 },
+    apiKey: " sk-1234567 ",
   });
   expect(isNew).toBe(true);
   expect(connection).toMatchObject({ baseUrl: "http://127.0.0.1:8080/v1", hasKey: true, isActive: false, version: 1 });

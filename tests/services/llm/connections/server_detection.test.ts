@@ -46,7 +46,9 @@ test.each<Case>([
   { personality: "tabbyapi", as: 5000, apiKey: "k", finds: { software: "TabbyAPI", models: [], needsKey: true } },
   { personality: "text-generation-webui", as: 5000, finds: { software: "text-generation-webui", models: ["m1"] } },
   {
-    ...{ personality: "text-generation-webui", as: 5000, apiKey: "k" },
+    personality: "text-generation-webui",
+    as: 5000,
+    apiKey: "k",
     finds: { software: "OpenAI-compatible", models: [], needsKey: true },
   },
   { personality: "jan", as: 1337, finds: { software: "Jan", models: MODELS } },

@@ -24,12 +24,18 @@ async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes
   const programPath = mode === undefined ? `${temp.path}/nothing` : await fakeLlamaServer(temp.path, mode);
   const open = () =>
     new Runner({
-      ...{ folder, local: new LocalModels(folder), programPath, events, log: () => {}, times: { ...QUICK, ...times } },
+      folder,
+      local: new LocalModels(folder),
+      programPath,
+      events,
+      log: () => {},
+      times: { ...QUICK, ...times },
       offer: (connection) => Promise.resolve(void offered.push(connection)),
     });
   let runner = open();
   return {
-    ...{ folder, offered },
+    folder,
+    offered,
     get runner() {
       return runner;
     },

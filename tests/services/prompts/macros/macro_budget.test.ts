@@ -7,7 +7,11 @@ import { createSeededRandom } from "../../../../services/prompts/seeded_random.t
 import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../../../helpers/files/macro_attacks.ts";
 
 const SCOPE: MacroScope = {
-  ...{ char: "Ada", user: "Sam", clock: { nowMs: 0 }, random: createSeededRandom("c1"), chat: {} },
+  char: "Ada",
+  user: "Sam",
+  clock: { nowMs: 0 },
+  random: createSeededRandom("c1"),
+  chat: {},
   fields: { description: "{{char}} counts.", summary: "" },
 };
 
@@ -29,8 +33,11 @@ test.each<[string, string, Partial<MacroScope>, string]>([
   ],
   ["names a field of fields", "{{description}}".repeat(100), {
     fields: {
-      ...{ description: LEVELS.description, personality: LEVELS.personality, scenario: LEVELS.scenario },
-      ...{ mesexamples: LEVELS.mes_example, charprompt: "x" },
+      description: LEVELS.description,
+      personality: LEVELS.personality,
+      scenario: LEVELS.scenario,
+      mesexamples: LEVELS.mes_example,
+      charprompt: "x",
     },
   }, "steps"],
   ["nests 1.5 MB of braces", NESTED_BRACES, {}, "steps"],

@@ -46,7 +46,8 @@ describe.each(VERSIONS)("schema %i", (version) => {
       {
         await using server = await startChildServer({ dataDir: folder.path });
         expect(await server.json("GET", "/api/conversations/c1")).toMatchObject({
-          ...{ title: "Kept since then", draft: "half a thought" },
+          title: "Kept since then",
+          draft: "half a thought",
           messages: [{ id: "m1", content: "Is anybody there?" }, { id: "m2", content: "Since the first schema." }],
         });
         const connections = await server.json("GET", "/api/connections");

@@ -25,7 +25,13 @@ async function open(): Promise<void> {
   const [sealer, events, now] = [createSealer(key), createEventHub(), () => nowMs];
   trash = new Trash({ db, sealer: sealer.forPurpose("trash"), events, now });
   store = new DocumentStore<Head, Body>({
-    ...{ kind: "paper", noun: "paper", db, events, trash, now, sealer: sealer.forPurpose("papers") },
+    kind: "paper",
+    noun: "paper",
+    db,
+    events,
+    trash,
+    now,
+    sealer: sealer.forPurpose("papers"),
     titleOf: ({ title }) => title,
   });
   trash.register("paper", store);

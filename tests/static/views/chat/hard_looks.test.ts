@@ -34,7 +34,8 @@ test.each([["phone", PHONE], ["desktop", {}]] as const)(
     });
     await app.put("/api/connections", { name: LONG, base_url: "http://127.0.0.1:9", kind: "openai", model: LONG });
     await app.put("/api/conversations/c1", {
-      ...{ title: LONG, participants: [{ character_id: "long" }, { character_id: "fox" }] },
+      title: LONG,
+      participants: [{ character_id: "long" }, { character_id: "fox" }],
       messages: [{ id: "m1", role: "assistant", content: LONG, character_id: "long" }],
     });
     const { page, context, errors } = await openPage(browser, app.url, device);

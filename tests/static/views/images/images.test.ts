@@ -26,7 +26,10 @@ async function openBench() {
   await app.post("/api/setup/complete", {});
   const contexts: { close(): Promise<void> }[] = [];
   return {
-    ...{ comfy, a1111, llm, app },
+    comfy,
+    a1111,
+    llm,
+    app,
     async open(path: string, options: BrowserContextOptions = {}) {
       const watched = await openPage(browser, app.url, options);
       contexts.push(watched.context);

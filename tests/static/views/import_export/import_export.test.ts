@@ -136,7 +136,9 @@ test("imports several cards with links, and lists other files separately", async
   await page.goto(`${app.url}${IMPORT}`);
   const main = page.getByRole("main");
   const png = (name: string) => ({
-    ...{ name: `${name}.png`, mimeType: "image/png", buffer: Buffer.from(sillyTavernPng(sillyTavernCard(name))) },
+    name: `${name}.png`,
+    mimeType: "image/png",
+    buffer: Buffer.from(sillyTavernPng(sillyTavernCard(name))),
   });
   await choose(page, png("Fox"), png("Owl"));
   expect(await main.getByLabel("File type").inputValue()).toBe("card");
@@ -190,7 +192,10 @@ test("shows progress and rate of an upload that continues when the screen is lef
   const session = await context.newCDPSession(page);
   const slow = (bytesPerSecond: number) =>
     session.send("Network.emulateNetworkConditions", {
-      ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: bytesPerSecond },
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput: bytesPerSecond,
     });
   await page.goto(`${app.url}${IMPORT}`);
   const main = page.getByRole("main");
@@ -344,10 +349,19 @@ test("shows why a backup failed next to its button", async () => {
 const NONE = { added: 0, updated: 0, present: 0, refused: 0 };
 /** The report of a dry run with one chat. */
 const TRIAL = {
-  ...{ kind: "tavern", dry_run: true, upload_id: "u1", messages: 3, lines: [], lines_dropped: 0 },
+  kind: "tavern",
+  dry_run: true,
+  upload_id: "u1",
+  messages: 3,
+  lines: [],
+  lines_dropped: 0,
   items: [{ what: "conversation", id: "c1", name: "Evening", state: "added" }],
   counts: {
-    ...{ conversation: { ...NONE, added: 1 }, character: NONE, persona: NONE, lorebook: NONE, preset: NONE },
+    conversation: { ...NONE, added: 1 },
+    character: NONE,
+    persona: NONE,
+    lorebook: NONE,
+    preset: NONE,
     attachment: NONE,
   },
 };

@@ -16,8 +16,13 @@ afterAll(() => browser.close());
 
 const FOX = { keys: ["fox"], content: "Foxes are red.", enabled: true, insertion_order: 10, extensions: {} };
 const WINTER = {
-  ...{ keys: ["snow"], secondary_keys: ["ice"], selective: true, content: "Snow is white.", enabled: true },
-  ...{ insertion_order: 20, extensions: { "odd/tool": 1, position: 4, depth: 2, role: 1, probability: 40 } },
+  keys: ["snow"],
+  secondary_keys: ["ice"],
+  selective: true,
+  content: "Snow is white.",
+  enabled: true,
+  insertion_order: 20,
+  extensions: { "odd/tool": 1, position: 4, depth: 2, role: 1, probability: 40 },
 };
 
 interface SavedBook {
@@ -118,11 +123,29 @@ test("saves every field of an entry automatically, and keeps those of other prog
   const { book } = await eventually(() => saved(app), ({ book }) => book.entries[1]!.enabled === false);
   expect(book.entries[1]).toEqual({
     ...WINTER,
-    ...{ comment: "Winter", keys: ["snow", "/sn[oö]w/i"], enabled: false, insertion_order: 33, use_regex: true },
+    comment: "Winter",
+    keys: ["snow", "/sn[oö]w/i"],
+    enabled: false,
+    insertion_order: 33,
+    use_regex: true,
     extensions: {
-      ...{ "odd/tool": 1, position: 4, depth: 9, role: 2, probability: 75, useProbability: true, selectiveLogic: 3 },
-      ...{ match_whole_words: true, scan_depth: 6, sticky: 2, cooldown: 3, delay: 4, group: "weather" },
-      ...{ group_weight: 50, group_override: true, exclude_recursion: true, prevent_recursion: true },
+      "odd/tool": 1,
+      position: 4,
+      depth: 9,
+      role: 2,
+      probability: 75,
+      useProbability: true,
+      selectiveLogic: 3,
+      match_whole_words: true,
+      scan_depth: 6,
+      sticky: 2,
+      cooldown: 3,
+      delay: 4,
+      group: "weather",
+      group_weight: 50,
+      group_override: true,
+      exclude_recursion: true,
+      prevent_recursion: true,
       delay_until_recursion: 1,
     },
   });

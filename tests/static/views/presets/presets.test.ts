@@ -117,8 +117,15 @@ test("toggles, edits, inserts, removes, creates and deletes prompts; unknown fie
   await page.getByRole("switch", { name: "Don’t let cards override" }).check();
   const { prompts } = await eventually(() => saved(app), ({ prompts }) => prompts[0]!.forbid_overrides === true);
   expect(prompts[0]).toEqual({
-    ...{ identifier: "main", name: "Main prompt", role: "user", content: "Be very calm.", odd: 1 },
-    ...{ injection_position: 1, injection_depth: 2, injection_order: 50, forbid_overrides: true },
+    identifier: "main",
+    name: "Main prompt",
+    role: "user",
+    content: "Be very calm.",
+    odd: 1,
+    injection_position: 1,
+    injection_depth: 2,
+    injection_order: 50,
+    forbid_overrides: true,
   });
   await page.getByRole("button", { name: "All prompts" }).click();
   await page.getByRole("button", { name: "Add Spare to the order" }).click();
@@ -170,7 +177,9 @@ test("edits, empties and resets templates; unknown ones stay", async () => {
   // These settings are what a chat with a character sends.
   await app.put("/api/characters/fox", { card: { name: "Fox", mes_example: "<START>\nFox: Hush." } });
   await app.put("/api/conversations/c1", {
-    ...{ preset_id: "calm", character_id: "fox", messages: [{ id: "m1", role: "user", content: "Hello" }] },
+    preset_id: "calm",
+    character_id: "fox",
+    messages: [{ id: "m1", role: "user", content: "Hello" }],
   });
   const { messages } = await (await app.post("/api/chat/preview", {
     conversation_id: "c1",

@@ -21,7 +21,8 @@ async function openBench() {
   const app = await openTestApp({ config: { guardAllow: [`${PUBLIC}/32`] } });
   const pages: { close(): Promise<void> }[] = [];
   return {
-    ...{ speech, app },
+    speech,
+    app,
     config: async () => await (await app.get("/api/tts/config")).json(),
     samples: async (): Promise<{ id: string; name: string; format: string; duration_s?: number }[]> =>
       await (await app.get("/api/voices")).json(),
@@ -90,7 +91,12 @@ test("saves a speech server, tests it and selects a voice; another device sees i
   await page.getByLabel("Speed").fill("1.5");
   await eventually(bench.config, (config) => config.voice === "joe" && config.speed === 1.5);
   expect(await bench.config()).toEqual({
-    ...{ base_url: bench.speech.url, model: "kokoro", voice: "joe", format: "opus", speed: 1.5, has_key: true },
+    base_url: bench.speech.url,
+    model: "kokoro",
+    voice: "joe",
+    format: "opus",
+    speed: 1.5,
+    has_key: true,
   });
   await page.getByRole("button", { name: "Listen: Voice", exact: true }).click();
   await eventually(

@@ -25,7 +25,9 @@ async function openBench() {
   await app.put("/api/tts/config", { base_url: speech.url, voice: "joe" });
   const pages: { close(): Promise<void> }[] = [];
   return {
-    ...{ llm, speech, app },
+    llm,
+    speech,
+    app,
     /** Requested texts and voices so far. */
     spoken: () =>
       speech.requests.filter(({ path }) => path.endsWith("/audio/speech"))

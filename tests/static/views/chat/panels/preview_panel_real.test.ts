@@ -136,7 +136,8 @@ test("list order replies one after another, and a character with group greetings
   const page = await openGroup(app, llm, ["ada", "bob"]);
   await app.put("/api/characters/bob", {
     card: {
-      ...{ spec: "chara_card_v3", spec_version: "3.0" },
+      spec: "chara_card_v3",
+      spec_version: "3.0",
       data: { name: "Bob", description: "Bob's card.", first_mes: "Hi {{user}}.", group_only_greetings: ["Hi, all."] },
     },
   });
@@ -202,8 +203,14 @@ test(
     const entries = [
       { keys: ["mill"], name: "Mill", content: "The mill counts.", extensions: {}, enabled: true, insertion_order: 1 },
       {
-        ...{ keys: ["mill"], secondary_keys: ["rye"], selective: true, name: "Rye", content: "Rye." },
-        ...{ extensions: {}, enabled: true, insertion_order: 2 },
+        keys: ["mill"],
+        secondary_keys: ["rye"],
+        selective: true,
+        name: "Rye",
+        content: "Rye.",
+        extensions: {},
+        enabled: true,
+        insertion_order: 2,
       },
     ];
     await app.put("/api/lorebooks/engines", { name: "Engines", scope: "chat", book: { entries } });
