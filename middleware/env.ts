@@ -5,7 +5,7 @@ import type { Identity } from "../services/auth/access_policy.ts";
 export type { Identity } from "../services/auth/access_policy.ts";
 
 /** What the listener knows about the connection of a request. */
-export interface Connection {
+export interface ClientConnection {
   /** Address of the socket's other end as the runtime gives it. */
   peerAddress: string;
   listener: "main" | "tailnet";
@@ -48,7 +48,7 @@ export interface RequestFacts {
 
 /** Hono environment of all routes and middleware. */
 export interface Env {
-  Bindings: Connection;
+  Bindings: ClientConnection;
   Variables: {
     requestId: string;
     facts: RequestFacts;

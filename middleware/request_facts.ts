@@ -2,7 +2,7 @@
 import { addressMatcher, isLoopbackAddress, parseAddress } from "../services/auth/addresses.ts";
 import { isLoopbackName, parseHost } from "../services/auth/host_names.ts";
 import { AppError } from "../services/errors.ts";
-import type { Connection, RequestFacts } from "./env.ts";
+import type { ClientConnection, RequestFacts } from "./env.ts";
 
 /** Headers that proxies and CDNs add to a request they forward. No browser sends any of them. */
 const FORWARDING_HEADERS = new Set([
@@ -44,7 +44,7 @@ const FORWARDING_PREFIXES = ["x-forwarded-", "tailscale-"];
 /** Makes the function that turns a request into its facts. @param trustedProxies IPs and CIDRs. */
 export function requestFactsFor(
   trustedProxies: readonly string[],
-): (request: Request, connection: Connection) => RequestFacts {
+): (request: Request, connection: ClientConnection) => RequestFacts {
   const isTrusted = addressMatcher(trustedProxies);
 
   return (request, connection) => {

@@ -10,7 +10,7 @@ import { authentication } from "../middleware/authentication.ts";
 import { bodyLimit } from "../middleware/body_limit.ts";
 import { conditionalGet } from "../middleware/conditional_get.ts";
 import { cors } from "../middleware/cors.ts";
-import type { Connection, Env } from "../middleware/env.ts";
+import type { ClientConnection, Env } from "../middleware/env.ts";
 import { hostAllowlist } from "../middleware/host_allowlist.ts";
 import { noStore } from "../middleware/no_store.ts";
 import { requestLog } from "../middleware/request_log.ts";
@@ -25,7 +25,7 @@ import type { Router } from "./http/router.ts";
 import { HEALTHZ_PATH, healthzFacts, uiRoutes } from "./ui.ts";
 
 /** Answers a request; never rejects. */
-type Handler = (request: Request, connection: Connection) => Promise<Response>;
+type Handler = (request: Request, connection: ClientConnection) => Promise<Response>;
 
 /** What a listener hands requests to. */
 export interface App {

@@ -6,7 +6,7 @@
  * framing with 400, reads bodies and writes answers only as fast as the other side takes them.
  */
 import { delay } from "../../services/async/delay.ts";
-import type { Connection } from "../../middleware/env.ts";
+import type { ClientConnection } from "../../middleware/env.ts";
 import { AppError, messageOf } from "../../services/errors.ts";
 import type { Log } from "../../services/log.ts";
 import { canServeConnections, type ConnectionServer, serveConnection } from "./serve_connection.ts";
@@ -58,7 +58,7 @@ export interface ListenerOptions {
   port: number;
   /** PEM texts. */
   tls?: { cert: string; key: string };
-  handler(request: Request, connection: Connection): Response | Promise<Response>;
+  handler(request: Request, connection: ClientConnection): Response | Promise<Response>;
   log: Log;
   name?: "main" | "tailnet";
   limits?: Partial<ListenerLimits>;
@@ -116,7 +116,7 @@ export function openListener(options: ListenerOptions): Listener {
       if (idle.size === 0) return conn.close();
       drop(1);
     }
-    const from: Connection = {
+    const from: ClientConnection = {
       peerAddress: (conn.remoteAddr as Deno.NetAddr).hostname,
       listener: name,
       closing: closing.signal,

@@ -3,7 +3,7 @@
  * limits on connections and speaks HTTP/2 over TLS; docs/decisions/0004 lists what that costs.
  */
 import { delay } from "../../services/async/delay.ts";
-import type { Connection } from "../../middleware/env.ts";
+import type { ClientConnection } from "../../middleware/env.ts";
 import { messageOf } from "../../services/errors.ts";
 import type { Listener, ListenerOptions } from "./listener.ts";
 
@@ -32,13 +32,13 @@ export function openServeListener(
 
   function answer(request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>): Response | Promise<Response> {
     // `Deno.serve` can't stop accepting and still be aborted later, so it goes on until every answer has been sent.
-    if (closing.signal.aborted) return new Response(null, { status: 503, headers: { Connection: "close" } });
+    if (closing.signal.aborted) return new Response(null, { status: 503, headers: { ClientConnection: "close" } });
     activeRequests++;
     const ended = () => {
       if (--activeRequests === 0) drained();
     };
     info.completed.then(ended, ended);
-    const from: Connection = { peerAddress: info.remoteAddr.hostname, listener: name, closing: closing.signal };
+    const from: ClientConnection = { peerAddress: info.remoteAddr.hostname, listener: name, closing: closing.signal };
     return handler(tls === undefined ? request : withHost(request), from);
   }
 

@@ -3,7 +3,7 @@
  * whatever its serve-config does not know raw to 127.0.0.1, so this one listens elsewhere; and every local process can
  * connect to it, so requests have to come below a path that only the node was told.
  */
-import type { Connection } from "../../middleware/env.ts";
+import type { ClientConnection } from "../../middleware/env.ts";
 import { randomToken } from "../../services/crypto/random.ts";
 import { AppError } from "../../services/errors.ts";
 import type { Log } from "../../services/log.ts";
@@ -21,7 +21,7 @@ const HOST = Deno.build.os === "linux" ? "127.0.0.2" : "::1";
  * @throws {AppError} `not_available` when the address cannot be listened on.
  */
 export function openTailnetDoor(options: {
-  handler(request: Request, connection: Connection): Response | Promise<Response>;
+  handler(request: Request, connection: ClientConnection): Response | Promise<Response>;
   nodeUrl: () => string | null;
   log: Log;
 }): Door {

@@ -167,9 +167,9 @@ export class Attachments {
       if (part === undefined || path === undefined) {
         throw new AppError("internal", `Version ${n} of "${name}" is missing`);
       }
-      const { place } = attachmentFile(folder, name, parseVersionPart(part).version);
+      const { aad } = attachmentFile(folder, name, parseVersionPart(part).version);
       return toAttachment(
-        await this.#store(name, readSealedFile(sealer, { path, place }), { before, cause: "restore" }),
+        await this.#store(name, readSealedFile(sealer, { path, aad }), { before, cause: "restore" }),
       );
     });
   }

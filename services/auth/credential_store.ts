@@ -1,5 +1,5 @@
 /** Registered passkeys, stored in the encrypted `credentials.json`. Doesn't check who can add or revoke them. */
-import type { Place, PurposeSealer } from "../crypto/sealer.ts";
+import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { isLoopbackName } from "./host_names.ts";
@@ -33,7 +33,7 @@ interface CredentialDocument {
 }
 
 /** AAD of the file's text. Nothing else is sealed for this purpose. */
-export const CREDENTIALS_PLACE: Place = { table: "credentials.json", id: "credentials", field: "document", version: 1 };
+export const CREDENTIALS_AAD: Aad = { table: "credentials.json", id: "credentials", field: "document", version: 1 };
 
 /** The passkeys on disk. Deleting the file restores the grace period without a restart. */
 export interface CredentialStore {
@@ -79,7 +79,7 @@ export interface CredentialStore {
 export function createCredentialStore(options: { path: string; sealer: PurposeSealer; log: Log }): CredentialStore {
   const document = openSealedDocument<CredentialDocument>({
     ...options,
-    place: CREDENTIALS_PLACE,
+    aad: CREDENTIALS_AAD,
     parse: parseDocument,
     untilRepaired: "every origin stays gated",
   });

@@ -1,7 +1,7 @@
 /** Bearer tokens, stored as hashes in the encrypted `tokens.json`. Deleting the file revokes them all, even while the server runs. */
 import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
-import type { Place, PurposeSealer } from "../crypto/sealer.ts";
+import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { openSealedDocument } from "../storage/documents/sealed_json_file.ts";
@@ -18,7 +18,7 @@ export interface TokenRecord {
 }
 
 /** AAD of the file's text. */
-export const TOKENS_PLACE: Place = { table: "tokens.json", id: "tokens", field: "document", version: 1 };
+export const TOKENS_AAD: Aad = { table: "tokens.json", id: "tokens", field: "document", version: 1 };
 
 /** Prefix by which people and secret scanners recognize a leaked token. */
 const PREFIX = "parlor_";
@@ -57,7 +57,7 @@ export function createTokenStore(options: {
   const { log, now } = options;
   const document = openSealedDocument<Map<string, TokenRecord>>({
     ...options,
-    place: TOKENS_PLACE,
+    aad: TOKENS_AAD,
     parse: parseTokens,
     stringify: (tokens) => JSON.stringify([...tokens.values()]),
     untilRepaired: "no bearer token is accepted",

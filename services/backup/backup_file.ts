@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { isPassphraseSeal, openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
 import { randomBytes } from "../crypto/random.ts";
 import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
-import { createSealer, type Place, type PurposeSealer } from "../crypto/sealer.ts";
+import { type Aad, createSealer, type PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { type ArchiveEntry, readArchive, writeArchive } from "./archive.ts";
 import { isJsonObject } from "../json/type_guards.ts";
@@ -54,7 +54,7 @@ export async function* backupBytes(
   };
   const line = `${MAGIC}${JSON.stringify(head)}\n`;
   yield new TextEncoder().encode(line);
-  yield* sealPieces(sealerOf(archiveKey), placeOf(line), writeArchive(entries));
+  yield* sealPieces(sealerOf(archiveKey), toAad(line), writeArchive(entries));
 }
 
 /**
@@ -77,7 +77,7 @@ export async function openBackup(path: string, keys: BackupKeys): Promise<OpenBa
     const begin = new TextEncoder().encode(line).byteLength;
     const { size } = await file.stat();
     await file.seek(begin, Deno.SeekMode.Start);
-    const archive = openPieces(sealer, placeOf(line), bytesOfFile(file, size - begin, path));
+    const archive = openPieces(sealer, toAad(line), bytesOfFile(file, size - begin, path));
     return { head, entries: readArchive(archive), [Symbol.dispose]: () => file.close() };
   } catch (error) {
     file.close();
@@ -137,6 +137,6 @@ function sealerOf(key: Uint8Array): PurposeSealer {
 }
 
 /** The header is authenticated with the archive. */
-function placeOf(line: string): Place {
+function toAad(line: string): Aad {
   return { table: "backup", id: createHash("sha256").update(line).digest("hex"), field: "archive", version: 1 };
 }

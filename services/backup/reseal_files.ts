@@ -6,9 +6,9 @@ import { attachmentFile, readSealedFile, type SealedFile, writeSealedFile } from
 import type { Sealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import { fileExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
-import { linkOrCopy, versionNumber, versionPlace } from "../storage/versions.ts";
+import { linkOrCopy, versionAad, versionNumber } from "../storage/versions.ts";
 import { DATABASE_NAME, isBackedUp } from "./data_files.ts";
-import { type Candidate, reseal } from "./reseal_rows.ts";
+import { reseal, type SealCandidate } from "./reseal_rows.ts";
 
 /** Names in the data directory that aren't sealed. */
 const IN_THE_CLEAR = ["characters", "personas", "voices", "workflows", "config.toml", "session-key", "lost+found"];
@@ -35,12 +35,12 @@ export async function refuseUnknownFiles(dataDir: string): Promise<void> {
   }
 }
 
-const DOCUMENTS: Record<string, Candidate> = {
+const DOCUMENTS: Record<string, SealCandidate> = {
   "credentials.json": {
     purpose: "credentials",
-    place: { table: "credentials.json", id: "credentials", field: "document", version: 1 },
+    aad: { table: "credentials.json", id: "credentials", field: "document", version: 1 },
   },
-  "tokens.json": { purpose: "tokens", place: { table: "tokens.json", id: "tokens", field: "document", version: 1 } },
+  "tokens.json": { purpose: "tokens", aad: { table: "tokens.json", id: "tokens", field: "document", version: 1 } },
 };
 
 /** Seals all files anew. @returns Names of those that could not be opened, and stay as they are or missing. */
@@ -59,7 +59,7 @@ export async function resealFiles(plan: ResealPlan, database: DatabaseSync): Pro
 
 async function resealWhole(
   { dataDir, folder, from, to }: ResealPlan,
-  files: { path: string; candidates: Candidate[] }[],
+  files: { path: string; candidates: SealCandidate[] }[],
 ): Promise<string[]> {
   const unreadable: string[] = [];
   for (const { path, candidates } of files) {
@@ -116,8 +116,8 @@ async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
   for (const name of await namesIn(`${dataDir}/trash`)) {
     let isDone = false;
     for (const field of TRASH_PIECES) {
-      const place = { table: "trash", id: name, field, version: 1 };
-      const [old, fresh] = [dataDir, folder].map((root) => ({ path: `${root}/trash/${name}`, place }));
+      const aad = { table: "trash", id: name, field, version: 1 };
+      const [old, fresh] = [dataDir, folder].map((root) => ({ path: `${root}/trash/${name}`, aad }));
       isDone ||= await resealPieces("trash", from, old!, to, fresh!);
     }
     if (!isDone) whole.push(name);
@@ -126,7 +126,7 @@ async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
     plan,
     whole.map((name) => ({
       path: `trash/${name}`,
-      candidates: [{ purpose: "trash", place: { table: "trash", id: name, field: "file", version: 1 } }],
+      candidates: [{ purpose: "trash", aad: { table: "trash", id: name, field: "file", version: 1 } }],
     })),
   );
 }
@@ -141,10 +141,10 @@ async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promis
     const records: Uint8Array[] = [];
     for (let at = 0, index = 0; at + LENGTH_BYTES <= bytes.length; index++) {
       const end = at + LENGTH_BYTES + view.getUint32(at);
-      const place = { table: "replies", id: number, field: "record", version: index };
+      const aad = { table: "replies", id: number, field: "record", version: index };
       const fresh = end > bytes.length
         ? undefined
-        : reseal(bytes.subarray(at + LENGTH_BYTES, end), [{ purpose: "journal", place }], from, to);
+        : reseal(bytes.subarray(at + LENGTH_BYTES, end), [{ purpose: "journal", aad }], from, to);
       if (fresh === undefined) break;
       records.push(bytes.subarray(at, at + LENGTH_BYTES), fresh); // of the same length
       at = end;
@@ -189,12 +189,12 @@ async function resealVersion(
   }
   if (kind === "attachments") {
     const { name, version } = parseVersionPart(part);
-    const { place } = attachmentFile("", name, version);
-    const isDone = await resealPieces("attachments", from, { path: old, place }, to, { path: fresh, place });
+    const { aad } = attachmentFile("", name, version);
+    const isDone = await resealPieces("attachments", from, { path: old, aad }, to, { path: fresh, aad });
     return { isSealed: true, isDone };
   }
-  const place = versionPlace({ kind, id: part.replace(/\.sealed$/, "") }, n);
-  const bytes = reseal(await Deno.readFile(old), [{ purpose: "voices", place }], from, to);
+  const aad = versionAad({ kind, id: part.replace(/\.sealed$/, "") }, n);
+  const bytes = reseal(await Deno.readFile(old), [{ purpose: "voices", aad }], from, to);
   if (bytes !== undefined) await writeFileAtomic(fresh, bytes);
   return { isSealed: true, isDone: bytes !== undefined };
 }

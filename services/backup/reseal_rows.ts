@@ -2,16 +2,16 @@
  * Seals every value of the database with a new key. A value with unknown binding is never skipped: the rotation fails.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { Place, Sealer } from "../crypto/sealer.ts";
-import { bodyOf, headOf, joined, partPlace } from "../storage/documents/sealed_document.ts";
+import type { Aad, Sealer } from "../crypto/sealer.ts";
+import { bodyOf, headOf, joined, partAad } from "../storage/documents/sealed_document.ts";
 import { AppError } from "../errors.ts";
 
 type Row = Record<string, string | number | null | Uint8Array>;
 
 /** One way a value may be sealed. The first that opens it counts. */
-export interface Candidate {
+export interface SealCandidate {
   purpose: string;
-  place: Place;
+  aad: Aad;
 }
 
 /** All purposes. */
@@ -38,19 +38,19 @@ export const PURPOSES = [
 /** Tables shared by several services: the purpose follows from the value. */
 const SHARED_PURPOSES = PURPOSES.filter((purpose) => !["conversations", "jobs", "journal", "trash"].includes(purpose));
 
-const chat = (table: string, field: string, id: unknown, version: unknown): Candidate[] => [
-  { purpose: "conversations", place: { table, id: String(id), field, version: Number(version) } },
+const chat = (table: string, field: string, id: unknown, version: unknown): SealCandidate[] => [
+  { purpose: "conversations", aad: { table, id: String(id), field, version: Number(version) } },
 ];
 
-const shared = (table: string, fields: string[], id: string, versions: unknown[]): Candidate[] =>
+const shared = (table: string, fields: string[], id: string, versions: unknown[]): SealCandidate[] =>
   SHARED_PURPOSES.flatMap((purpose) =>
     fields.flatMap((field) =>
-      versions.map((version) => ({ purpose, place: { table, id, field, version: Number(version) } }))
+      versions.map((version) => ({ purpose, aad: { table, id, field, version: Number(version) } }))
     )
   );
 
 /** Columns with sealed values, and how each is bound to its row. */
-const COLUMNS: Record<string, Record<string, (row: Row) => Candidate[]>> = {
+const COLUMNS: Record<string, Record<string, (row: Row) => SealCandidate[]>> = {
   conversation: {
     head: (row) => chat("conversation", "head", row.id, row.revision),
     summary: (row) => chat("conversation", "summary", row.id, row.revision),
@@ -77,7 +77,7 @@ const COLUMNS: Record<string, Record<string, (row: Row) => Candidate[]>> = {
   job: {
     sealed: (row) => [{
       purpose: "jobs",
-      place: { table: "job", id: String(row.id), field: "sealed", version: Number(row.updated_at) },
+      aad: { table: "job", id: String(row.id), field: "sealed", version: Number(row.updated_at) },
     }],
   },
 };
@@ -150,18 +150,18 @@ function tablesOf(database: DatabaseSync): string[] {
 /** Seals one value again. @returns `undefined` if it can't be opened. */
 export function reseal(
   sealed: Uint8Array,
-  candidates: Candidate[],
+  candidates: SealCandidate[],
   from: Sealer,
   to: Sealer,
 ): Uint8Array<ArrayBuffer> | undefined {
-  for (const { purpose, place } of candidates) {
+  for (const { purpose, aad } of candidates) {
     let plain: Uint8Array;
     try {
-      plain = from.forPurpose(purpose).openNow(place, sealed);
+      plain = from.forPurpose(purpose).openNow(aad, sealed);
     } catch {
       continue; // not this one
     }
-    return to.forPurpose(purpose).sealNow(place, plain);
+    return to.forPurpose(purpose).sealNow(aad, plain);
   }
 }
 
@@ -169,8 +169,8 @@ export function reseal(
 function resealParts({ kind, id, version, sealed }: Row, from: Sealer, to: Sealer): Uint8Array | undefined {
   const whole = sealed as Uint8Array;
   const [head, body] = ([["head", headOf(whole)], ["body", bodyOf(whole)]] as const).map(([field, part]) => {
-    const place = partPlace({ kind: String(kind), id: String(id) }, field, Number(version));
-    return reseal(part, DOCUMENT_PURPOSES.map((purpose) => ({ purpose, place })), from, to);
+    const aad = partAad({ kind: String(kind), id: String(id) }, field, Number(version));
+    return reseal(part, DOCUMENT_PURPOSES.map((purpose) => ({ purpose, aad })), from, to);
   });
   return head === undefined || body === undefined ? undefined : joined(head, body);
 }
@@ -183,7 +183,7 @@ function resealTrash(row: Row, from: Sealer, to: Sealer): Uint8Array | undefined
       part,
       [{
         purpose: "trash",
-        place: { table: "trash", id: String(row.id), field: TRASH_PARTS[index]!, version: Number(row.deleted_at) },
+        aad: { table: "trash", id: String(row.id), field: TRASH_PARTS[index]!, version: Number(row.deleted_at) },
       }],
       from,
       to,

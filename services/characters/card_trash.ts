@@ -125,7 +125,7 @@ export class CardTrash {
   #sealedAssets(name: string) {
     return {
       path: join(this.#deps.sealedFolder, name),
-      place: { table: "trash", id: name, field: "assets", version: 1 },
+      aad: { table: "trash", id: name, field: "assets", version: 1 },
     };
   }
 
@@ -134,11 +134,11 @@ export class CardTrash {
   }
 }
 
-function toRow(place: CardFileStat, content: Uint8Array): CardRow {
+function toRow(aad: CardFileStat, content: Uint8Array): CardRow {
   try {
-    return toCardRow(place, parseCardFile(place.path, content));
+    return toCardRow(aad, parseCardFile(aad.path, content));
   } catch {
-    return toUnreadableRow(place);
+    return toUnreadableRow(aad);
   }
 }
 

@@ -10,10 +10,10 @@ import type { Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
 import type { PromptPreset } from "../prompts/prompt_context.ts";
 import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_request.ts";
 import type { HistoryEnd } from "./history.ts";
-import { chooseNextSpeaker, listNextSpeakers, openPromptContext, type PromptContextDeps } from "./prompt_context.ts";
+import { chooseNextSpeaker, listNextSpeakers, openReplyContext, type ReplyContextDeps } from "./reply_context.ts";
 
 /** Dependencies of a CallBuilder. */
-export interface CallBuilderDeps extends PromptContextDeps {
+export interface CallBuilderDeps extends ReplyContextDeps {
   store: ConversationStore;
   prompts: Prompts;
   modelRouter: ModelRouter;
@@ -115,7 +115,7 @@ export class CallBuilder {
     const state = store.find(conversationId) ?? newConversation(conversationId);
     const end = this.#historyEnd(stateful);
     const { characterId, speakers } = await this.#previewSpeakers(stateful, state, end);
-    const { source, scene } = await openPromptContext(this.#deps, state, {
+    const { source, scene } = await openReplyContext(this.#deps, state, {
       end,
       characterId,
       model: route.model,
@@ -178,7 +178,7 @@ export class CallBuilder {
     const { store, prompts } = this.#deps;
     const { target, model } = route;
     const state = store.get(request.conversationId);
-    const { source, scene, joint } = await openPromptContext(this.#deps, state, {
+    const { source, scene, joint } = await openReplyContext(this.#deps, state, {
       end,
       characterId,
       model,

@@ -1,10 +1,10 @@
-/** Additional authenticated data: binds a sealed value to the place it is stored at. */
+/** Additional authenticated data: binds a sealed value to where it is stored. */
 
 import { AppError } from "../errors.ts";
 import { utf8Bytes } from "./utf8_bytes.ts";
 
-/** The place that a sealed value is bound to. It opens nowhere else. */
-export interface Place {
+/** Where a sealed value is stored. It opens nowhere else. */
+export interface Aad {
   /** SQL table, or the folder of a sealed file. */
   table: string;
   /** Row id or file name. */
@@ -16,17 +16,17 @@ export interface Place {
 }
 
 /**
- * Returns the additional authenticated data for a place.
+ * Returns the bytes of the additional authenticated data.
  *
  * The parts are encoded as a JSON array so that no two places share their bytes: `["a","bc"]` differs from
  * `["ab","c"]`, and unpaired surrogates are escaped, not replaced. The encoding is part of the stored format and must
  * not change.
  *
- * @param formatVersion First byte of the sealed value; authenticated with the place.
+ * @param formatVersion First byte of the sealed value; authenticated with the rest.
  * @throws {AppError} `internal` unless the version is a safe integer from 0. Other numbers can share a spelling.
  */
-export function additionalData(formatVersion: number, place: Place): Uint8Array<ArrayBuffer> {
-  const { table, id, field, version } = place;
+export function encodeAad(formatVersion: number, aad: Aad): Uint8Array<ArrayBuffer> {
+  const { table, id, field, version } = aad;
   if (!Number.isSafeInteger(version) || version < 0) {
     throw new AppError("internal", `Can't seal a value for ${table}: invalid version ${version}`);
   }

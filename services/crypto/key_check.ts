@@ -1,10 +1,10 @@
 /** Verifies that the storage key belongs to the sealed data before anything is read or written with it. */
 
 import { AppError } from "../errors.ts";
-import type { Place, Sealer } from "./sealer.ts";
+import type { Aad, Sealer } from "./sealer.ts";
 
 const PURPOSE = "key-check";
-const PLACE: Place = { table: "setting", id: "storage_key_check", field: "sealed", version: 1 };
+const PLACE: Aad = { table: "setting", id: "storage_key_check", field: "sealed", version: 1 };
 const KNOWN_TEXT = "parlor";
 
 /** The database operations that the check needs. */

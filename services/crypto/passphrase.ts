@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { scrypt } from "node:crypto";
 import { AppError } from "../errors.ts";
 import { randomBytes } from "./random.ts";
-import { createSealer, type Place, type PurposeSealer } from "./sealer.ts";
+import { type Aad, createSealer, type PurposeSealer } from "./sealer.ts";
 
 /** A secret sealed with a passphrase, and the parameters to open it. JSON. */
 export interface PassphraseSeal {
@@ -23,7 +23,7 @@ const COST = { n: 2 ** 17, r: 8, p: 1 };
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024;
 const MIN_LENGTH = 8;
 const PURPOSE = "passphrase";
-const PLACE: Place = { table: "passphrase", id: "secret", field: "sealed", version: 1 };
+const PLACE: Aad = { table: "passphrase", id: "secret", field: "sealed", version: 1 };
 
 /**
  * Seals a secret of a few bytes.

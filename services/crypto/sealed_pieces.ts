@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
-import { type Place, type PurposeSealer, SEAL_OVERHEAD_BYTES } from "./sealer.ts";
+import { type Aad, type PurposeSealer, SEAL_OVERHEAD_BYTES } from "./sealer.ts";
 
 /** Size of a chunk before sealing; part of the stored format. */
 const PIECE_BYTES = 64 * 1024;
@@ -13,13 +13,13 @@ const RECORD_BYTES = PIECE_BYTES + SEAL_OVERHEAD_BYTES;
 /** Seals a stream. Errors of the source pass through. An empty stream still produces a last chunk. */
 export async function* sealPieces(
   sealer: Pick<PurposeSealer, "seal">,
-  place: Place,
+  aad: Aad,
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let index = 0;
   // Hold a full chunk back until the next one arrives: it could be the last.
   for await (const [piece, isLast] of cut(source, PIECE_BYTES)) {
-    yield await sealer.seal(piecePlace(place, index++, isLast), piece);
+    yield await sealer.seal(piecePlace(aad, index++, isLast), piece);
   }
 }
 
@@ -30,12 +30,12 @@ export async function* sealPieces(
  */
 export async function* openPieces(
   sealer: Pick<PurposeSealer, "open">,
-  place: Place,
+  aad: Aad,
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let index = 0;
   for await (const [record, isLast] of cut(source, RECORD_BYTES)) {
-    yield await sealer.open(piecePlace(place, index++, isLast), record);
+    yield await sealer.open(piecePlace(aad, index++, isLast), record);
   }
 }
 
@@ -71,6 +71,6 @@ async function* cut(source: AsyncIterable<Uint8Array>, size: number): AsyncGener
   yield [waiting, true];
 }
 
-function piecePlace(place: Place, index: number, isLast: boolean): Place {
-  return { ...place, field: `${place.field}/${index}${isLast ? "/end" : ""}` };
+function piecePlace(aad: Aad, index: number, isLast: boolean): Aad {
+  return { ...aad, field: `${aad.field}/${index}${isLast ? "/end" : ""}` };
 }

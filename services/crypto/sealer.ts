@@ -2,12 +2,12 @@
 
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
-import { additionalData, type Place } from "./aad.ts";
+import { type Aad, encodeAad } from "./aad.ts";
 import { nodeCrypto } from "./node_crypto.ts";
 import { randomBytes } from "./random.ts";
 import { utf8Bytes } from "./utf8_bytes.ts";
 
-export type { Place } from "./aad.ts";
+export type { Aad } from "./aad.ts";
 
 /** First byte of a sealed value: AES-256-GCM, 12-byte IV, ciphertext followed by a 16-byte tag. */
 const FORMAT_VERSION = 1;
@@ -36,22 +36,22 @@ export interface PurposeSealer {
    *   can't encode it; `JSON.stringify` escapes such characters.
    * @returns `[version byte][12-byte IV][ciphertext and tag]`.
    */
-  seal(place: Place, plain: string | Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
+  seal(aad: Aad, plain: string | Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
   /**
    * Opens a value off the serving thread (Web Crypto).
    *
    * @throws {AppError} `internal` if the value was modified, truncated, moved from another place, or sealed with
    *   another key.
    */
-  open(place: Place, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
+  open(aad: Aad, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
   /**
    * Like `seal`, but synchronous, for values of a few KiB. The format is the same.
    *
    * @param roomBytes Number of zero bytes to reserve in front of the sealed value.
    */
-  sealNow(place: Place, plain: string | Uint8Array, roomBytes?: number): Uint8Array<ArrayBuffer>;
+  sealNow(aad: Aad, plain: string | Uint8Array, roomBytes?: number): Uint8Array<ArrayBuffer>;
   /** Like `open`, but synchronous. */
-  openNow(place: Place, sealed: Uint8Array): Uint8Array<ArrayBuffer>;
+  openNow(aad: Aad, sealed: Uint8Array): Uint8Array<ArrayBuffer>;
   /**
    * Returns a copy of the subkey for a Worker that creates an opener. The subkey is the whole secret of the purpose:
    * transfer it, so that no copy stays behind.
@@ -68,7 +68,7 @@ export interface Opener {
    *
    * @throws {AppError} `internal`, as `PurposeSealer.open`.
    */
-  open(place: Place, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
+  open(aad: Aad, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /** Holds the storage key. */
@@ -113,20 +113,20 @@ export function createSealer(storageKey: Uint8Array): Sealer {
 export async function createOpener(subkey: Uint8Array<ArrayBuffer>): Promise<Opener> {
   try {
     const key = await crypto.subtle.importKey("raw", subkey, "AES-GCM", false, ["decrypt"]);
-    return { open: (place, sealed) => openWith(key, place, sealed) };
+    return { open: (aad, sealed) => openWith(key, aad, sealed) };
   } finally {
     subkey.fill(0);
   }
 }
 
-async function openWith(key: CryptoKey, place: Place, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-  const { iv, body } = splitSealed(place, sealed);
-  const additional = additionalData(FORMAT_VERSION, place);
+async function openWith(key: CryptoKey, aad: Aad, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const { iv, body } = splitSealed(aad, sealed);
+  const additional = encodeAad(FORMAT_VERSION, aad);
   try {
     const plain = await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData: additional }, key, body);
     return new Uint8Array(plain);
   } catch (cause) {
-    throw cannotOpen(place, "it was changed, moved, or sealed by another key", cause);
+    throw cannotOpen(aad, "it was changed, moved, or sealed by another key", cause);
   }
 }
 
@@ -184,9 +184,9 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
 
     copyKey: () => new Uint8Array(subkey.bytes()),
 
-    async seal(place, plain) {
-      const bytes = plainBytes(place, plain);
-      const additional = additionalData(FORMAT_VERSION, place);
+    async seal(aad, plain) {
+      const bytes = plainBytes(aad, plain);
+      const additional = encodeAad(FORMAT_VERSION, aad);
       const key = await subkey.forWeb();
       const iv = freshIv();
       const cipher = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: additional }, key, bytes);
@@ -197,15 +197,15 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
       return sealed;
     },
 
-    async open(place, sealed) {
-      return await openWith(await subkey.forWeb(), place, sealed);
+    async open(aad, sealed) {
+      return await openWith(await subkey.forWeb(), aad, sealed);
     },
 
-    sealNow(place, plain, roomBytes = 0) {
-      const bytes = plainBytes(place, plain);
+    sealNow(aad, plain, roomBytes = 0) {
+      const bytes = plainBytes(aad, plain);
       const iv = freshIv();
       const cipher = nodeCrypto().createCipheriv("aes-256-gcm", subkey.bytes(), iv, { authTagLength: TAG_BYTES });
-      cipher.setAAD(additionalData(FORMAT_VERSION, place));
+      cipher.setAAD(encodeAad(FORMAT_VERSION, aad));
       const sealed = new Uint8Array(roomBytes + SEAL_OVERHEAD_BYTES + bytes.byteLength);
       const textAt = roomBytes + HEADER_BYTES;
       sealed[roomBytes] = FORMAT_VERSION;
@@ -216,30 +216,30 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
       return sealed;
     },
 
-    openNow(place, sealed) {
-      const { iv, body } = splitSealed(place, sealed);
+    openNow(aad, sealed) {
+      const { iv, body } = splitSealed(aad, sealed);
       const textEnd = body.byteLength - TAG_BYTES;
       try {
         const decipher = nodeCrypto().createDecipheriv("aes-256-gcm", subkey.bytes(), iv, { authTagLength: TAG_BYTES });
-        decipher.setAAD(additionalData(FORMAT_VERSION, place));
+        decipher.setAAD(encodeAad(FORMAT_VERSION, aad));
         decipher.setAuthTag(Buffer.from(body.subarray(textEnd)));
         const plain = new Uint8Array(textEnd);
         plain.set(decipher.update(body.subarray(0, textEnd)));
         decipher.final(); // throws unless the tag matches
         return plain;
       } catch (cause) {
-        throw cannotOpen(place, "it was changed, moved, or sealed by another key", cause);
+        throw cannotOpen(aad, "it was changed, moved, or sealed by another key", cause);
       }
     },
   };
 }
 
-function plainBytes(place: Place, plain: string | Uint8Array): Uint8Array<ArrayBuffer> {
+function plainBytes(aad: Aad, plain: string | Uint8Array): Uint8Array<ArrayBuffer> {
   if (typeof plain !== "string") {
     return plain.buffer instanceof ArrayBuffer ? plain as Uint8Array<ArrayBuffer> : new Uint8Array(plain);
   }
   if (!plain.isWellFormed()) {
-    throw new AppError("internal", `Can't seal ${describe(place)}: the text has an unpaired surrogate`);
+    throw new AppError("internal", `Can't seal ${describe(aad)}: the text has an unpaired surrogate`);
   }
   return utf8Bytes(plain);
 }
@@ -249,21 +249,21 @@ interface SealedParts {
   body: Uint8Array<ArrayBuffer>;
 }
 
-function splitSealed(place: Place, sealed: Uint8Array): SealedParts {
+function splitSealed(aad: Aad, sealed: Uint8Array): SealedParts {
   if (sealed.byteLength < SEAL_OVERHEAD_BYTES) {
-    throw cannotOpen(place, `it has ${sealed.byteLength} bytes, less than any sealed value`);
+    throw cannotOpen(aad, `it has ${sealed.byteLength} bytes, less than any sealed value`);
   }
   if (sealed[0] !== FORMAT_VERSION) {
-    throw cannotOpen(place, `its format is ${sealed[0]}, known is ${FORMAT_VERSION}`);
+    throw cannotOpen(aad, `its format is ${sealed[0]}, known is ${FORMAT_VERSION}`);
   }
   const own = sealed.buffer instanceof ArrayBuffer ? sealed as Uint8Array<ArrayBuffer> : new Uint8Array(sealed);
   return { iv: own.subarray(1, HEADER_BYTES), body: own.subarray(HEADER_BYTES) };
 }
 
-function cannotOpen(place: Place, found: string, cause?: unknown): AppError {
-  return new AppError("internal", `Can't open ${describe(place)}: ${found}`, { cause });
+function cannotOpen(aad: Aad, found: string, cause?: unknown): AppError {
+  return new AppError("internal", `Can't open ${describe(aad)}: ${found}`, { cause });
 }
 
-function describe(place: Place): string {
-  return `${place.table}.${place.field} of "${place.id}"`;
+function describe(aad: Aad): string {
+  return `${aad.table}.${aad.field} of "${aad.id}"`;
 }

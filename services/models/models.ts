@@ -10,7 +10,7 @@ import { type FoundRepo, Hub } from "./hub/hub.ts";
 import { LocalModels } from "./local/local_models.ts";
 import { type ModelFormat, parseRepo } from "./local/model_paths.ts";
 import { ModelsFolder } from "./local/models_folder.ts";
-import { type Candidate, listCandidates } from "./hub/repo_files.ts";
+import { type DownloadCandidate, listCandidates } from "./hub/repo_files.ts";
 import type { RunnerTimes } from "./runner/model_supervisor.ts";
 import { Runner } from "./runner/runner.ts";
 import type { OfferedConnection } from "./runner/runner_status.ts";
@@ -46,7 +46,7 @@ export interface RepoListing {
   page: string;
   /** True when it holds programs, which are never downloaded: an MLX model may want them. */
   hasCode: boolean;
-  files: Candidate[];
+  files: DownloadCandidate[];
 }
 
 /** The models. */

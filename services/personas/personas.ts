@@ -384,7 +384,7 @@ export class Personas {
   #sealed({ sealedName }: TrashRecord) {
     return {
       path: join(this.#deps.trashFolder, sealedName),
-      place: { table: "trash", id: sealedName, field: "persona", version: 1 },
+      aad: { table: "trash", id: sealedName, field: "persona", version: 1 },
     };
   }
 }

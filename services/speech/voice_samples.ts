@@ -1,7 +1,7 @@
 /** Voice samples: audio files in `<datadir>/voices/`, their metadata sealed in app.db. */
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
-import type { Place, PurposeSealer } from "../crypto/sealer.ts";
+import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { inNameOrder } from "../storage/collation.ts";
@@ -12,7 +12,7 @@ import type { Database, Statement } from "../storage/database/database.ts";
 import { AUDIO_TYPES, type AudioFormat, sniffAudio } from "./audio_format.ts";
 import { probeAudio } from "./audio_probe.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
-import { type Version, versionPlace, type Versions } from "../storage/versions.ts";
+import { type Version, versionAad, type Versions } from "../storage/versions.ts";
 import type { ReferenceSample } from "./voice_cloning.ts";
 
 /** A voice sample. */
@@ -180,7 +180,7 @@ export class VoiceSamples {
     const path = (await this.#options.versions.parts(toResource(id), n)).get(toVersionFileName(id));
     const sealed = path === undefined ? undefined : await readFileIfExists(path);
     if (sealed === undefined) throw new AppError("internal", `Version ${n} of the voice sample "${id}" is missing`);
-    const opened = this.#options.sealer.openNow(versionPlace(toResource(id), n), sealed);
+    const opened = this.#options.sealer.openNow(versionAad(toResource(id), n), sealed);
     const { name, description }: VoiceMetadata = JSON.parse(new TextDecoder().decode(opened));
     return { name, description };
   }
@@ -208,7 +208,7 @@ export class VoiceSamples {
     const { name = content.name, description = content.description } = changes;
     const changed: Content = { ...content, name, description };
     const isKept = name !== content.name || description !== content.description;
-    const bytes = (n: number) => this.#options.sealer.sealNow(versionPlace(toResource(id), n), JSON.stringify(content));
+    const bytes = (n: number) => this.#options.sealer.sealNow(versionAad(toResource(id), n), JSON.stringify(content));
     const parts = isKept ? [{ name: toVersionFileName(id), bytes }] : [];
     await this.#options.versions.replace(toResource(id), { cause, parts, touched: [] }, () =>
       this.#options.db.write([{
@@ -298,7 +298,7 @@ function toVersionFileName(id: string): string {
   return `${id}.sealed`;
 }
 
-function toAad(id: string): Place {
+function toAad(id: string): Aad {
   return { table: "document", id: `${KIND}/${id}`, field: "sealed", version: 1 };
 }
 

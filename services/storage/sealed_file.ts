@@ -1,7 +1,7 @@
 /** Reads and writes files sealed in pieces; see crypto/sealed_pieces.ts. */
 import { createHash } from "node:crypto";
 import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
-import type { Place, PurposeSealer } from "../crypto/sealer.ts";
+import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { writeChunksAtomic } from "./atomic_file.ts";
 
@@ -9,14 +9,14 @@ import { writeChunksAtomic } from "./atomic_file.ts";
 export interface SealedFile {
   path: string;
   /** Its `field` applies to all pieces of the file. */
-  place: Place;
+  aad: Aad;
 }
 
 /** Returns path and binding of the file of an attachment version. */
 export function attachmentFile(folder: string, name: string, version: number): SealedFile {
   return {
     path: `${folder}/${attachmentFileName(name, version)}`,
-    place: { table: "attachments", id: name, field: "picture", version },
+    aad: { table: "attachments", id: name, field: "picture", version },
   };
 }
 
@@ -33,7 +33,7 @@ export function attachmentFileName(name: string, version: number): string {
  */
 export async function writeSealedFile(
   sealer: PurposeSealer,
-  { path, place }: SealedFile,
+  { path, aad }: SealedFile,
   source: AsyncIterable<Uint8Array>,
 ): Promise<number> {
   let sizeBytes = 0;
@@ -43,7 +43,7 @@ export async function writeSealedFile(
       yield chunk;
     }
   }
-  await writeChunksAtomic(path, sealPieces(sealer, place, counted()));
+  await writeChunksAtomic(path, sealPieces(sealer, aad, counted()));
   return sizeBytes;
 }
 
@@ -54,11 +54,11 @@ export async function writeSealedFile(
  */
 export async function* readSealedFile(
   sealer: PurposeSealer,
-  { path, place }: SealedFile,
+  { path, aad }: SealedFile,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   using file = await Deno.open(path).catch((cause) => {
     throw new AppError("internal", `Can't read "${path}": ${messageOf(cause)}`, { cause });
   });
   const { size } = await file.stat();
-  yield* openPieces(sealer, place, bytesOfFile(file, size, path));
+  yield* openPieces(sealer, aad, bytesOfFile(file, size, path));
 }

@@ -8,7 +8,7 @@
  */
 import { basename, dirname, join } from "node:path";
 import { nodeCrypto } from "../crypto/node_crypto.ts";
-import type { Place } from "../crypto/sealer.ts";
+import type { Aad } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { fileError, fileExists, syncFolder, writeFileAtomic } from "./atomic_file.ts";
 
@@ -287,7 +287,7 @@ export async function linkOrCopy(from: string, to: string): Promise<void> {
 }
 
 /** Returns the additional authenticated data for a sealed part of a version. */
-export function versionPlace({ kind, id }: VersionedResource, n: number): Place {
+export function versionAad({ kind, id }: VersionedResource, n: number): Aad {
   return { table: "version", id: `${kind}/${id}`, field: "sealed", version: n };
 }
 

@@ -59,7 +59,7 @@ export interface NodeTimes {
 }
 
 /** Defaults for a real node. */
-export const DEFAULT_TIMES: NodeTimes = {
+export const NODE_TIMES: NodeTimes = {
   socketMs: 15_000,
   pollMs: 1_000,
   watchMs: 30_000,

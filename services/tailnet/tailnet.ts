@@ -6,7 +6,7 @@ import type { Log } from "../log.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import { KeptNode } from "./node_supervisor.ts";
 import type { NodeMemory, OwnNames } from "./node_state.ts";
-import { DEFAULT_TIMES, type NodeTimes, type NodeView, type TailnetStatus, viewOf } from "./node_status.ts";
+import { NODE_TIMES, type NodeTimes, type NodeView, type TailnetStatus, viewOf } from "./node_status.ts";
 import { findTailscaled } from "./tailscaled_program.ts";
 
 /** The listener for requests from the tailnet. Only the node's proxy connects to it. */
@@ -48,7 +48,7 @@ export class Tailnet {
 
   constructor(options: TailnetOptions) {
     this.#options = options;
-    this.#times = { ...DEFAULT_TIMES, ...options.times };
+    this.#times = { ...NODE_TIMES, ...options.times };
   }
 
   /** Returns the current status. */

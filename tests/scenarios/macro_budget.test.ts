@@ -37,7 +37,7 @@ const turn = (conversation_id: string) => ({
   messages: [{ role: "user", content: "Hello {{char}}" }],
 });
 
-interface Place {
+interface Aad {
   card?: Record<string, unknown>;
   persona?: string;
   preset?: Record<string, unknown>;
@@ -45,7 +45,7 @@ interface Place {
   chat?: Record<string, unknown>;
 }
 
-async function openChat({ card = {}, persona = "", preset, lorebook, chat = {} }: Place): Promise<string> {
+async function openChat({ card = {}, persona = "", preset, lorebook, chat = {} }: Aad): Promise<string> {
   await made(app.put("/api/characters/ada", cardOf(card)));
   await made(app.put("/api/personas/sam", { name: "Sam", description: persona }));
   const more: Record<string, unknown> = {};
@@ -73,7 +73,7 @@ const presetOf = (prompt: Record<string, unknown>, texts: Record<string, unknown
   ...texts,
 });
 
-test.each<[string, Place, { field: string; source?: unknown }]>([
+test.each<[string, Aad, { field: string; source?: unknown }]>([
   ["a greeting", { card: { first_mes: DOUBLING } }, { field: "history", source: expect.any(String) }],
   ["a description", { card: { description: DOUBLING } }, { field: "description" }],
   ["a personality", { card: { personality: DOUBLING } }, { field: "personality" }],

@@ -1,7 +1,7 @@
 /** Decodes, resizes and encodes images in Workers, so that hostile files and slow work never affect the main thread. */
 import { AppError } from "../../errors.ts";
 import { sniffImage } from "./image_type.ts";
-import type { ImageOperation, ImageResult, ImageTask } from "./image_worker.ts";
+import type { ImageJobTask, ImageOperation, ImageResult } from "./image_worker.ts";
 
 /** Limits of the pool. */
 export interface ImageLimits {
@@ -63,7 +63,7 @@ const DEFAULT_LIMITS: ImageLimits = {
 const DEFAULT_JPEG_QUALITY = 85;
 
 interface Job {
-  task: ImageTask;
+  task: ImageJobTask;
   resolve(file: Uint8Array<ArrayBuffer>): void;
   reject(error: AppError): void;
 }

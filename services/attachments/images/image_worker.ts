@@ -13,7 +13,7 @@ export type ImageOperation =
   | { kind: "jpeg"; maxPx: number; quality: number };
 
 /** Sent by the main thread. */
-export interface ImageTask {
+export interface ImageJobTask {
   bytes: Uint8Array;
   operation: ImageOperation;
   maxPixels: number;
@@ -22,7 +22,7 @@ export interface ImageTask {
 /** The new file, or why there is none. */
 export type ImageResult = { file: Uint8Array<ArrayBuffer> } | { fault: string };
 
-async function processImage({ bytes, operation, maxPixels }: ImageTask): Promise<Uint8Array<ArrayBuffer>> {
+async function processImage({ bytes, operation, maxPixels }: ImageJobTask): Promise<Uint8Array<ArrayBuffer>> {
   const facts = sniffImage(bytes);
   if (facts === undefined) throw new Error("it is no PNG, JPEG, WebP or GIF");
   if (operation.kind !== "jpeg" && operation.mustBeWhole) checkWholeImage(bytes, facts.type);
@@ -48,7 +48,7 @@ function getTargetSize({ width, height }: Raster, order: ImageOperation): { widt
 
 // Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
-  self.onmessage = async ({ data }: MessageEvent<ImageTask>) => {
+  self.onmessage = async ({ data }: MessageEvent<ImageJobTask>) => {
     let result: ImageResult;
     try {
       result = { file: await processImage(data) };

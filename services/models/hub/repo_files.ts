@@ -15,7 +15,7 @@ import {
 } from "../local/model_paths.ts";
 
 /** One choice: a file, or all shards of a model. */
-export interface Candidate {
+export interface DownloadCandidate {
   /** The file or the first shard. */
   path: string;
   /** Of all shards. */
@@ -30,10 +30,10 @@ export interface Candidate {
 const MAX_FILE_BYTES = 50e9;
 
 /** Lists the choices in a repository. Incomplete split models are skipped. */
-export function listCandidates(repo: HubRepo, format: ModelFormat): Candidate[] {
+export function listCandidates(repo: HubRepo, format: ModelFormat): DownloadCandidate[] {
   const files = usableFiles(repo, format);
   const whole = new Map(findCompleteModels(files).map((parts) => [parts[0]!.path, parts]));
-  return files.flatMap((file): Candidate[] => {
+  return files.flatMap((file): DownloadCandidate[] => {
     const { path, sizeBytes, sha256 } = file;
     if (format === "mlx") return [{ path, sizeBytes, sha256, role: isWeights(path) ? "model" : "other" }];
     const about = { path, quantization: parseQuantization(path), role: parseRole(path) };

@@ -19,7 +19,7 @@ export interface RunnerTimes {
   restartMs: number;
 }
 
-export const DEFAULT_TIMES: RunnerTimes = {
+export const SUPERVISOR_TIMES: RunnerTimes = {
   startMs: 10 * 60_000,
   startPollMs: 250,
   watchMs: 5_000,

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
-import { DEFAULT_TIMES, keepRunning, type RunnerTimes } from "./model_supervisor.ts";
+import { keepRunning, type RunnerTimes, SUPERVISOR_TIMES } from "./model_supervisor.ts";
 import { findLlamaServer, HOW_TO_GET, llamaCommand, type LlamaOptions, notFound } from "./llama_program.ts";
 import type { LlamaServer } from "./llama_server.ts";
 import type { LocalModel, LocalModels } from "../local/local_models.ts";
@@ -62,7 +62,7 @@ export class Runner {
   constructor(options: RunnerDeps) {
     this.#options = options;
     this.#memory = new RunMemory(options.folder);
-    this.#times = { ...DEFAULT_TIMES, ...options.times };
+    this.#times = { ...SUPERVISOR_TIMES, ...options.times };
   }
 
   /** Returns the current status. */

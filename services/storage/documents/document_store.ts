@@ -1,12 +1,12 @@
 /** Named documents, sealed in the table `document`: a short head for lists, and a body that is opened on request. */
 import { uuidV7 } from "../../crypto/random.ts";
-import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
+import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/keyed_mutex.ts";
 import { BodyCache } from "./document_cache.ts";
-import { bodyOf, headOf, joined, partPlace, removedRow, wholeHeadBytes } from "./sealed_document.ts";
+import { bodyOf, headOf, joined, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** A document without its body. `head` is `undefined` if it can't be opened. */
@@ -196,7 +196,7 @@ export class DocumentStore<Head, Body> {
     const frame = { id, version, createdAtMs: row.created_at, updatedAtMs: row.updated_at };
     try {
       const begin = wholeHeadBytes(row.sealed) > HEAD_BYTES ? this.#sealed(id) : row.sealed;
-      const head = this.#options.sealer.openNow(this.#place(id, "head", version), headOf(begin));
+      const head = this.#options.sealer.openNow(this.#aad(id, "head", version), headOf(begin));
       return { ...frame, head: JSON.parse(decoder.decode(head)) };
     } catch (error) {
       console.error(`The ${this.#options.noun} "${id}" cannot be read: ${messageOf(error)}`);
@@ -225,7 +225,7 @@ export class DocumentStore<Head, Body> {
     const { head, ...frame } = this.#listed(row);
     if (head === undefined) throw this.#unreadable(id);
     try {
-      const opened = await this.#options.sealer.open(this.#place(id, "body", row.version), bodyOf(row.sealed));
+      const opened = await this.#options.sealer.open(this.#aad(id, "body", row.version), bodyOf(row.sealed));
       const body: Body = JSON.parse(decoder.decode(opened));
       if (this.#heads().get(id)?.version === row.version) {
         this.#bodies.set(id, { version: row.version, body, bytes: opened.length });
@@ -254,8 +254,8 @@ export class DocumentStore<Head, Body> {
     const { kind, sealer } = this.#options;
     const text = JSON.stringify(body);
     const sealed = joined(
-      sealer.sealNow(this.#place(id, "head", version), JSON.stringify(head)),
-      await sealer.seal(this.#place(id, "body", version), text),
+      sealer.sealNow(this.#aad(id, "head", version), JSON.stringify(head)),
+      await sealer.seal(this.#aad(id, "body", version), text),
     );
     // Parse it again: JSON drops parts of the object in memory.
     this.#bodies.set(id, { version, body: JSON.parse(text), bytes: text.length });
@@ -297,7 +297,7 @@ export class DocumentStore<Head, Body> {
     return new AppError("internal", `Can't read the ${this.#options.noun} "${id}"`, { cause });
   }
 
-  #place(id: string, field: "head" | "body", version: number): Place {
-    return partPlace({ kind: this.#options.kind, id }, field, version);
+  #aad(id: string, field: "head" | "body", version: number): Aad {
+    return partAad({ kind: this.#options.kind, id }, field, version);
   }
 }

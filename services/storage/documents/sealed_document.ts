@@ -3,7 +3,7 @@
  * of the stored format.
  */
 
-import type { Place } from "../../crypto/sealer.ts";
+import type { Aad } from "../../crypto/sealer.ts";
 
 /** Key of a row in the table `document`. */
 export interface DocumentRow {
@@ -24,7 +24,7 @@ export function removedRow({ kind, id }: DocumentRow, entry: string): DocumentRo
 }
 
 /** Returns the additional authenticated data of a part. A row in the trash keeps the one it was sealed with. */
-export function partPlace({ kind, id }: DocumentRow, field: "head" | "body", version: number): Place {
+export function partAad({ kind, id }: DocumentRow, field: "head" | "body", version: number): Aad {
   const isRemoved = kind.startsWith(REMOVED);
   const name = isRemoved ? `${kind.slice(REMOVED.length)}/${id.split("/")[0]}` : `${kind}/${id}`;
   return { table: "document", id: name, field, version };

@@ -3,7 +3,7 @@
  * counts.
  */
 import { Mutex } from "../../async/keyed_mutex.ts";
-import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
+import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { writeFileAtomic } from "../atomic_file.ts";
@@ -37,7 +37,7 @@ const MAX_TRIES = 5;
  */
 export function openSealedDocument<T>(options: {
   path: string;
-  place: Place;
+  aad: Aad;
   sealer: PurposeSealer;
   parse(value: unknown): T;
   /** Writes what `parse` reads; plain JSON by default. */
@@ -45,7 +45,7 @@ export function openSealedDocument<T>(options: {
   log: Log;
   untilRepaired: string;
 }): SealedDocument<T> {
-  const { path, place, sealer, parse, stringify = JSON.stringify, log, untilRepaired } = options;
+  const { path, aad, sealer, parse, stringify = JSON.stringify, log, untilRepaired } = options;
   let known: { state: FileState; content: T | undefined | AppError } | undefined;
   const lock = new Mutex();
 
@@ -54,9 +54,7 @@ export function openSealedDocument<T>(options: {
     if (known?.state.id === state.id && known.state.isSettled) return known.content;
     let content: T | undefined | AppError;
     try {
-      content = state.id === "absent"
-        ? undefined
-        : parse(parseJson(await sealer.open(place, await Deno.readFile(path))));
+      content = state.id === "absent" ? undefined : parse(parseJson(await sealer.open(aad, await Deno.readFile(path))));
     } catch (cause) {
       // Removed between the two checks. A dangling link exists and can't be read.
       if (cause instanceof Deno.errors.NotFound && fileState(path).id === "absent") return undefined;
@@ -81,7 +79,7 @@ export function openSealedDocument<T>(options: {
       const content = next(current);
       if (content === undefined) return;
       try {
-        await writeFileAtomic(path, sealer.sealNow(place, stringify(content)), {
+        await writeFileAtomic(path, sealer.sealNow(aad, stringify(content)), {
           beforeReplace: () => {
             // Removed by hand in the meantime: don't bring its content back.
             if (fileState(path).id !== seen) throw new ChangedMeanwhile();

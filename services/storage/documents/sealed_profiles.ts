@@ -1,7 +1,7 @@
 /** Profiles of the owner's servers: sealed documents of one kind, cached in memory, one of them active. */
 import { Mutex } from "../../async/keyed_mutex.ts";
 import { uuidV7 } from "../../crypto/random.ts";
-import type { Place, PurposeSealer } from "../../crypto/sealer.ts";
+import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Database, Statement } from "../database/database.ts";
@@ -180,7 +180,7 @@ export class SealedProfiles<Content extends object> {
 
   /** Returns the statement that stores a setting with the profiles. */
   setting(key: string, value: string): Statement {
-    const sealed = this.#options.sealer.sealNow(settingPlace(key), value);
+    const sealed = this.#options.sealer.sealNow(settingAad(key), value);
     return { sql: "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)", params: [key, sealed] };
   }
 
@@ -190,7 +190,7 @@ export class SealedProfiles<Content extends object> {
     const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", key);
     if (row === undefined) return undefined;
     try {
-      return new TextDecoder().decode(sealer.openNow(settingPlace(key), row.sealed));
+      return new TextDecoder().decode(sealer.openNow(settingAad(key), row.sealed));
     } catch (error) {
       console.error(`The setting "${key}" cannot be read: ${messageOf(error)}`);
       return "";
@@ -207,7 +207,7 @@ export class SealedProfiles<Content extends object> {
     const updatedAtMs = now();
     const createdAtMs = before?.createdAtMs ?? updatedAtMs;
     const version = (before?.version ?? 0) + 1;
-    const sealed = await sealer.seal(placeOf(kind, id, version), JSON.stringify(content));
+    const sealed = await sealer.seal(toAad(kind, id, version), JSON.stringify(content));
     const statement: Statement = before === undefined
       ? {
         sql: "INSERT INTO document (kind, id, version, created_at, updated_at, sealed) VALUES (?, ?, ?, ?, ?, ?)",
@@ -254,17 +254,17 @@ export class SealedProfiles<Content extends object> {
 
 async function openContent<Content>({ sealer, kind, what }: ProfileOptions, row: Row): Promise<Content | undefined> {
   try {
-    return JSON.parse(new TextDecoder().decode(await sealer.open(placeOf(kind, row.id, row.version), row.sealed)));
+    return JSON.parse(new TextDecoder().decode(await sealer.open(toAad(kind, row.id, row.version), row.sealed)));
   } catch (error) {
     console.error(`The ${what} "${row.id}" cannot be read: ${messageOf(error)}`);
     return undefined;
   }
 }
 
-function placeOf(kind: string, id: string, version: number): Place {
+function toAad(kind: string, id: string, version: number): Aad {
   return { table: "document", id: `${kind}/${id}`, field: "sealed", version };
 }
 
-function settingPlace(key: string): Place {
+function settingAad(key: string): Aad {
   return { table: "setting", id: key, field: "value", version: 1 };
 }

@@ -20,7 +20,7 @@ const ANSWER = [
   "you look for the day `d` with the largest value:\n\n",
   "```python\nimport math\n\ndef declination(day):\n    return -23.44 * math.cos(2 * math.pi / 365 * (day + 10))\n\n",
   "print(max(range(1, 366), key=declination))  # 173, the 21st of June or so\n```\n\n",
-  "| Place | Longest day |\n|---|---|\n| Lisbon | 14 h 52 min |\n| Oslo | 18 h 50 min |\n",
+  "| Aad | Longest day |\n|---|---|\n| Lisbon | 14 h 52 min |\n| Oslo | 18 h 50 min |\n",
 ];
 
 /** A portrait of the character that is walked with. */

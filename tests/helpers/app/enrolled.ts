@@ -1,5 +1,5 @@
 /** Puts passkeys into a data directory without a ceremony. */
-import { type CredentialRecord, CREDENTIALS_PLACE } from "../../../services/auth/credential_store.ts";
+import { type CredentialRecord, CREDENTIALS_AAD } from "../../../services/auth/credential_store.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
 
@@ -7,7 +7,7 @@ import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
 export async function enrol(app: { dataDir: string }, ...rpIds: string[]): Promise<void> {
   const key = await loadStorageKey({ dataDir: app.dataDir, sealedDataExists: true });
   const document = { credentials: rpIds.map((rpId, i) => credentialRecord(`key${i}`, rpId)), gated_rp_ids: rpIds };
-  const sealed = createSealer(key).forPurpose("credentials").sealNow(CREDENTIALS_PLACE, JSON.stringify(document));
+  const sealed = createSealer(key).forPurpose("credentials").sealNow(CREDENTIALS_AAD, JSON.stringify(document));
   await Deno.writeFile(`${app.dataDir}/credentials.json`, sealed, { mode: 0o600 });
 }
 

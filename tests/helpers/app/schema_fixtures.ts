@@ -1,7 +1,7 @@
 /** Databases of earlier schemas with something sealed in them, as SQL that can be read and compared. */
 import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
-import { createSealer, type Place } from "../../../services/crypto/sealer.ts";
+import { type Aad, createSealer } from "../../../services/crypto/sealer.ts";
 import { MIGRATIONS } from "../../../services/storage/database/migrations.ts";
 
 /** The storage key that every fixture was sealed with. */
@@ -44,7 +44,7 @@ export function schemaOf(database: DatabaseSync): string[] {
 
 function rows(): string[] {
   const sealer = createSealer(FIXTURE_KEY);
-  const seal = (purpose: string, place: Place, value: unknown) => {
+  const seal = (purpose: string, place: Aad, value: unknown) => {
     const text = typeof value === "string" ? value : JSON.stringify(value);
     return `x'${Buffer.from(sealer.forPurpose(purpose).sealNow(place, text)).toString("hex")}'`;
   };

@@ -14,7 +14,7 @@ export interface ModelMessage {
 }
 
 /** Where messages were when they were removed. */
-interface Place {
+interface Aad {
   after?: string;
   before?: string;
   /** The version that they followed, if `after` had continuations. */
@@ -24,7 +24,7 @@ interface Place {
 /** Messages that were removed. */
 export interface Removed {
   messages: ModelMessage[];
-  place: Place;
+  place: Aad;
   epoch: number;
 }
 

@@ -1,6 +1,6 @@
 import http2 from "node:http2";
 import { expect, test } from "vitest";
-import type { Connection } from "../../../middleware/env.ts";
+import type { ClientConnection } from "../../../middleware/env.ts";
 import { type Listener, type ListenerOptions, openListener } from "../../../routes/server/listener.ts";
 import { residentBytes } from "../../bench/process_facts.ts";
 import { happened, standingClock } from "../../helpers/fakes/standing_clock.ts";
@@ -67,7 +67,7 @@ async function startListenerChild(options: { descriptors?: number; servesConnect
 const connect = (listener: Listener) => Deno.connect({ hostname: "127.0.0.1", port: listener.port });
 
 test.each(WAYS)("a listener on port 0 says where it is and whom it hears (%s)", async (_name, servesConnections) => {
-  const seen: Connection[] = [];
+  const seen: ClientConnection[] = [];
   await using listener = open({
     servesConnections,
     handler: (_, connection) => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createCredentialStore, CREDENTIALS_PLACE } from "../../../services/auth/credential_store.ts";
+import { createCredentialStore, CREDENTIALS_AAD } from "../../../services/auth/credential_store.ts";
 import { credentialRecord } from "../../helpers/app/enrolled.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 
@@ -27,7 +27,7 @@ test("without a file every RPID is in grace", async () => {
 
 test("an enrolled RPID is gated, another one is not", async () => {
   await using at = await openStore();
-  await Deno.writeFile(at.path, sealer.sealNow(CREDENTIALS_PLACE, oneRecord));
+  await Deno.writeFile(at.path, sealer.sealNow(CREDENTIALS_AAD, oneRecord));
   expect(await at.store.isGated("localhost")).toBe(true);
   expect(await at.store.isGated("desk.example")).toBe(false);
   expect(await at.store.load()).toMatchObject([{ id: "key1", name: "Laptop" }]);
@@ -35,7 +35,7 @@ test("an enrolled RPID is gated, another one is not", async () => {
 
 test("grace returns as soon as the file is gone, and ends as soon as it is back", { tags: ["G07"] }, async () => {
   await using at = await openStore();
-  const sealed = sealer.sealNow(CREDENTIALS_PLACE, oneRecord);
+  const sealed = sealer.sealNow(CREDENTIALS_AAD, oneRecord);
   for (let round = 0; round < 2; round++) {
     await Deno.writeFile(at.path, sealed);
     expect(await at.store.isGated("localhost")).toBe(true);
@@ -46,14 +46,14 @@ test("grace returns as soon as the file is gone, and ends as soon as it is back"
 
 test.each([
   ["empty", new Uint8Array()],
-  ["truncated", sealer.sealNow(CREDENTIALS_PLACE, oneRecord).subarray(0, 40)],
+  ["truncated", sealer.sealNow(CREDENTIALS_AAD, oneRecord).subarray(0, 40)],
   ["plain JSON, unsealed", new TextEncoder().encode(oneRecord)],
-  ["sealed under another key", otherSealer.sealNow(CREDENTIALS_PLACE, oneRecord)],
-  ["sealed for another place", sealer.sealNow({ ...CREDENTIALS_PLACE, id: "tokens" }, oneRecord)],
-  ["no JSON inside", sealer.sealNow(CREDENTIALS_PLACE, "nonsense")],
-  ["of the wrong type", sealer.sealNow(CREDENTIALS_PLACE, '{"id":"key1"}')],
-  ["a list of wrong records", sealer.sealNow(CREDENTIALS_PLACE, '{"credentials":[{"id":1}],"gated_rp_ids":[]}')],
-  ["without the RPIDs it gates", sealer.sealNow(CREDENTIALS_PLACE, oneRecord.replace('["localhost"]', "[]"))],
+  ["sealed under another key", otherSealer.sealNow(CREDENTIALS_AAD, oneRecord)],
+  ["sealed for another place", sealer.sealNow({ ...CREDENTIALS_AAD, id: "tokens" }, oneRecord)],
+  ["no JSON inside", sealer.sealNow(CREDENTIALS_AAD, "nonsense")],
+  ["of the wrong type", sealer.sealNow(CREDENTIALS_AAD, '{"id":"key1"}')],
+  ["a list of wrong records", sealer.sealNow(CREDENTIALS_AAD, '{"credentials":[{"id":1}],"gated_rp_ids":[]}')],
+  ["without the RPIDs it gates", sealer.sealNow(CREDENTIALS_AAD, oneRecord.replace('["localhost"]', "[]"))],
 ])("a file that is %s gates everything and is reported once", { tags: ["G06"] }, async (_name, content) => {
   await using at = await openStore();
   await Deno.writeFile(at.path, content);

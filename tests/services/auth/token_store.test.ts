@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTokenStore, TOKENS_PLACE } from "../../../services/auth/token_store.ts";
+import { createTokenStore, TOKENS_AAD } from "../../../services/auth/token_store.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 
 const sealer = createSealer(new Uint8Array(32).fill(7)).forPurpose("tokens");
@@ -29,7 +29,7 @@ test("a minted token is found by its text and listed without it; the file holds 
   const bytes = await Deno.readFile(at.path);
   const text = new TextDecoder("latin1").decode(bytes);
   for (const secret of [token, record.hash, "script"]) expect(text.includes(secret)).toBe(false);
-  const opened = new TextDecoder().decode(await sealer.open(TOKENS_PLACE, bytes));
+  const opened = new TextDecoder().decode(await sealer.open(TOKENS_AAD, bytes));
   expect([opened.includes(record.hash), opened.includes(token)]).toEqual([true, false]);
   expect((await Deno.stat(at.path)).mode! & 0o777).toBe(0o600);
 });

@@ -55,8 +55,8 @@ describe("a data directory with something of every kind", () => {
     const [old, none] = [createSealer(oldKey), createSealer(new Uint8Array(32).fill(9))];
     const database = new DatabaseSync(`${dataDir}/app.db`, { readOnly: true });
     for (const { revision, id, head } of database.prepare("SELECT * FROM conversation").all()) {
-      const place = { table: "conversation", id: String(id), field: "head", version: Number(revision) };
-      expect(reseal(head as Uint8Array, [{ purpose: "conversations", place }], old, none)).toBeUndefined();
+      const aad = { table: "conversation", id: String(id), field: "head", version: Number(revision) };
+      expect(reseal(head as Uint8Array, [{ purpose: "conversations", aad }], old, none)).toBeUndefined();
     }
     database.close();
 

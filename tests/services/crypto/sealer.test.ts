@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { additionalData } from "../../../services/crypto/aad.ts";
+import { encodeAad } from "../../../services/crypto/aad.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
-import { createOpener, createSealer, type Place, SEAL_OVERHEAD_BYTES } from "../../../services/crypto/sealer.ts";
+import { type Aad, createOpener, createSealer, SEAL_OVERHEAD_BYTES } from "../../../services/crypto/sealer.ts";
 import { runChild } from "../../helpers/processes/storage_child.ts";
 
-const PLACE: Place = { table: "draft", id: "c1", field: "sealed", version: 3 };
+const PLACE: Aad = { table: "draft", id: "c1", field: "sealed", version: 3 };
 const key = randomBytes(32);
 const sealer = createSealer(key).forPurpose("conversations");
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
@@ -12,11 +12,11 @@ const refusal = { code: "internal", message: expect.stringMatching(/^Can't open 
 
 /** Runs the synchronous and the asynchronous way over one body of tests. */
 const ways = [
-  ["seal", (place: Place, plain: string | Uint8Array) => sealer.seal(place, plain)],
-  ["sealNow", (place: Place, plain: string | Uint8Array) => Promise.resolve(sealer.sealNow(place, plain))],
+  ["seal", (place: Aad, plain: string | Uint8Array) => sealer.seal(place, plain)],
+  ["sealNow", (place: Aad, plain: string | Uint8Array) => Promise.resolve(sealer.sealNow(place, plain))],
 ] as const;
 
-async function expectRefused(place: Place, sealed: Uint8Array, from = sealer): Promise<void> {
+async function expectRefused(place: Aad, sealed: Uint8Array, from = sealer): Promise<void> {
   await expect(from.open(place, sealed)).rejects.toMatchObject({ code: "internal" });
   expect(() => from.openNow(place, sealed)).toThrow(expect.objectContaining({ code: "internal" }));
 }
@@ -77,7 +77,7 @@ test("creates different additional data for different places", { tags: ["K02"] }
     for (const id of names) {
       for (const field of names) {
         for (const version of [0, 1, 11, 2 ** 32, Number.MAX_SAFE_INTEGER]) {
-          seen.add(textOf(additionalData(1, { table, id, field, version })));
+          seen.add(textOf(encodeAad(1, { table, id, field, version })));
           count++;
         }
       }
@@ -85,7 +85,7 @@ test("creates different additional data for different places", { tags: ["K02"] }
   }
   expect(seen.size).toBe(count);
   for (const version of [-1, 0.5, NaN, 2 ** 53]) {
-    expect(() => additionalData(1, { ...PLACE, version })).toThrow("invalid version");
+    expect(() => encodeAad(1, { ...PLACE, version })).toThrow("invalid version");
   }
 });
 

@@ -138,7 +138,7 @@ test("titles, parameters, details and errors of jobs are sealed, and a row's con
     params: [waited, ran],
   }]);
   const after = bench.open({});
-  expect(after.get(ran)).toMatchObject({ title: "", error: { message: `Can't open the stored job "${ran}"` } });
+  expect(after.get(ran)).toMatchObject({ title: "", error: { message: `Can't decrypt job "${ran}"` } });
   expect(after.get(id).title).toBe("a title in plain words");
 });
 

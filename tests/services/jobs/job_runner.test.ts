@@ -205,7 +205,7 @@ test(
     await reached.promise;
     await expect(jobs.cancel(verified.id)).rejects.toMatchObject({
       code: "conflict",
-      message: `Can't turn job "${verified.id}" from verifying to cancelled: no such step`,
+      message: `Job "${verified.id}" can't change from verifying to cancelled`,
     });
     goOn.resolve();
     await bench.until(jobs, verified.id, "done");
@@ -261,7 +261,7 @@ test("jobs are listed newest first, and an unknown id is not found", async () =>
   const jobs = bench.open({ download: heldKind() }, () => nowMs++);
   for (const title of ["a", "b", "c"]) await jobs.start("download", { title, params: null });
   expect(jobs.list().map(({ title }) => title)).toEqual(["c", "b", "a"]);
-  expect(() => jobs.get("absent")).toThrow(`Can't find job "absent"`);
+  expect(() => jobs.get("absent")).toThrow('No job "absent"');
   await expect(jobs.cancel("absent")).rejects.toMatchObject({ code: "not_found" });
   await expect(jobs.start("unknown", { title: "t", params: null })).rejects.toMatchObject({ code: "internal" });
   await jobs.close();
@@ -331,7 +331,7 @@ test("leftovers that cannot be removed do not keep a job from being cancelled", 
   const { id } = await jobs.start("download", { title: "t", params: null });
   await held.untilBegun(1);
   expect((await jobs.cancel(id)).state).toBe("cancelled");
-  expect(bench.reports).toEqual([`Can't remove what job "${id}" left: it resists`]);
+  expect(bench.reports).toEqual([`Can't clean up after job "${id}": it resists`]);
   await jobs.close();
 });
 

@@ -14,7 +14,7 @@ test.each(PAIRS)("the step from $from to $to is legal: $legal", ({ from, to, leg
   expect(isLegalStep(from, to)).toBe(legal);
   const take = () => assertLegalStep("j1", from, to);
   if (legal) expect(take).not.toThrow();
-  else expect(take).toThrow(`Can't turn job "j1" from ${from} to ${to}: no such step`);
+  else expect(take).toThrow(`Job "j1" can't change from ${from} to ${to}`);
 });
 
 test("done, failed and cancelled are the ends", () => {

@@ -11,7 +11,7 @@ import { type HistoryEnd, type HistoryMessage, readHistory } from "./history.ts"
 import { chooseSpeaker, nextSpeakers, type ReplyOrder, type SpeakerQuestion } from "./turn_order.ts";
 
 /** Dependencies of a prompt context. */
-export interface PromptContextDeps {
+export interface ReplyContextDeps {
   blocks: BlockStore;
   scenes: PromptContexts;
   now(): number;
@@ -28,7 +28,7 @@ export interface WantedReply {
 }
 
 /** What a prompt is assembled from. */
-export interface PromptContext {
+export interface ReplyContext {
   source: PromptSource;
   scene: OpenPromptContext;
   /** Text between an answer that is continued and its continuation. Empty if the model continues a prefilled answer. */
@@ -43,11 +43,11 @@ const SPEAKER_LOOKBACK = 200;
  *
  * @throws {AppError} As `PromptContexts.open` and `PromptContexts.loadParticipants`.
  */
-export async function openPromptContext(
-  { blocks, scenes, now }: PromptContextDeps,
+export async function openReplyContext(
+  { blocks, scenes, now }: ReplyContextDeps,
   conversation: ConversationState,
   { end, action, characterId, model, timeZone }: WantedReply,
-): Promise<PromptContext> {
+): Promise<ReplyContext> {
   const { id: conversationId, head } = conversation;
   const cast = await scenes.loadParticipants(head);
   const scene = await scenes.open({
@@ -79,7 +79,7 @@ export async function openPromptContext(
 
 /** Lists the characters that speak next, in order. See `nextSpeakers`. */
 export async function listNextSpeakers(
-  deps: PromptContextDeps,
+  deps: ReplyContextDeps,
   conversation: ConversationState,
   userMessage: ChatMessage | undefined,
   before?: string,
@@ -96,7 +96,7 @@ export async function listNextSpeakers(
  * @throws {AppError} `invalid_request` if no character may speak.
  */
 export async function chooseNextSpeaker(
-  deps: PromptContextDeps,
+  deps: ReplyContextDeps,
   conversation: ConversationState,
   userMessage: ChatMessage | undefined,
   wanted: string | undefined,
@@ -129,7 +129,7 @@ function findGreetingIndex(blocks: BlockStore, id: string): number | undefined {
 }
 
 function speakerQuestion(
-  { blocks }: PromptContextDeps,
+  { blocks }: ReplyContextDeps,
   { id, head, messageCount }: ConversationState,
   cast: readonly LoadedParticipant[],
   userMessage: ChatMessage | undefined,
