@@ -144,14 +144,14 @@ test(
       const { code, stdout } = await runParlor(["doctor", ...flags, ...args]);
       return { code, isFine: stdout.includes("No problems found."), problems: stdout.match(/^problem .*$/gm) ?? [] };
     };
-    const loopback = expect.stringContaining("under localhost, *.localhost, 127.0.0.0/8, [::1]");
+    const loopback = expect.stringContaining("at localhost, *.localhost, 127.0.0.0/8, [::1]");
     expect(await doctor()).toEqual({ code: 1, isFine: false, problems: [loopback] });
     const hosts = ["--allowed-hosts", "desk.example,*.wild.example,10.0.0.1", "--trusted-proxies", "192.0.2.1"];
     const others = [
-      expect.stringContaining("10.0.0.1 needs no passkey"),
-      expect.stringContaining("*.wild.example can't be closed"),
+      expect.stringContaining("Anyone who reaches 10.0.0.1"),
+      expect.stringContaining("A passkey can't protect *.wild.example"),
     ];
-    const open = expect.stringContaining("desk.example: everyone who can reach");
+    const open = expect.stringContaining("desk.example: anyone who can reach");
     expect((await doctor(...hosts)).problems).toEqual([loopback, open, ...others]);
 
     await new Visitor(app).enrol();
