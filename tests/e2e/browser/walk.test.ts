@@ -232,7 +232,7 @@ const SCREENS = [
   ["privacy", "/settings/privacy", "Passkeys"],
   ["models", "/settings/models", "Models"],
   ["personas", "/settings/personas", "Personas"],
-  ["data", "/settings/data", "Storage"],
+  ["data", "/settings/data", "Storage space"],
   ["import", "/settings/data/import", "Import"],
   ["trash", "/settings/trash", "Trash"],
   ["about", "/settings/about", "About"],

@@ -30,7 +30,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     };
     await page.goto(`${app.url}/settings/data`);
     const main = page.getByRole("main");
-    await main.getByRole("list", { name: "Storage" }).getByText("Chats and settings").waitFor();
+    await main.getByRole("list", { name: "Storage space" }).getByText("Chats and settings").waitFor();
     await main.getByRole("list", { name: "Backups" }).getByText("parlor-2026-01-01T000000Z.backup").waitFor();
     await main.getByText(`Daily to ${backupDir}`).waitFor();
     await look("data");
