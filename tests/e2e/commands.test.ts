@@ -30,17 +30,17 @@ test.each([
 });
 
 test.each([
-  [["dance"], {}, "parlor: Unknown command dance; parlor --help lists them all\n"],
+  [["dance"], {}, 'parlor: Unknown command "dance". See parlor --help\n'],
   [["key"], {}, "parlor: Usage: parlor key export | import | rotate. See parlor key --help\n"],
   [["auth"], {}, "parlor: Usage: parlor auth login | logout | whoami | invite. See parlor auth --help\n"],
   [["backup", "one", "two"], {}, 'parlor: "two" belongs to no option; parlor --help lists them all\n'],
   [["auth", "logout", "now"], {}, 'parlor: "now" belongs to no option. See parlor auth --help\n'],
   [["--port", "x"], {}, "parlor: Bad value for port (--port): expected a whole number\n"],
-  [[], { PARLOR_PROT: "1" }, "parlor: Unknown environment variable PARLOR_PROT; parlor --help lists those there are\n"],
+  [[], { PARLOR_PROT: "1" }, "parlor: Unknown environment variable PARLOR_PROT. See parlor --help\n"],
   [
     ["--tls-cert", "/none.pem", "--tls-key", "/none.pem", "--data-dir", "DIR"],
     {},
-    'parlor: Bad value for tls_cert: cannot read "/none.pem"',
+    `parlor: Bad value for tls_cert: can't read "/none.pem"`,
   ],
   [["--data-dir", "/proc/none"], {}, "parlor: Can't open"],
 ])("parlor %j with %j ends with one clear sentence", async (args, env, sentence) => {
