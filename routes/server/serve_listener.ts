@@ -32,7 +32,7 @@ export function openServeListener(
 
   function answer(request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>): Response | Promise<Response> {
     // `Deno.serve` can't stop accepting and still be aborted later, so it goes on until every answer has been sent.
-    if (closing.signal.aborted) return new Response(null, { status: 503, headers: { ClientConnection: "close" } });
+    if (closing.signal.aborted) return new Response(null, { status: 503, headers: { Connection: "close" } });
     activeRequests++;
     const ended = () => {
       if (--activeRequests === 0) drained();

@@ -43,7 +43,7 @@ function createReply(call: ChatCall): string {
   const text = joinText(last?.content).replace(/\s+/g, " ").trim();
   const echo = text === "" ? "Your message has no text." : `You wrote: “${shorten(text)}”.`;
   return `${echo} This is Parlor's demo connection. It is not a language model: it only repeats part of your message. ` +
-    "To chat with a real model, start a model server such as llama.cpp, Ollama or LM Studio, then open the connection settings and choose Discover.";
+    "To chat with a real model, start a model server such as llama.cpp, Ollama or LM Studio, then open the connection settings and choose Find servers.";
 }
 
 async function* streamReply(

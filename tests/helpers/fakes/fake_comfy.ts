@@ -183,7 +183,7 @@ export class FakeComfy {
     if (Array.isArray((workflow as Json).nodes)) return new Response("500 Internal Server Error", { status: 500 });
     for (const [id, node] of Object.entries(workflow)) {
       if (typeof node?.class_type !== "string") {
-        return this.#refuse("invalid_prompt", "Can't execute because a node is missing the class_type property.", {
+        return this.#refuse("invalid_prompt", "Cannot execute because a node is missing the class_type property.", {
           details: `Node ID '#${id}'`,
         });
       }

@@ -35,7 +35,7 @@ const RISU_ASSET = "x-risu-asset";
 export function cardOfRisu(character: JsonObject): JsonObject {
   const { risuai: _, depth_prompt: __, ...extensions } = asObject(character.extentions); // RisuAI's spelling
   const depthPrompt = asObject(character.depth_prompt);
-  const more = asObject(character.encodeAad);
+  const more = asObject(character.additionalData);
   const own = Object.entries(OWN_FIELDS).filter(([field]) => character[field] !== undefined);
   return {
     spec: "chara_card_v3",
