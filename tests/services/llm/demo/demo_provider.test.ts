@@ -10,7 +10,7 @@ test("the demo answers word by word, says what it is and how to connect a model,
   expect(answer.error).toBeUndefined();
   expect(answer.text).toContain("“Hello there, fox!”");
   expect(answer.text).toContain("not a language model");
-  expect(answer.text).toContain("Discover");
+  expect(answer.text).toContain("Find servers");
   expect(answer.batches).toBeGreaterThan(35);
   expect(answer.batches).toBeLessThan(90);
   expect(finishOf(answer)).toBe("stop");
