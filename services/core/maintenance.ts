@@ -1,4 +1,5 @@
 /** Runs cleanup tasks one after another: once soon after the start, then at intervals. */
+import { Mutex } from "../async/keyed_mutex.ts";
 import type { Lazy } from "../async/lazy.ts";
 import { findOverdueRevisions } from "../conversations/revisions/revision_age.ts";
 import { messageOf } from "../errors.ts";
@@ -32,7 +33,7 @@ export class Maintenance {
   readonly #tasks: readonly MaintenanceTask[];
   readonly #log: Log;
   readonly #timers: ReturnType<typeof setTimeout>[] = [];
-  #running = Promise.resolve();
+  readonly #mutex = new Mutex();
 
   constructor(tasks: readonly MaintenanceTask[], log: Log) {
     this.#tasks = tasks;
@@ -55,14 +56,13 @@ export class Maintenance {
   /** Stops the schedule and waits for the running task. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
-    await this.#running;
+    await this.#mutex.settled();
   }
 
   #run(task: MaintenanceTask): Promise<void> {
-    this.#running = this.#running.then(() => task.run()).catch((error) =>
+    return this.#mutex.run(() => task.run()).catch((error) =>
       this.#log("error", `Maintenance failed: ${task.name}`, { error: messageOf(error) })
     );
-    return this.#running;
   }
 }
 
