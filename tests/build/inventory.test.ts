@@ -79,7 +79,7 @@ test("a package that brings a source map of its own, and one in CommonJS, are se
   ]);
 });
 
-test("whatever our files import is in the bill of materials, and nothing that the lock does not lead to", async () => {
+test("lists every imported package in the bill of materials, and only packages of the lock", async () => {
   await using stage = await tempFolder();
   const folders = new Set([...await stageServer(ROOT, stage.path), ...await packagesOfUi(ROOT)]);
   const packages = await readPackages(ROOT, folders);

@@ -82,7 +82,7 @@ test("a listed host without credentials is 401 once gated, not 403", { tags: ["H
     .toEqual([401, "unauthenticated", "Bearer"]);
 });
 
-test("whoever is let through by authentication still needs a listed host", { tags: ["H15"] }, async () => {
+test("a client with valid credentials still needs a listed host", { tags: ["H15"] }, async () => {
   await using app = await openTestApp({ config: { requireAuth: false } });
   const answer = await fetchAs(app, { path: "/api/conversations", host: "evil.test" });
   expect([answer.status, codeOf(answer)]).toEqual([403, "host_not_allowed"]);

@@ -129,7 +129,7 @@ test("a header sent twice is one list", { tags: ["H07"] }, () => {
 });
 
 test.each(["nonsense", "203.0.113.9, 127.1", "2130706433", "999.1.1.1", "[::1", "localhost"])(
-  "an entry that is no address is refused: %s",
+  "refuses an entry that is not an address: %s",
   { tags: ["H07"] },
   (header) => {
     expect(rejectionOf(() => factsOf({ headers: { "X-Forwarded-For": header }, trusted: ["127.0.0.1"] })))
@@ -212,7 +212,7 @@ test("a target that names another host than the Host header is refused, the same
 });
 
 test.each([null, ""])(
-  "a Host that is %j is refused, whatever the runtime makes up in its place",
+  "refuses the Host %j, even if the runtime substitutes another",
   { tags: ["H10"] },
   (host) => {
     expect(rejectionOf(() => factsOf({ url: "http://localhost:8787/", host }))).toMatchObject({

@@ -63,58 +63,62 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     await docker.run("volume", "rm", "--force", VOLUME);
   });
 
-  test("nobody is let in for being inside; the first visit through the port pairs by the code in the log, then chats", {
-    tags: ["H18"],
-  }, async () => {
-    const url = await start("--volume", `${VOLUME}:/data`);
-    expect(await fromInside("/healthz")).toBe("HTTP/1.1 204 No Content");
-    for (const path of ["/api/conversations", "/api/settings", "/api/auth/tokens"]) {
-      expect(await fromInside(path), path).toBe("HTTP/1.1 401 Unauthorized");
-    }
-    expect((await fetch(`${url}/api/conversations`)).status).toBe(401);
-    expect((await fetch(url)).status).toBe(200);
+  test(
+    "grants nothing to clients inside the container; the first visit through the port pairs with the code in the log, then chats",
+    {
+      tags: ["H18"],
+    },
+    async () => {
+      const url = await start("--volume", `${VOLUME}:/data`);
+      expect(await fromInside("/healthz")).toBe("HTTP/1.1 204 No Content");
+      for (const path of ["/api/conversations", "/api/settings", "/api/auth/tokens"]) {
+        expect(await fromInside(path), path).toBe("HTTP/1.1 401 Unauthorized");
+      }
+      expect((await fetch(`${url}/api/conversations`)).status).toBe(401);
+      expect((await fetch(url)).status).toBe(200);
 
-    const owner = await openDevice(browser, url);
-    await owner.page.getByRole("heading", { name: "Add this device" }).waitFor();
-    await owner.page.getByLabel("Code").fill("AAAA-AAAA");
-    await owner.page.getByRole("button", { name: "Create passkey" }).click();
-    await owner.page.getByRole("alert").first().waitFor();
-    const [, code] = /Pairing code: (\S+)/.exec(await logs())!;
-    await owner.page.getByLabel("Code").fill(code!);
-    await owner.page.getByRole("button", { name: "Create passkey" }).click();
-    // The first visit asks for a model, which here it does without, and for a name.
-    for (const question of ["Choose a model", "Your name"]) {
-      await owner.page.getByRole("heading", { name: question }).waitFor();
-      await owner.page.getByRole("button", { name: "Skip" }).click();
-    }
-    await owner.page.getByText("This address already has a passkey.").waitFor();
-    await owner.page.getByRole("button", { name: "Start chatting" }).click();
-    const composer = owner.page.getByLabel("Message", { exact: true });
-    await composer.waitFor();
-    await composer.fill("Is anybody there?");
-    await composer.press("Enter");
-    await owner.page.locator(".reply .prose").getByText("not a language model").waitFor();
-    await owner.page.getByRole("button", { name: "Regenerate" }).waitFor();
+      const owner = await openDevice(browser, url);
+      await owner.page.getByRole("heading", { name: "Add this device" }).waitFor();
+      await owner.page.getByLabel("Code").fill("AAAA-AAAA");
+      await owner.page.getByRole("button", { name: "Create passkey" }).click();
+      await owner.page.getByRole("alert").first().waitFor();
+      const [, code] = /Pairing code: (\S+)/.exec(await logs())!;
+      await owner.page.getByLabel("Code").fill(code!);
+      await owner.page.getByRole("button", { name: "Create passkey" }).click();
+      // The first visit asks for a model, which here it does without, and for a name.
+      for (const question of ["Choose a model", "Your name"]) {
+        await owner.page.getByRole("heading", { name: question }).waitFor();
+        await owner.page.getByRole("button", { name: "Skip" }).click();
+      }
+      await owner.page.getByText("This address already has a passkey.").waitFor();
+      await owner.page.getByRole("button", { name: "Start chatting" }).click();
+      const composer = owner.page.getByLabel("Message", { exact: true });
+      await composer.waitFor();
+      await composer.fill("Is anybody there?");
+      await composer.press("Enter");
+      await owner.page.locator(".reply .prose").getByText("not a language model").waitFor();
+      await owner.page.getByRole("button", { name: "Regenerate" }).waitFor();
 
-    // A second container on the volume, as after an update: the passkey signs in again, and the chat is there.
-    await docker.must("stop", NAME);
-    expect(await docker.must("inspect", "--format", "{{.State.ExitCode}}", NAME)).toBe("0\n");
-    const port = new URL(url).port;
-    await docker.must("start", NAME);
-    await expect.poll(() => docker.must("inspect", "--format", "{{.State.Health.Status}}", NAME), { timeout: 60_000 })
-      .toBe("healthy\n");
-    const [, again] = /:(\d+)\s/.exec(await docker.must("port", NAME, "8787"))!;
-    expect((await fetch(`http://localhost:${again}/api/conversations`)).status).toBe(401);
-    if (again === port) await owner.page.reload();
-    else await owner.page.goto(`http://localhost:${again}`);
-    await owner.page.locator(".reply .prose").or(owner.page.getByText("Is anybody there?").first()).first().waitFor();
-    expect({
-      foreign: owner.foreign.filter((address) => !address.startsWith("http://localhost:")),
-      errors: owner.errors,
-    })
-      .toEqual({ foreign: [], errors: [] });
-    await owner.context.close();
-  });
+      // A second container on the volume, as after an update: the passkey signs in again, and the chat is there.
+      await docker.must("stop", NAME);
+      expect(await docker.must("inspect", "--format", "{{.State.ExitCode}}", NAME)).toBe("0\n");
+      const port = new URL(url).port;
+      await docker.must("start", NAME);
+      await expect.poll(() => docker.must("inspect", "--format", "{{.State.Health.Status}}", NAME), { timeout: 60_000 })
+        .toBe("healthy\n");
+      const [, again] = /:(\d+)\s/.exec(await docker.must("port", NAME, "8787"))!;
+      expect((await fetch(`http://localhost:${again}/api/conversations`)).status).toBe(401);
+      if (again === port) await owner.page.reload();
+      else await owner.page.goto(`http://localhost:${again}`);
+      await owner.page.locator(".reply .prose").or(owner.page.getByText("Is anybody there?").first()).first().waitFor();
+      expect({
+        foreign: owner.foreign.filter((address) => !address.startsWith("http://localhost:")),
+        errors: owner.errors,
+      })
+        .toEqual({ foreign: [], errors: [] });
+      await owner.context.close();
+    },
+  );
 
   test("it runs without rights, keeps its data private, and carries its notices", async () => {
     await start();

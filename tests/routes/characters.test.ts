@@ -213,7 +213,7 @@ describe("import", () => {
     expect((await putAvatar("fox", png)).status).toBe(200);
   });
 
-  test("what is no card or a broken one is 422 and leaves nothing behind", async () => {
+  test("refuses a file that isn't a card, or is broken, with 422 and leaves nothing behind", async () => {
     for (
       const content of ["", "hello", "[]", '{"a":1}', plainPng(), sillyTavernPng(sillyTavernCard("Fox")).slice(0, -20)]
     ) {
@@ -390,7 +390,7 @@ describe("pictures", () => {
     expect(sillyTavernReads(await avatarOf(id)).data.name).toBe("Fox");
   });
 
-  test("what is no picture is refused by its content and changes nothing", { tags: ["P05", "P08"] }, async () => {
+  test("refuses a file that isn't an image by its content and changes nothing", { tags: ["P05", "P08"] }, async () => {
     const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Fox")))).json();
     const before = await avatarOf(id);
     const bytes = (text: string) => new TextEncoder().encode(text);

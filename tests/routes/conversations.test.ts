@@ -107,7 +107,7 @@ test.each(["test", "draft", "messages", "preview", "__proto__", "constructor"])(
 });
 
 test.each(["search", "import-url", "a b", "a".repeat(65), "ä", "a%2eb", "..%2fx"])(
-  "%s is no id",
+  "refuses %s as an ID",
   { tags: ["P01"] },
   async (id) => {
     expect((await put(id, { messages: [] })).status).toBe(400);

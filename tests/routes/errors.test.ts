@@ -90,7 +90,7 @@ test("an error carries its issues, and its headers go with the answer", async ()
 });
 
 test.each(["{", "", "nonsense", '{"draft":"\\ud800', "\xff\xfe{}"])(
-  "a body that is no JSON is 400: %j",
+  "answers a body that isn't JSON with 400: %j",
   async (body) => {
     await using app = await openTestApp();
     const bytes = Uint8Array.from(body, (character) => character.charCodeAt(0));

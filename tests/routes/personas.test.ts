@@ -36,7 +36,7 @@ test("one is created, changed, listed by name, and there again after a restart",
   expect(await codeOf(await app.get("/api/personas/none"))).toEqual([404, "not_found"]);
 });
 
-test("it lies as a V2 card of its own kind that other programs read as a character", async () => {
+test("is stored as a V2 card that other programs read as a character", async () => {
   await put("p1");
   const card = JSON.parse(await Deno.readTextFile(fileOf("p1.json")));
   expect(card).toMatchObject({
@@ -170,7 +170,7 @@ test.each([
   ["a PNG without pixels", "image/png", pngFile(pngChunk("IEND")), 422],
   ["a picture's data URL", "image/png", new TextEncoder().encode(dataUrl(picture())), 422],
   ["a picture called text", "application/json", picture(), 415],
-])("%s is no picture of a persona", { tags: ["P08"] }, async (_name, type, bytes, status) => {
+])("refuses %s as a persona's image", { tags: ["P08"] }, async (_name, type, bytes, status) => {
   await put("p1");
   expect((await putAvatar("p1", bytes, { "Content-Type": type })).status).toBe(status);
   expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ has_avatar: false });
@@ -265,7 +265,7 @@ test("of a character's card its name, picture and description come in, told of t
   expect(asItIs).toMatchObject({ description: card.data.description, has_avatar: false });
 });
 
-test("a file that is no persona is refused with the reason and leaves nothing", async () => {
+test("refuses a file that isn't a persona with the reason and leaves nothing", async () => {
   const long = JSON.stringify({ name: "Long", description: "x".repeat(500_001), first_mes: "" });
   const cases: [Uint8Array | string, number, string][] = [
     ["{}", 422, "no name"],

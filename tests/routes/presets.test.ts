@@ -82,7 +82,7 @@ test.each([
   expect(await json(app.get(`/api/presets/${preset.id}/export`))).toEqual(file);
 });
 
-test("what is no preset is refused and leaves nothing", { tags: ["P07", "P12"] }, async () => {
+test("refuses a file that isn't a preset and leaves nothing", { tags: ["P07", "P12"] }, async () => {
   expect((await upload("PNG")).status).toBe(422);
   expect((await upload("{}")).status).toBe(422);
   const put = async (body: Record<string, unknown> | string) =>

@@ -204,7 +204,7 @@ test("what a flag fixes cannot be switched: 409 names it", async () => {
 });
 
 test(
-  "a damaged memory of the node is an error of its own, and the names come back with the node",
+  "reports damaged state of the node, and gets the names again from the node",
   { tags: ["K03"] },
   async () => {
     await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });

@@ -46,7 +46,7 @@ test("the policy allows nothing inline, no eval, no plug-in and no other host", 
 });
 
 test.each(["/api", "/api/", "/api/unknown", "/favicon.ico", "/c/x.txt", "/secret.js", "/index.html"])(
-  "the address %s is no page",
+  "answers %s without the page",
   async (path) => expect((await get(path)).status).toBe(404),
 );
 

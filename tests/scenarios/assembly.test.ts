@@ -270,7 +270,7 @@ test("where a preset asks for a continuation by its sentence, that goes last, an
 test.each([
   ["asks for a prefill", { continue_prefill: true, continue_nudge_prompt: "[Carry on.]" }],
   ["has an empty sentence", { continue_prefill: false, continue_nudge_prompt: " " }],
-])("where a preset %s, what is continued stands last and the rest joins on", async (_, fields) => {
+])("when a preset %s, the continued text is last and the reply joins it", async (_, fields) => {
   const id = await beginWithAda({ preset_id: await importPreset({ ...fields, continue_postfix: "\n\n" }) });
   await gather(await app.post("/api/chat", { ...turn(id, "Hi"), assistant_message_id: "a1" }));
   const again = { conversation_id: id, context: "server", assistant_message_id: "a1", action: "continue" };

@@ -114,7 +114,7 @@ test("a picture that is gone is a word in an earlier turn and an error in the la
   expect(await savedMessage(app, "a2")).toMatchObject({ status: "failed", error: { code: "not_found" } });
 });
 
-test("what is no picture of ours is left to the model server as it came", async () => {
+test("leaves images that aren't attachments to the model server unchanged", async () => {
   const parts = [
     picturePart("https://example.com/a.png"),
     picturePart("data:image/svg+xml;base64,PHN2Zy8+"),

@@ -197,7 +197,7 @@ test.each([
   ["arrays", "[", "", "]"],
   ["arrays with odd strings", '["\\\\\\"[",{"]":', "1", "}]"],
 ])(
-  "a good document with %s nested by the thousand in a field of its own is a 400, and none is lost",
+  "answers a document with thousands of nested %s in a field with 400, and loses nothing",
   { tags: ["P07"] },
   async (...nest) => {
     const [, open, inner, close] = nest;

@@ -30,7 +30,7 @@ test("a token is minted by a session, opens every listed host, and ends when rev
   expect((await owner.ask("DELETE", `/api/auth/tokens/${id}`)).code).toBe("not_found");
 });
 
-test("a token mints no token and invites nobody, but lists and revokes", { tags: ["S12"] }, async () => {
+test("a token can't create tokens or invites, but lists and revokes them", { tags: ["S12"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -284,7 +284,7 @@ test(
   },
 );
 
-test("nobody enrols under the tailnet name through another listener", { tags: ["H04"] }, async () => {
+test("refuses to enroll under the tailnet name through another listener", { tags: ["H04"] }, async () => {
   await using app = await openTestApp({
     connection: { peerAddress: "192.168.1.5" },
     config: { allowedHosts: ["desk.fox-owl.ts.net"] },

@@ -138,7 +138,7 @@ test("what enrols under an unlisted host opens nothing, neither there nor elsewh
 });
 
 test(
-  "nobody enrols under names that are this machine's, its node's or a listed host's neighbour's",
+  "refuses to enroll under names next to this machine's, its node's or a listed host's",
   { tags: ["G03"] },
   async () => {
     await using app = await openGatedApp();
@@ -313,7 +313,7 @@ test("every reason to refuse a sign-in has the same answer", { tags: ["G14"] }, 
 });
 
 test(
-  "attestation other than none is refused, and nobody is asked about its certificates",
+  "refuses attestation other than none, without requests about its certificates",
   { tags: ["G15"] },
   async () => {
     await using app = await openGatedApp();
@@ -398,7 +398,7 @@ test("the options name the RPID that the host has", { tags: ["G18"] }, async () 
   }
 });
 
-test("a credential id enrolled already is refused, and the old record stands", { tags: ["G20"] }, async () => {
+test("refuses a credential ID that is enrolled already and keeps the old record", { tags: ["G20"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol({ name: "First" });

@@ -198,7 +198,7 @@ test("removing tokens.json ends the streams of tokens within seconds", { tags: [
   expect(await owner.isIn()).toBe(true);
 });
 
-test("a cookie signed by the key of another installation is nobody's", { tags: ["S05"] }, async () => {
+test("refuses a cookie signed with the key of another installation", { tags: ["S05"] }, async () => {
   await using app = await openGatedApp();
   await using other = await openGatedApp();
   await new Visitor(app, desk).enrol();

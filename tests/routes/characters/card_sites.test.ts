@@ -138,7 +138,7 @@ describe("search", () => {
     },
   );
 
-  test("what is no picture is not shown as one", { tags: ["P08"] }, async () => {
+  test("doesn't show a file that isn't an image as one", { tags: ["P08"] }, async () => {
     site.files.set("/avatars/a/b/avatar.webp", new TextEncoder().encode("<svg onload=alert(1)>".padEnd(50)));
     expect((await app.get("/api/characters/search/a/b/avatar")).status).toBe(502);
     expect((await app.get("/api/characters/search/a/none/avatar")).status).toBe(404);

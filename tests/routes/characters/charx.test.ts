@@ -178,7 +178,7 @@ test("a CHARX of 60 MB comes in, goes out and is in an export of everything, and
   expect(await names("cache/arriving")).toEqual([]);
 });
 
-test("what is no CHARX stays within the bound of cards", { tags: ["P03"] }, async () => {
+test("applies the size limit of cards to files that aren't CHARX", { tags: ["P03"] }, async () => {
   const png = new Uint8Array(21 * 2 ** 20);
   png.set(plainPng());
   const refused = await sendForm(streamed(inPieces(png)));

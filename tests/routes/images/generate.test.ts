@@ -388,7 +388,7 @@ describe("ComfyUI", () => {
     expect([workflow["6"]!.inputs.text, workflow["7"]!.inputs.text]).toEqual([prompt, "wolf"]);
   });
 
-  test("every picture has a seed of its own unless one is asked for", async () => {
+  test("gives every image its own seed unless the request has one", async () => {
     await using backend = new FakeComfy();
     await using app = await openTestApp();
     await useBackend(app, "comfyui", backend.url);

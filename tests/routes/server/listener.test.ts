@@ -284,7 +284,7 @@ test.each(WAYS)(
 );
 
 test.each(WAYS)(
-  "closing ends within its limit, whatever hangs (%s)",
+  "closing ends within its limit, even with requests that hang (%s)",
   { tags: ["L06"] },
   async (_name, servesConnections) => {
     const listener = open({

@@ -60,7 +60,7 @@ test(
 );
 
 test.each(["localhost", "127.0.0.1", "[::1]", "phone.fox-owl.ts.net"])(
-  "behind the door %s is nobody's name, the ceremonies included",
+  "the tailnet listener refuses %s, also for ceremonies",
   { tags: ["T01", "H03"] },
   async (host) => {
     await using bench = await openTailnetBench();

@@ -87,7 +87,7 @@ test.each([
   "http://user:pass@a.test/",
   `http://a.test/${"x".repeat(3000)}`,
   "data:audio/wav;base64,AAAA",
-])("what is no plain web address is refused before anything runs: %j", { tags: ["X01"] }, async (url) => {
+])("refuses an address that isn't plain http or https before anything runs: %j", { tags: ["X01"] }, async (url) => {
   await using tool = await openFakeYtDlp();
   await using app = await openApp(tool.path);
   const { status, code } = await importFrom(app, url);

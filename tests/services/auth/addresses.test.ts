@@ -13,7 +13,7 @@ test.each([
 });
 
 test.each(["2130706433", "0x7f.1", "127.1", "0x7f000001", "0177.0.0.1", "localhost", "", "127.0.0.1.", "127.0.0.256"])(
-  "%j is no address here",
+  "refuses the address %j",
   { tags: ["H11"] },
   (text) => {
     expect(parseAddress(text)).toBeUndefined();

@@ -35,7 +35,7 @@ test("our own page, a listed origin, a remote peer and a proxy that says so prov
   expect(pageOrigins.isTripped).toBe(false);
 });
 
-test("what is no origin trips the watch and stays out of the log", { tags: ["H17"] }, () => {
+test("an invalid origin triggers the warning and stays out of the log", { tags: ["H17"] }, () => {
   const { lines, watch: pageOrigins } = watch();
   pageOrigins.note("secret\u001b[31m", facts);
   expect(pageOrigins.isTripped).toBe(true);

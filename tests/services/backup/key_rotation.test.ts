@@ -112,7 +112,7 @@ describe("a data directory with something of every kind", () => {
     expect((await app.get("/api/conversations/c1")).status).toBe(200);
   });
 
-  test("a file that nobody knows stops it, and so does a running server", async () => {
+  test("an unknown file stops the rotation, and so does a running server", async () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
     await Deno.writeTextFile(`${dataDir}/notes`, "mine");

@@ -29,7 +29,7 @@ test.each([
 });
 
 test.each([[null], [""], ["  \n "], ["<think>I ran out of room"], ["Here is a title:"], ['""']])(
-  "there is no title in %j",
+  "finds no title in %j",
   (content) => {
     expect(parseTitle(answered(content))).toBeUndefined();
   },

@@ -85,7 +85,7 @@ test.each([
   ["http://[fe80::1%25eth0]/", "invalid_request"],
   ["http://user:secret@desk:8080/", "invalid_request"],
   ["http://user@desk:8080/", "invalid_request"],
-])("%j is no endpoint address", (text, code) => {
+])("refuses %j as an endpoint address", (text, code) => {
   const error = rejectionOf(() => parseOwnerUrl(text));
   expect(error).toMatchObject({ code });
   expect(String(error)).not.toContain("secret");

@@ -74,7 +74,7 @@ test("names that lead out of the zip are passed over", async () => {
   await expect(opened.read("../up.txt")).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("what is no zip, or one that is cut off, is refused", async () => {
+test("refuses a file that isn't a ZIP file, or is incomplete", async () => {
   for (const bytes of [TEXT, zipSync({ "a.txt": TEXT }).slice(0, -30), zipSync({ "a.txt": TEXT }).slice(50)]) {
     await Deno.writeFile(path, bytes);
     await expect(openZip(path)).rejects.toMatchObject({ code: "unprocessable" });

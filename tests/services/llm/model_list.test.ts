@@ -24,7 +24,7 @@ test.each([
 test.each([[null], ["x"], [{}], [{ error: "Unexpected endpoint or method. (GET /models)" }], [{ data: "x" }], [{
   models: [],
 }]])(
-  "%j is no list of models",
+  "refuses %j as a model list",
   (value) => {
     expect(parseModelList(value)).toBeUndefined();
   },

@@ -29,7 +29,7 @@ test("a piece without an index is a call of its own, behind those there are", ()
   ]);
 });
 
-test("what is no piece of a call changes nothing", () => {
+test("ignores deltas that aren't part of a call", () => {
   expect(gathered([null, 7, "x", [], { index: -1 }, { index: 1e9 }, { index: "0" }, { index: 0.5 }])).toEqual([]);
   expect(gathered([{ index: 0, id: 7, function: { name: {}, arguments: [1] } }, { index: 0, function: "f" }])).toEqual([
     call(0, "", ""),

@@ -38,7 +38,7 @@ test.each([
   ["a playlist in UTF-16", new Uint8Array([0xff, 0xfe, ...text("#\0E\0X\0T\0M\0")])],
   ["a frame with a reserved version", new Uint8Array([0xff, 0xeb, 0x90, 0xc4, ...new Uint8Array(100)])],
   ["a frame with a bit rate that is none", new Uint8Array([0xff, 0xfb, 0xf0, 0xc4, ...new Uint8Array(100)])],
-])("%s is no audio", { tags: ["P11"] }, (_name, bytes) => {
+])("refuses %s as audio", { tags: ["P11"] }, (_name, bytes) => {
   expect(sniffAudio(bytes)).toBeUndefined();
 });
 

@@ -105,7 +105,7 @@ test("wrong types are put right where one sense remains", { tags: ["P07"] }, () 
   expect(parseCard({ name: "A", description: "", character_book: null }).data).not.toHaveProperty("character_book");
 });
 
-describe("what is no card is refused", () => {
+describe("refuses data that isn't a card", () => {
   test.each<[string, unknown]>([
     ["null", null],
     ["an array", [{ name: "A" }]],

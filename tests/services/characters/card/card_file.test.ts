@@ -146,7 +146,7 @@ test.each<[string, Uint8Array]>([
   expect([avatarImage, avatarPng, others]).toEqual([content, undefined, undefined]);
 });
 
-test("a JPEG, WebP or GIF without a card is told from what is no picture", async () => {
+test("distinguishes a JPEG, WebP or GIF without a card from other files", async () => {
   const noCard = { code: "unprocessable", message: expect.stringContaining("the picture holds none") };
   const broken = exifComment("x".repeat(50));
   new DataView(broken.buffer).setUint32(36, 0xfffffff0, true);

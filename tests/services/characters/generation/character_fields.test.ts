@@ -70,7 +70,7 @@ test("paragraphs under labels are read where there is no JSON", () => {
 });
 
 test.each(["", "I'm sorry, but I can't help with that.", '{"error": "no"}', "[1, 2]", "{{char}} is a fox", "{", '{"'])(
-  "what is no character has no fields: %s",
+  "finds no fields in text without a character: %s",
   (answer) => expect(parseCharacterFields(answer)).toEqual({}),
 );
 

@@ -83,7 +83,7 @@ test("names that are no ids, or ids twice, get an id of their own", async () => 
   }
 });
 
-test("a file that is no card is not listed, and is looked into again once it changed", async () => {
+test("doesn't list a file that isn't a card, and reads it again once it changes", async () => {
   await Deno.writeFile(own("fox.png"), sillyTavernPng(sillyTavernCard("Fox")).slice(0, 90));
   await Deno.writeFile(own("plain.png"), plainPng());
   expect(await names()).toEqual([]);

@@ -31,7 +31,7 @@ test.each([
   `https://pygmalion.chat/character/${ID}`,
   `https://www.pygmalion.chat/character/${ID.toUpperCase()}/chat?x=1#y`,
   `https://pygmalion.chat/chat?character=${ID}`,
-])("%s gives the card, and its picture beside it", async (url) => {
+])("%s returns the card and its image", async (url) => {
   const { asked, import: fetchCard } = siteWith({
     [EXPORT]: () => Response.json({ character: { ...card, data: { ...card.data, avatar: AVATAR } } }),
     [AVATAR]: () => new Response(plainPng()),

@@ -36,11 +36,11 @@ test.each(words(NOT_PUBLIC))("%s is not public", { tags: ["E05"] }, (ip) => {
   expect(isPublicAddress(ip)).toBe(false);
 });
 
-test.each(words(PUBLIC))("%s beside the refused ranges is public", { tags: ["E05"] }, (ip) => {
+test.each(words(PUBLIC))("%s next to the refused ranges is public", { tags: ["E05"] }, (ip) => {
   expect(isPublicAddress(ip)).toBe(true);
 });
 
-test("a random sweep agrees with a classifier of its own", { tags: ["E05"] }, () => {
+test("agrees with an independent classifier on random addresses", { tags: ["E05"] }, () => {
   const random = seededRandom(20_260_321);
   const counts = { public: 0, refused: 0 };
   for (let round = 0; round < 40_000; round++) {
@@ -76,7 +76,7 @@ test.each([
   "8.8.8.256",
   "1:2:3",
   "",
-])("%j is no spelling of a public address", { tags: ["E04"] }, (text) => {
+])("doesn't accept %j as a public address", { tags: ["E04"] }, (text) => {
   expect(isAddress(text)).toBe(false);
   expect(isPublicAddress(text)).toBe(false);
   expect(isForbiddenToOwner(text)).toBe(true);
@@ -93,7 +93,7 @@ test.each([
   expect(isInsideCidrs(ip, ["10.0.0.0/8", "fd00::/8"].map(parseCidr))).toBe(expected);
 });
 
-test("text that is no network is not taken for one", () => {
+test("refuses text that isn't a network", () => {
   expect(() => parseCidr("10.0.0.0/33")).toThrow();
   expect(() => parseCidr("example.com")).toThrow();
 });

@@ -70,7 +70,7 @@ test(
   },
 );
 
-test("mixed, empty and failing lookups are refused, and nobody is connected to", { tags: ["E02"] }, async () => {
+test("refuses mixed, empty and failing lookups without connecting", { tags: ["E02"] }, async () => {
   await using pair = await openPair();
   await using guard = await openTestGuard({
     "mixed.example": [PUBLIC, PRIVATE],
@@ -223,7 +223,7 @@ test.each([
 });
 
 test.each(["http://a%00b/", "http://%zz/", "http://", "a.example", "http://a.example:99999/", "http://[::1/"])(
-  "%j is no URL",
+  "refuses %j as a URL",
   { tags: ["E08"] },
   async (url) => {
     await using guard = await openTestGuard({});
@@ -277,7 +277,7 @@ test("proxy settings of the environment change nothing, whenever they are made",
 });
 
 test(
-  "every call has a lookup and a connection of its own, also to a server that keeps them open",
+  "makes a new lookup and connection for every call, even to a keep-alive server",
   { tags: ["E12"] },
   async () => {
     await using pair = await openPair();

@@ -36,7 +36,7 @@ test.each([
   expect(server.requests).toEqual([]);
 });
 
-test("a certificate of an authority that nobody trusts is refused", { tags: ["E10"] }, async () => {
+test("refuses a certificate of an untrusted authority", { tags: ["E10"] }, async () => {
   const tls = await authority.issue({ name: "good.example" });
   await using server = openHttpServer((conn) => sendText(conn, "private"), { hostname: PUBLIC, tls });
   await using guard = await openTestGuard(names);
@@ -44,7 +44,7 @@ test("a certificate of an authority that nobody trusts is refused", { tags: ["E1
   expect(server.requests).toEqual([]);
 });
 
-test("the greeting names the host (SNI), and nothing is sent in the clear", { tags: ["E10"] }, async () => {
+test("sends the host name (SNI) and nothing unencrypted", { tags: ["E10"] }, async () => {
   await using listener = openSilentListener(PUBLIC);
   using clock = standingClock();
   await using guard = await openTestGuard(names);

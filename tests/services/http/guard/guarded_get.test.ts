@@ -87,7 +87,7 @@ test.each<[string, string[]]>([
   ["a chunk is shorter than it says", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nHello"]],
   ["a chunk has no size", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nHello\r\n"]],
   ["a chunk's line does not end", [`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;${"x".repeat(5000)}`]],
-])("a body is no whole one when %s", { tags: ["E11"] }, async (_, parts) => {
+])("reports an incomplete body when %s", { tags: ["E11"] }, async (_, parts) => {
   await using server = serving(...parts);
   const answer = await get(`http://${PUBLIC}:${server.port}/`);
   expect(await failureOf(textOf(answer))).toMatchObject({

@@ -216,7 +216,7 @@ test("503, 429, an aged signature and 416 are passing troubles", async () => {
 });
 
 test(
-  "an answer that comes packed though nobody asked for that is given up at once, and says why",
+  "ends a download at once if the response is compressed unasked, and says why",
   { tags: ["M03"] },
   async () => {
     await using bench = await openModelBench(REPOS, { limits: { pauseMs: 600_000, stallMs: 3_600_000 } });

@@ -68,7 +68,7 @@ test.each<[string, () => Uint8Array]>([
     "a tensor of a million dimensions",
     () => new Bytes().text("GGUF").uint32(3).uint64(1).uint64(0).string("t").uint32(1_000_000).bytes(),
   ],
-])("a head with %s tells nothing, and harms nobody", { tags: ["P07"] }, async (_, make) => {
+])("reads nothing from a header with %s, and does no harm", { tags: ["P07"] }, async (_, make) => {
   expect(await headOf(make())).toEqual({});
 });
 

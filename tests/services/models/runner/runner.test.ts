@@ -93,7 +93,7 @@ test("a model is started, offered as a connection with a key of its own, and sto
   expect(bench.runner.isUsing(MODEL)).toBe(false);
 });
 
-test("the key is no argument, which every user of the machine could read", async () => {
+test("doesn't pass the key as an argument, which every user of the machine could read", async () => {
   await using bench = await openBench("good");
   await bench.runner.run({ path: MODEL });
   await bench.until("running");

@@ -15,7 +15,7 @@ test.each([
   ["a value that is no object", [0xc0]],
   ["nothing", []],
   ["a key that reaches for what all objects share", [0x81, 0xa9, ...new TextEncoder().encode("__proto__"), 0x80]],
-])("%s is no database", async (_, bytes) => {
+])("refuses %s as a database", async (_, bytes) => {
   await expect(openRisuSave(new Uint8Array(bytes), none)).rejects.toMatchObject({ code: "unprocessable" });
 });
 
