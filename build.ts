@@ -5,9 +5,14 @@
  */
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { packageFolderOf, packageFoldersIn, readPackages } from "./build/inventory.ts";
-import { billOfMaterials, noticesText } from "./build/notices.ts";
-import { ownTarget, type Target, targetsIn } from "./build/targets.ts";
+import {
+  createBillOfMaterials,
+  findPackageFolder,
+  formatNotices,
+  listPackageFolders,
+  readPackages,
+} from "./build/inventory.ts";
+import { type BuildTarget, getOwnTarget, parseTargets } from "./build/targets.ts";
 import { ensureUi } from "./build/ui_builds.ts";
 import { CURRENT_FILE } from "./routes/ui.ts";
 
@@ -27,7 +32,7 @@ const MODES: Record<string, Mode> = {
     else for (const file of files) console.log(`${file.path}  ${file.sizeBytes} bytes, ${file.gzipBytes} with gzip`);
   },
   executable: async (args) => {
-    const targets = targetsIn(args);
+    const targets = parseTargets(args);
     const { path: uiFolder } = await ensureUi({ isDev: false });
     const named = targets.map((target) => ({ target, file: target.file }));
     const files: string[] = [];
@@ -49,7 +54,7 @@ export interface ExecutableBuildOptions {
   /** Where the executable goes; notices and bill of materials go beside it. */
   path: URL;
   /** The machine it is for; this one by default. */
-  target?: Target;
+  target?: BuildTarget;
 }
 
 /**
@@ -71,7 +76,7 @@ async function buildExecutable({ root, uiFolder, path, target }: ExecutableBuild
     await Deno.writeTextFile(`${stage}/static/dist/${CURRENT_FILE}`, "page");
     const compiler = Deno.env.get("DENO_COMPILE_CLI") || Deno.execPath();
     const packages = await stageServer(root, stage);
-    for (const found of await packagesOfUi(root)) packages.add(found);
+    for (const found of await listUiPackages(root)) packages.add(found);
     const product = {
       version,
       runtimeVersion: await versionOf(compiler),
@@ -79,9 +84,9 @@ async function buildExecutable({ root, uiFolder, path, target }: ExecutableBuild
       packages: await readPackages(root, packages),
     };
     await Deno.mkdir(new URL("./", path), { recursive: true });
-    await Deno.writeTextFile(`${stage}/${NOTICES_FILE}`, noticesText(product));
-    await Deno.writeTextFile(new URL(NOTICES_FILE, path), noticesText(product));
-    await Deno.writeTextFile(new URL(BILL_FILE, path), billOfMaterials(product));
+    await Deno.writeTextFile(`${stage}/${NOTICES_FILE}`, formatNotices(product));
+    await Deno.writeTextFile(new URL(NOTICES_FILE, path), formatNotices(product));
+    await Deno.writeTextFile(new URL(BILL_FILE, path), createBillOfMaterials(product));
     await compile(compiler, stage, fileURLToPath(path), [...await startPermissions(root)], target);
     return (await Deno.stat(path)).size;
   } finally {
@@ -89,14 +94,14 @@ async function buildExecutable({ root, uiFolder, path, target }: ExecutableBuild
   }
 }
 
-async function compile(compiler: string, stage: string, to: string, permissions: string[], target?: Target) {
+async function compile(compiler: string, stage: string, to: string, permissions: string[], target?: BuildTarget) {
   // A code cache would lie in the shared temporary folder under a name that anybody on the machine can take first.
   const flags = ["--quiet", "--no-check", "--no-code-cache", ...permissions];
   const included = ["--include", "static/dist", "--include", "app", "--include", NOTICES_FILE];
   const forTarget = target === undefined ? [] : ["--target", target.triple];
   const env = Deno.env.toObject();
   // A runtime that was given is one for this machine.
-  if (target !== undefined && target.triple !== ownTarget()?.triple) delete env.DENORT_BIN;
+  if (target !== undefined && target.triple !== getOwnTarget()?.triple) delete env.DENORT_BIN;
   const { code, stderr } = await new Deno.Command(compiler, {
     args: ["compile", ...flags, ...included, ...forTarget, "--output", to, "app/main.js"],
     cwd: stage,
@@ -132,14 +137,14 @@ export function stageServer(root: URL, stage: string): Promise<Set<string>> {
 }
 
 /** The page and its service worker are bundled once more, only to see of which packages there is something in them. */
-export async function packagesOfUi(root: URL): Promise<Set<string>> {
+export async function listUiPackages(root: URL): Promise<Set<string>> {
   const folder = await Deno.makeTempDir({ prefix: "parlor-ui-inputs-" });
   try {
     const entries = ["main.tsx", "service_worker.ts"].map((name) => fileURLToPath(new URL(`static/src/${name}`, root)));
     const flags = ["--quiet", "--platform", "browser", "--code-splitting", "--outdir", folder];
     await runDeno(Deno.execPath(), ["bundle", ...flags, ...entries], fileURLToPath(root), `bundle "${entries[0]}"`);
     const scripts = await Promise.all((await filesBelow(folder)).map((path) => Deno.readTextFile(path)));
-    return new Set(scripts.flatMap((script) => [...packageFoldersIn(script)]));
+    return new Set(scripts.flatMap((script) => [...listPackageFolders(script)]));
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -154,7 +159,7 @@ async function writeChecksums(folder: URL, files: string[]): Promise<void> {
   await Deno.writeTextFile(new URL("SHA256SUMS", folder), lines.join(""));
 }
 
-/** Gives the permissions of the start task as flags: the executable, and whoever starts the server alike, has no others. */
+/** Returns the permission flags of the start task, which the executable has, too. */
 export async function startPermissions(root: URL = ROOT): Promise<string[]> {
   const { tasks } = await readDenoConfig(root);
   const flags = /^deno run ((?:--\S+ )+)build\/start\.ts$/.exec(tasks.start)?.[1];
@@ -202,9 +207,9 @@ async function stagePiece(
   entry: string,
 ): Promise<{ packages: Set<string>; workers: Set<string> }> {
   const script = await Deno.readTextFile(path);
-  const packages = packageFoldersIn(script);
+  const packages = listPackageFolders(script);
   const { text, files } = await stagePackageFiles(root, script, folder);
-  for (const [, path] of files) packages.add(packageFolderOf(await Deno.realPath(path))!);
+  for (const [, path] of files) packages.add(findPackageFolder(await Deno.realPath(path))!);
   const workers = new Set<string>();
   const staged = text.replace(/new URL\("([^"]+)", import\.meta\.url\)/g, (found, path: string) => {
     // In source, the file that reads the notices is in a folder of services/; the bundle is flat.
@@ -241,7 +246,7 @@ async function stagePackageFiles(
   return { text, files };
 }
 
-/** Gives the path of the one file of that name: a bundle no longer tells which folder its parts came from. */
+/** Returns the path of the only file with that name, since a bundle doesn't keep the folders of its parts. */
 async function findService(root: URL, name: string): Promise<string> {
   const found: string[] = [];
   for (const path of await filesBelow(fileURLToPath(new URL("services", root)))) {

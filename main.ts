@@ -4,22 +4,22 @@ import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/server/listener.ts";
 import { openTailnetDoor } from "./routes/server/tailnet_listener.ts";
 import { openUiFolder } from "./routes/ui.ts";
-import type { LocalServer } from "./services/cli/auth_invite.ts";
 import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { ImportOutside } from "./services/cli/import.ts";
 import { PASSPHRASE_VARIABLE } from "./services/cli/passphrase.ts";
 import { type Config, loadConfig } from "./services/config/config.ts";
+import { isHangupIgnored } from "./services/process/hangup.ts";
 import { containDefects } from "./services/process/uncaught_errors.ts";
 import { AppError, messageOf } from "./services/errors.ts";
-import { createLog } from "./services/log.ts";
+import { createLog, type Log } from "./services/log.ts";
 import type { ImportReport } from "./services/import_export/import_report.ts";
 import { dropProxyEnvironment } from "./services/http/guard/proxy_environment.ts";
 import { openServices } from "./services/services.ts";
 
 const VERSION: string = denoConfig.version;
-/** Longest time a stop may take; what is not saved by then lies in the journals. */
+/** Longest time a stop may take. Replies that aren't saved by then are in the journals. */
 const STOP_WITHIN_MS = 10_000;
-/** From the moment that requests are taken: whoever waited for the start is answered by then. */
+/** After the start, so that the first requests aren't delayed. */
 const PREPARE_AFTER_MS = 500;
 /** Commands on the data folder, which need no running server. Each may give an exit code. */
 const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCommand }>>([
@@ -29,7 +29,13 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
   }],
   ["doctor", async () => {
     const { DOCTOR_HELP, runDoctor } = await import("./services/cli/doctor.ts");
-    return { help: DOCTOR_HELP, run: (args, { print }) => runDoctor(args, { config: configFrom, localUrl, print }) };
+    const backupPassphrase = Deno.env.get(PASSPHRASE_VARIABLE) || undefined;
+    const run: DataCommand = (args, { print }) => runDoctor(args, { config: configFrom, backupPassphrase, print });
+    return { help: DOCTOR_HELP, run };
+  }],
+  ["health", async () => {
+    const { HEALTH_HELP, runHealth } = await import("./services/cli/health.ts");
+    return { help: HEALTH_HELP, run: (args, { print }) => runHealth(configFrom([...args]), print) };
   }],
   ["import", async () => {
     const { IMPORT_HELP, runImport } = await import("./services/cli/import.ts");
@@ -43,11 +49,11 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
     return { help: KEY_HELP, run: runKey };
   }],
   ["licenses", async () => {
-    const [{ LICENCES_HELP }, { noticesText }] = await Promise.all([
-      import("./services/cli/licenses.ts"),
+    const [{ LICENCES_HELP }, { readLicenseNotices }] = await Promise.all([
+      import("./services/diagnostics/license_notices.ts"),
       import("./services/diagnostics/license_notices.ts"),
     ]);
-    return { help: LICENCES_HELP, run: async (_args, { print }) => print(await noticesText()) };
+    return { help: LICENCES_HELP, run: async (_args, { print }) => print(await readLicenseNotices()) };
   }],
   ["restore", async () => {
     const { BACKUP_HELP, runRestore } = await import("./services/cli/backup.ts");
@@ -66,12 +72,12 @@ if (import.meta.main) Deno.exit(await run(Deno.args));
  */
 export async function run(args: string[], beforeServing = async () => {}): Promise<number> {
   try {
-    const [command, ...rest] = args[0]?.startsWith("-") ?? true ? ["serve", ...args] : args;
+    const [command, ...rest] = toCommand(args);
     const isHelp = rest.includes("--help") || rest.includes("-h");
     if (command === "auth") {
       const { AUTH_HELP, runAuth } = await import("./services/cli/auth.ts");
       if (isHelp) return print(AUTH_HELP);
-      await runAuth(rest, Deno.env.toObject(), localServer);
+      await runAuth(rest, Deno.env.toObject(), configFrom);
       return 0;
     }
     const dataCommand = await DATA_COMMANDS.get(command!)?.();
@@ -79,14 +85,16 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
       if (isHelp) return print(dataCommand.help);
       return await dataCommand.run(rest, dataOutside()) ?? 0;
     }
-    if (isHelp) return print((await import("./services/config/config_help.ts")).helpText(VERSION));
+    if (isHelp && command === "serve") {
+      return print((await import("./services/config/config_help.ts")).renderHelp(VERSION));
+    }
     if (rest.includes("--version")) return print(`Parlor ${VERSION}`);
     if (command !== "serve") {
       throw new AppError("invalid_request", `Unknown command "${command}". See parlor --help`);
     }
     const config = configFrom(rest.filter((arg) => arg !== "--print-config"));
     if (rest.includes("--print-config")) {
-      return print((await import("./services/config/config_help.ts")).printedConfig(config));
+      return print((await import("./services/config/config_help.ts")).formatConfig(config));
     }
     await beforeServing();
     await serve(config);
@@ -95,6 +103,12 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
     console.error(error instanceof AppError ? `parlor: ${error.message}` : error);
     return 1;
   }
+}
+
+/** Adds the command that is left out, and reads `help COMMAND` as `COMMAND --help`. */
+function toCommand(args: string[]): string[] {
+  if (args[0] === "help") return args.length > 1 ? [args[1]!, "--help"] : ["serve", "--help"];
+  return args[0]?.startsWith("-") ?? true ? ["serve", ...args] : args;
 }
 
 function dataOutside(): DataOutside {
@@ -119,22 +133,9 @@ async function importPath(...[rest, request]: Parameters<ImportOutside["importPa
   }
 }
 
-/** Says how far something is, on a line of its own on a terminal. */
+/** Prints progress on a line of its own on a terminal. */
 function writeOver(text: string): void {
   if (Deno.stderr.isTerminal()) Deno.stderr.writeSync(encoder.encode(`\r\x1b[K${text}`));
-}
-
-function localUrl(args: string[]): string {
-  return localServer(args).url;
-}
-
-/** Says where a server with this configuration is found from the machine it runs on. */
-function localServer(args: string[]): LocalServer {
-  const { dataDir, port, tlsCert, allowedHosts } = configFrom(args);
-  // A certificate is for a name, so over TLS the server is asked by the first one it has.
-  const name = tlsCert === null ? undefined : allowedHosts.find((host) => /[a-z]/i.test(host) && !host.startsWith("*"));
-  const scheme = tlsCert === null ? "http" : "https";
-  return { dataDir, url: `${scheme}://${name ?? "localhost"}:${port}`, tlsCert };
 }
 
 function configFrom(args: string[]): Config {
@@ -163,7 +164,7 @@ function writeLine(line: string): void {
   }
 }
 
-/** Serves until a signal asks for the end. */
+/** Serves until a signal stops it. */
 async function serve(config: Config): Promise<void> {
   dropProxyEnvironment();
   const log = createLog({
@@ -186,10 +187,16 @@ async function serve(config: Config): Promise<void> {
     const listener = openListener({ host: config.host, port: config.port, tls: tlsFiles(config), handler, log });
     services.start((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
+    log("info", "Started", {
+      version: VERSION,
+      runtime: `Deno ${Deno.version.deno}`,
+      data_dir: config.dataDir,
+      addresses: [listener.url, ...config.allowedHosts],
+    });
     const preparing = setTimeout(() => {
       app.loadApi().catch((error) => log("error", "Can't load the API", { error: messageOf(error) }));
     }, PREPARE_AFTER_MS);
-    await stopSignal();
+    await stopSignal(log);
     clearTimeout(preparing);
     log("info", "Stopping");
     const limit = setTimeout(() => Deno.exit(1), STOP_WITHIN_MS);
@@ -213,9 +220,15 @@ function tlsFiles(config: Config): { cert: string; key: string } | undefined {
   return { cert: read("tls_cert", config.tlsCert), key: read("tls_key", config.tlsKey) };
 }
 
-function stopSignal(): Promise<void> {
+function stopSignal(log: Log): Promise<void> {
   return new Promise((resolve) => {
     const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
     for (const signal of signals) Deno.addSignalListener(signal, resolve);
+    if (Deno.build.os === "windows") return;
+    // A closed terminal stops it as well, unless it was started to outlive that.
+    isHangupIgnored().then((isIgnored) => {
+      if (!isIgnored) Deno.addSignalListener("SIGHUP", resolve);
+      log("debug", isIgnored ? "SIGHUP is ignored" : "SIGHUP stops the server");
+    });
   });
 }

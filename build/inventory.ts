@@ -1,7 +1,10 @@
-/** What of others is in an executable: by name, version, hash and licence, told by what the bundler wrote of its inputs. */
+import { Buffer } from "node:buffer";
+import { NO_LICENCE_TEXT } from "../services/diagnostics/license_notices.ts";
+
+/** Lists the packages in an executable, read from the bundler's metafile, and writes the license notices and the bill of materials. */
 
 /** One package of which something went in. */
-export interface BundledPackage {
+interface BundledPackage {
   name: string;
   version: string;
   /** As package.json names it: an SPDX expression nearly always. */
@@ -18,17 +21,17 @@ const INPUT = /^(?:\/\/ |\s*")(\S*node_modules\/\.deno\/[^"\n]+)/gm;
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\b|[._-])/i;
 
 /**
- * Gives the folders of the packages of which code stands in a script that the bundler wrote without minifying it.
+ * Returns the folders of the packages whose code is in an unminified bundle.
  *
- * Its source map would not tell all: a package that brings a map of its own stands there with the files it was made of.
+ * The source map isn't enough: a package with a map of its own appears there under its original files.
  */
-export function packageFoldersIn(script: string): Set<string> {
+export function listPackageFolders(script: string): Set<string> {
   const paths = [...script.matchAll(INPUT)].map(([, path]) => path!);
-  return new Set(paths.map(packageFolderOf).filter((folder) => folder !== undefined));
+  return new Set(paths.map(findPackageFolder).filter((folder) => folder !== undefined));
 }
 
-/** Gives `.deno/<id>/node_modules/<name>` of a file in node_modules. */
-export function packageFolderOf(path: string): string | undefined {
+/** Returns the `.deno/<id>/node_modules/<name>` of a file in node_modules. */
+export function findPackageFolder(path: string): string | undefined {
   const [, id, name] = IN_STORE.exec(path) ?? [];
   return id === undefined ? undefined : `.deno/${id}/node_modules/${name}`;
 }
@@ -36,7 +39,7 @@ export function packageFolderOf(path: string): string | undefined {
 /**
  * Reads what the packages say of themselves.
  *
- * @param folders As `packageFoldersIn` gives them.
+ * @param folders As `listPackageFolders` gives them.
  * @throws {Error} for a package without a licence: what may not be passed on must not go in unseen.
  */
 export async function readPackages(root: URL, folders: Iterable<string>): Promise<BundledPackage[]> {
@@ -45,30 +48,98 @@ export async function readPackages(root: URL, folders: Iterable<string>): Promis
   for (const folder of folders) {
     const at = new URL(`node_modules/${folder}/`, root);
     const { name, version, license } = JSON.parse(await Deno.readTextFile(new URL("package.json", at)));
-    const licenceText = await licenceTextIn(at);
+    const licenceText = await readLicenseText(at);
     if (typeof license !== "string" || license === "") throw new Error(`Can't bundle "${name}": it names no license`);
     packages.set(`${name}@${version}`, {
       name,
       version,
       licence: license,
       licenceText,
-      integrity: integrityIn(lock, `${name}@${version}`),
+      integrity: findIntegrity(lock, `${name}@${version}`),
     });
   }
   return [...packages.values()].sort((a, b) => `${a.name}@${a.version}` < `${b.name}@${b.version}` ? -1 : 1);
 }
 
 /** Keys of the lock go on with `_peer@version` where a package was resolved beside others. */
-function integrityIn(lock: { npm: Record<string, { integrity?: string }> }, id: string): string | undefined {
+function findIntegrity(lock: { npm: Record<string, { integrity?: string }> }, id: string): string | undefined {
   const key = Object.keys(lock.npm).find((candidate) => candidate === id || candidate.startsWith(`${id}_`));
   return key === undefined ? undefined : lock.npm[key]!.integrity;
 }
 
-async function licenceTextIn(folder: URL): Promise<string> {
+async function readLicenseText(folder: URL): Promise<string> {
   const names = (await Array.fromAsync(Deno.readDir(folder))).filter(({ isFile, name }) =>
     isFile && LICENCE_FILE.test(name)
   )
     .map(({ name }) => name).sort();
   const texts = await Promise.all(names.map((name) => Deno.readTextFile(new URL(name, folder))));
   return texts.map((text) => text.replaceAll("\r\n", "\n").trim()).join("\n\n");
+}
+
+/** What is described. */
+interface Product {
+  version: string;
+  /** Version of the runtime inside. */
+  runtimeVersion: string;
+  /** Parlor's own licence. */
+  licenceText: string;
+  packages: readonly BundledPackage[];
+}
+
+const RULE = `\n\n${"=".repeat(80)}\n`;
+
+/** Returns the text that `parlor licenses` prints. */
+export function formatNotices({ version, runtimeVersion, licenceText, packages }: Product): string {
+  const own = `Parlor ${version}\n\n${licenceText.trim()}`;
+  const runtime =
+    `Deno ${runtimeVersion} (MIT), the runtime inside\n\nCopyright the Deno authors. It comes with V8, SQLite ` +
+    "and Rust crates under licences of their own, which its source lists: https://github.com/denoland/deno";
+  const others = packages.map(({ name, version: itsVersion, licence, licenceText: text }) =>
+    `${name} ${itsVersion} (${licence})\n\n${text || NO_LICENCE_TEXT}`
+  );
+  return `${[own, runtime, ...others].join(RULE)}\n`;
+}
+
+/**
+ * Returns the bill of materials as CycloneDX 1.6 JSON; the same for the same input.
+ *
+ * @see https://cyclonedx.org/docs/1.6/json/
+ */
+export function createBillOfMaterials({ version, runtimeVersion, packages }: Product): string {
+  const runtime = {
+    type: "platform",
+    "bom-ref": `deno@${runtimeVersion}`,
+    name: "deno",
+    version: runtimeVersion,
+    licenses: [{ license: { id: "MIT" } }],
+    purl: `pkg:github/denoland/deno@v${runtimeVersion}`,
+  };
+  const components = packages.map(({ name, version: itsVersion, licence, integrity }) => ({
+    type: "library",
+    "bom-ref": toPurl(name, itsVersion),
+    name,
+    version: itsVersion,
+    licenses: [/^[\w.+-]+$/.test(licence) ? { license: { id: licence } } : { expression: licence }],
+    purl: toPurl(name, itsVersion),
+    ...(integrity === undefined ? {} : { hashes: [toHash(integrity)] }),
+  }));
+  const product = { type: "application", "bom-ref": `parlor@${version}`, name: "parlor", version };
+  const bill = {
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    version: 1,
+    metadata: { component: { ...product, licenses: [{ license: { id: "MIT" } }] } },
+    components: [runtime, ...components],
+    dependencies: [{ ref: product["bom-ref"], dependsOn: [runtime, ...components].map((part) => part["bom-ref"]) }],
+  };
+  return `${JSON.stringify(bill, null, 2)}\n`;
+}
+
+function toPurl(name: string, version: string): string {
+  return `pkg:npm/${name.replace("@", "%40")}@${version}`;
+}
+
+function toHash(integrity: string): { alg: string; content: string } {
+  const [algorithm, value] = [integrity.slice(0, integrity.indexOf("-")), integrity.slice(integrity.indexOf("-") + 1)];
+  return { alg: algorithm.replace("sha", "SHA-"), content: Buffer.from(value, "base64").toString("hex") };
 }

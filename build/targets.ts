@@ -1,7 +1,7 @@
 /** The machines an executable is made for. */
 
 /** A kind of machine. */
-export interface Target {
+export interface BuildTarget {
   /** What `--target` takes, and what stands in the file's name. */
   name: string;
   /** What Deno's compiler calls it. */
@@ -11,7 +11,7 @@ export interface Target {
 }
 
 /** All of them. */
-const TARGETS: readonly Target[] = [
+const TARGETS: readonly BuildTarget[] = [
   { name: "linux-x64", triple: "x86_64-unknown-linux-gnu", file: "parlor-linux-x64" },
   { name: "linux-arm64", triple: "aarch64-unknown-linux-gnu", file: "parlor-linux-arm64" },
   { name: "macos-x64", triple: "x86_64-apple-darwin", file: "parlor-macos-x64" },
@@ -25,7 +25,7 @@ const TARGETS: readonly Target[] = [
  * @returns Nothing where none was named: then it is for this machine.
  * @throws {Error} for a name that is none.
  */
-export function targetsIn(args: readonly string[]): Target[] {
+export function parseTargets(args: readonly string[]): BuildTarget[] {
   const names = args.flatMap((arg, i) =>
     arg === "--target" ? [args[i + 1] ?? ""] : arg.startsWith("--target=") ? [arg.slice("--target=".length)] : []
   );
@@ -39,7 +39,7 @@ export function targetsIn(args: readonly string[]): Target[] {
   });
 }
 
-/** Gives the target of the machine we are on. */
-export function ownTarget(): Target | undefined {
+/** Returns the target of this machine. */
+export function getOwnTarget(): BuildTarget | undefined {
   return TARGETS.find(({ triple }) => triple === Deno.build.target);
 }

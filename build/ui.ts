@@ -1,8 +1,7 @@
-/** Bundles static/src into a folder: what `deno task ui` builds, and every start from source whose page is out of date. */
+/** Bundles static/src into a folder, with the web app manifest and the service worker. */
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { fillServiceWorker, manifestText } from "./shell.ts";
 
 /** What one run of `buildUi` needs to know. */
 export interface UiBuildOptions {
@@ -48,39 +47,46 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
   const style = new TextEncoder().encode(await joinStyles(new URL("styles/main.css", source)));
   const laterStyle = new TextEncoder().encode(await joinStyles(new URL("styles/later.css", source)));
   const icon = await Deno.readFile(new URL("icon.svg", source));
+  // An audio worklet is a file of its own, and plain JavaScript.
+  const worklet = await Deno.readFile(new URL("microphone_worklet.js", source));
 
   const built: BuiltFile[] = [];
   const place = async (path: string, content: Uint8Array) => {
     built.push(await writeWithCopies(dist, path, content, options.isPlain ?? false));
   };
   for (const [name, content] of scripts.chunks) await place(`assets/${name}`, content);
-  const scriptPath = `assets/${hashedName("app", "js", scripts.entry)}`;
-  const stylePath = `assets/${hashedName("app", "css", style)}`;
-  const laterStylePath = `assets/${hashedName("later", "css", laterStyle)}`;
-  const iconPath = `assets/${hashedName("icon", "svg", icon)}`;
+  const scriptPath = `assets/${toHashedName("app", "js", scripts.entry)}`;
+  const stylePath = `assets/${toHashedName("app", "css", style)}`;
+  const laterStylePath = `assets/${toHashedName("later", "css", laterStyle)}`;
+  const workletPath = `assets/${toHashedName("microphone", "js", worklet)}`;
+  const iconPath = `assets/${toHashedName("icon", "svg", icon)}`;
   await place(scriptPath, scripts.entry);
   await place(stylePath, style);
   await place(laterStylePath, laterStyle);
   await place(iconPath, icon);
+  await place(workletPath, worklet);
+
+  await place(DIAGRAM_FILE, new TextEncoder().encode(await createDiagramPage(options.root)));
 
   const iconPaths = new Map<string, string>();
   for await (const { name } of Deno.readDir(new URL("icons/", source))) {
     const content = await Deno.readFile(new URL(`icons/${name}`, source));
-    const path = `assets/${hashedName(name.replace(/\.png$/, ""), "png", content)}`;
+    const path = `assets/${toHashedName(name.replace(/\.png$/, ""), "png", content)}`;
     iconPaths.set(name, `/${path}`);
     await place(path, content);
   }
 
-  const preloads = [...staticImportsOf(scripts.entry, scripts.chunks)].map((name) => `assets/${name}`);
+  const preloads = [...findStaticImports(scripts.entry, scripts.chunks)].map((name) => `assets/${name}`);
   const page = (await Deno.readTextFile(new URL("index.html", source)))
     .replace("%script%", `/${scriptPath}`)
     .replace("%preload%", preloads.map((path) => `<link rel="modulepreload" href="/${path}">`).join(""))
     .replace("%style%", `/${stylePath}`)
     // Without its slash, since it is no part of the first load.
     .replace("%later-style%", laterStylePath)
+    .replace("%microphone-worklet%", workletPath)
     .replace("%icon%", `/${iconPath}`)
     .replace("%touch-icon%", iconPaths.get("icon-apple-180.png")!);
-  await place("manifest.webmanifest", new TextEncoder().encode(manifestText((file) => iconPaths.get(file)!)));
+  await place("manifest.webmanifest", new TextEncoder().encode(createManifest((file) => iconPaths.get(file)!)));
   await place("index.html", new TextEncoder().encode(page));
   if (scripts.worker !== undefined) {
     const files = built.map(({ path }) => path).filter((path) => path.startsWith("assets/"));
@@ -90,24 +96,28 @@ export async function buildUi(options: UiBuildOptions): Promise<BuiltFile[]> {
 }
 
 /**
- * Gives the files of a build that a browser loads before it shows anything: script, what it imports at once, style.
+ * Returns the files of a build that a browser loads before it shows anything: script, its static imports, style.
  *
  * @param dist Folder of the build, ending with a slash.
  */
-export async function firstLoadOf(files: readonly BuiltFile[], dist: URL): Promise<BuiltFile[]> {
+export async function findFirstLoad(files: readonly BuiltFile[], dist: URL): Promise<BuiltFile[]> {
   const page = await Deno.readTextFile(new URL("index.html", dist));
   return files.filter(({ path }) => /\.(?:js|css)$/.test(path) && page.includes(`"/${path}"`));
 }
 
-/** Gives the names of the chunks that a script imports as it starts, and what those import; dynamic imports come later. */
-function staticImportsOf(script: Uint8Array, chunks: Map<string, Uint8Array>, found = new Set<string>()): Set<string> {
+/** Returns the names of the chunks that a script imports statically, directly or through others. */
+function findStaticImports(
+  script: Uint8Array,
+  chunks: Map<string, Uint8Array>,
+  found = new Set<string>(),
+): Set<string> {
   const text = new TextDecoder().decode(script);
   // Written by the bundler: import{a as b}from"./chunk-X.js"; export*from"./chunk-X.js"; import"./chunk-X.js".
   for (const [, name] of text.matchAll(/(?:\bfrom|\bimport)\s*"\.\/([\w.-]+\.js)"/g)) {
     const chunk = chunks.get(name!);
     if (chunk === undefined || found.has(name!)) continue;
     found.add(name!);
-    staticImportsOf(chunk, chunks, found);
+    findStaticImports(chunk, chunks, found);
   }
   return found;
 }
@@ -169,7 +179,7 @@ async function joinStyles(main: URL): Promise<string> {
   return parts.join("\n").replace(/\/\*[\s\S]*?\*\//g, "").replace(/\n\s*/g, "\n").trim();
 }
 
-function hashedName(stem: string, extension: string, content: Uint8Array): string {
+function toHashedName(stem: string, extension: string, content: Uint8Array): string {
   const hash = createHash("sha256").update(content).digest("base64url").slice(0, 12).replace(/[-_]/g, "0");
   return `${stem}-${hash}.${extension}`;
 }
@@ -179,8 +189,78 @@ async function writeWithCopies(dist: URL, path: string, content: Uint8Array, isP
   const gzip = gzipSync(content, { level: 9 });
   if (!isPlain && content.length >= MIN_COMPRESSED_BYTES) {
     await Deno.writeFile(new URL(`${path}.gz`, dist), gzip);
-    const quality = { [constants.BROTLI_PARAM_QUALITY]: 11 };
+    // The best quality takes many seconds for a megabyte and gains little.
+    const quality = { [constants.BROTLI_PARAM_QUALITY]: content.length > 1_000_000 ? 9 : 11 };
     await Deno.writeFile(new URL(`${path}.br`, dist), brotliCompressSync(content, { params: quality }));
   }
   return { path, sizeBytes: content.length, gzipBytes: gzip.length };
+}
+
+/** Page of the sandboxed frame that draws diagrams. */
+const DIAGRAM_FILE = "diagram.html";
+
+/** One file, since a frame without an origin can't load another one. Its policy allows exactly its own script. */
+async function createDiagramPage(root: URL): Promise<string> {
+  const mermaid = await Deno.readTextFile(
+    new URL("../node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js", import.meta.url),
+  );
+  const frame = await Deno.readTextFile(new URL("static/src/diagram_frame.js", root));
+  const script = `${mermaid}\n${frame}`.replaceAll(/<\/(?=script)/gi, "<\\/");
+  const hash = createHash("sha256").update(script).digest("base64");
+  const policy = `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8">` +
+    `<meta http-equiv="Content-Security-Policy" content="${policy}"><title>Mermaid</title></head>` +
+    `<body><script>${script}</script></body></html>`;
+}
+
+/** Returns the manifest. @param iconPath The address of an icon by its file name in static/src/icons. */
+function createManifest(iconPath: (file: string) => string): string {
+  const icon = (file: string, size: number, purpose: "any" | "maskable") => ({
+    src: iconPath(file),
+    sizes: `${size}x${size}`,
+    type: "image/png",
+    purpose,
+  });
+  const manifest = {
+    id: "/",
+    name: "Parlor",
+    short_name: "Parlor",
+    start_url: "/",
+    scope: "/",
+    display: "standalone",
+    background_color: "#fdfcfa",
+    theme_color: "#2b5f75",
+    categories: ["productivity", "entertainment"],
+    icons: [
+      icon("icon-192.png", 192, "any"),
+      icon("icon-512.png", 512, "any"),
+      icon("icon-maskable-512.png", 512, "maskable"),
+    ],
+    shortcuts: [{ name: "New chat", url: "/new" }, { name: "Characters", url: "/characters" }],
+    share_target: {
+      action: "/share",
+      method: "POST",
+      enctype: "multipart/form-data",
+      params: {
+        title: "title",
+        text: "text",
+        url: "url",
+        files: [{ name: "files", accept: ["image/*", "text/*", ".md", ".json", ".csv"] }],
+      },
+    },
+  };
+  return `${JSON.stringify(manifest, null, 2)}\n`;
+}
+
+/**
+ * Writes the list of files into the service worker.
+ *
+ * @param script The bundled worker, which names `SHELL_FILES` and `SHELL_VERSION` freely.
+ * @param files Paths in static/dist with hashed names; the page itself goes in by its content.
+ */
+function fillServiceWorker(script: string, files: readonly string[], page: string): string {
+  const paths = ["/", ...files.map((path) => `/${path}`).sort()];
+  const version = createHash("sha256").update(page).update(paths.join("\n")).digest("hex").slice(0, 16);
+  const head = `const SHELL_FILES=${JSON.stringify(paths)},SHELL_VERSION=${JSON.stringify(version)};`;
+  return `${head}\n${script}`;
 }

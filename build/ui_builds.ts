@@ -10,7 +10,7 @@ import type { BuiltFile } from "./ui.ts";
 const ROOT = new URL("../", import.meta.url);
 
 /** What goes into the page besides static/src: the bundling, its settings, and the versions of the packages. */
-const OTHER_SOURCES = ["build/ui.ts", "build/shell.ts", "deno.json", "deno.lock"];
+const OTHER_SOURCES = ["build/ui.ts", "deno.json", "deno.lock"];
 
 /** Held exclusively by the process that builds. */
 const BUILD_LOCK = "build.lock";
@@ -43,7 +43,7 @@ export interface EnsuredUi {
 
 /** Returns the path of the current build if it matches the sources. Takes no lock and writes nothing. */
 export async function findUi(options: UiOptions): Promise<string | undefined> {
-  const { root, builds, isDev } = placesOf(options);
+  const { root, builds, isDev } = withDefaults(options);
   const [key, name] = await Promise.all([
     hashSources(root, isDev),
     Deno.readTextFile(new URL(CURRENT_FILE, builds)).catch(() => undefined),
@@ -60,7 +60,7 @@ export async function findUi(options: UiOptions): Promise<string | undefined> {
 export async function ensureUi(options: UiOptions): Promise<EnsuredUi> {
   const current = await findUi(options);
   if (current !== undefined) return { path: current };
-  const { builds } = placesOf(options);
+  const { builds } = withDefaults(options);
   await Deno.mkdir(builds, { recursive: true });
   using lock = await Deno.open(new URL(BUILD_LOCK, builds), { create: true, write: true });
   await lock.lock(true);
@@ -73,7 +73,7 @@ export async function ensureUi(options: UiOptions): Promise<EnsuredUi> {
 }
 
 async function findOrBuild(options: UiOptions): Promise<{ name: string; files?: BuiltFile[] }> {
-  const { root, builds, isDev } = placesOf(options);
+  const { root, builds, isDev } = withDefaults(options);
   for (;;) {
     const key = await hashSources(root, isDev);
     for await (const { name } of Deno.readDir(builds)) {
@@ -161,6 +161,8 @@ function pathOf(builds: URL, name: string): string {
   return fileURLToPath(new URL(name, builds));
 }
 
-function placesOf({ root = ROOT, builds = new URL("static/dist/", root), isDev }: UiOptions): Required<UiOptions> {
+function withDefaults(
+  { root = ROOT, builds = new URL("static/dist/", root), isDev }: UiOptions,
+): Required<UiOptions> {
   return { root, builds, isDev };
 }

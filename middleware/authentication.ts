@@ -1,9 +1,8 @@
 /** Fourth middleware: authentication. Maps paths and headers to the rules in services/auth/access_policy.ts. */
 import type { MiddlewareHandler } from "hono";
 import type { AccessPolicy, PresentedCredentials, RouteAccess } from "../services/auth/access_policy.ts";
+import type { PageOriginWatch } from "../services/auth/host_names.ts";
 import type { OpenStreams } from "../services/auth/open_streams.ts";
-import type { PageOriginWatch } from "../services/auth/page_origin.ts";
-import { endingBody } from "./ending_body.ts";
 import type { AppContext, Env, RequestFacts } from "./env.ts";
 import { sendSessionCookie, sessionCookieName } from "./session_cookie.ts";
 
@@ -18,6 +17,11 @@ export function isCeremonyPath(path: string): boolean {
   return CEREMONY_PATH.test(path);
 }
 
+/** Returns whether a path belongs to the OpenAI-compatible API. */
+export function isOpenAiPath(path: string): boolean {
+  return path === "/api/v1" || path.startsWith("/api/v1/");
+}
+
 /** Returns whether a request is a CORS preflight, which has no credentials and never reaches the router. */
 export function isPreflight(request: Request): boolean {
   return request.method === "OPTIONS" && request.headers.has("access-control-request-method");
@@ -26,7 +30,7 @@ export function isPreflight(request: Request): boolean {
 /**
  * Sets `identity`, renews the session cookie, and ends streams whose access is revoked.
  *
- * @throws {AppError} `unauthenticated`; `too_many_requests` after too many wrong tokens from one address.
+ * @throws {AppError} `unauthenticated`; `forbidden` for a token of another scope; `too_many_requests` after too many wrong tokens from one address.
  */
 export function authentication(options: {
   access: AccessPolicy;
@@ -41,7 +45,7 @@ export function authentication(options: {
     if (isPreflight(c.req.raw)) {
       c.set("identity", { method: null, bypass: null });
     } else {
-      c.set("identity", await access.decide(facts, presentedBy(c.req.raw, facts), routeAccess(c.req.path)));
+      c.set("identity", await access.decide(facts, readCredentials(c.req.raw, facts), routeAccess(c.req.path)));
     }
     await next();
     finish(c, streams, access);
@@ -57,24 +61,25 @@ function finish(c: AppContext, streams: OpenStreams, access: AccessPolicy): void
   // Checks the type first: reading `body` turns a body that isn't a stream into one.
   if (!c.res.headers.get("content-type")?.startsWith("text/event-stream") || c.res.body === null) return;
   const watched = streams.watch(identity, access.rpIdOf(facts.host));
-  if (watched !== undefined) c.res = new Response(endingBody(c.res.body, watched), c.res);
+  if (watched !== undefined) c.res = new Response(endBodyOnRevocation(c.res.body, watched), c.res);
 }
 
 function routeAccess(path: string): RouteAccess {
   if (isCeremonyPath(path) || path === REDEEM_PATH) return "ceremony";
-  return path === "/api/setup/status" ? "setup_status" : "other";
+  if (path === "/api/setup/status") return "setup_status";
+  return isOpenAiPath(path) ? "openai" : "other";
 }
 
 /** Reads the credentials of a request. */
-export function presentedBy(request: Request, facts: Pick<RequestFacts, "scheme">): PresentedCredentials {
+export function readCredentials(request: Request, facts: Pick<RequestFacts, "scheme">): PresentedCredentials {
   return {
-    bearerToken: presentedToken(request),
-    sessionCookie: cookieValue(request.headers.get("cookie"), sessionCookieName(facts.scheme)),
+    bearerToken: findToken(request),
+    sessionCookie: findCookie(request.headers.get("cookie"), sessionCookieName(facts.scheme)),
   };
 }
 
 /** If there is a header, it wins: another scheme in it disables `api_token`. */
-function presentedToken(request: Request): string | null | undefined {
+function findToken(request: Request): string | null | undefined {
   const header = request.headers.get("authorization");
   if (header !== null) return /^Bearer +([^\s,]+)$/i.exec(header)?.[1] ?? null;
   if (!request.url.includes("api_token=")) return undefined;
@@ -83,9 +88,51 @@ function presentedToken(request: Request): string | null | undefined {
 }
 
 /** Finds a cookie by its exact name. Ignores cookies that occur twice, because an attacker could have set one. */
-export function cookieValue(header: string | null, name: string): string | undefined {
+export function findCookie(header: string | null, name: string): string | undefined {
   if (header === null) return undefined;
   const values = header.split(";").map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ""))
     .filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));
   return values.length === 1 ? values[0] : undefined;
+}
+
+/** Ends a response body when its client loses access. */
+
+/**
+ * Passes a body on until the signal fires; then the body ends and its source is cancelled.
+ *
+ * @param watched.release Called once, however the body ends.
+ */
+export function endBodyOnRevocation(
+  body: ReadableStream<Uint8Array>,
+  watched: { signal: AbortSignal; release(): void },
+): ReadableStream<Uint8Array> {
+  const { signal, release } = watched;
+  const reader = body.getReader();
+  const onAbort = () => {
+    // A waiting read ends at once, even if cancelling the source takes long (Streams, 4.3.3).
+    reader.cancel(new Error("Access to this response was revoked")).catch(() => {});
+  };
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort, { once: true });
+  const close = () => {
+    signal.removeEventListener("abort", onAbort);
+    release();
+  };
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        close();
+        controller.close();
+      } catch (error) {
+        close();
+        controller.error(error);
+      }
+    },
+    async cancel(reason) {
+      close();
+      await reader.cancel(reason);
+    },
+  }, { highWaterMark: 0 }); // The source is read only when the client is ready, as without this wrapper.
 }

@@ -2,7 +2,7 @@
 import type { MiddlewareHandler } from "hono";
 import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/async/byte_budget.ts";
 import { AppError } from "../services/errors.ts";
-import { joinedBytes } from "../services/storage/concat_bytes.ts";
+import { joinBytes } from "../services/storage/concat_bytes.ts";
 import { parseJsonInTurns } from "../services/json/incremental_parse.ts";
 import { isNestedDeeper } from "../services/json/json_scan.ts";
 import type { Env } from "./env.ts";
@@ -203,7 +203,7 @@ async function readChunks(
     if (before <= SMALL_BYTES && sizeBytes > SMALL_BYTES) await reserve?.();
     chunks.push(chunk);
   }
-  return joinedBytes(chunks);
+  return joinBytes(chunks);
 }
 
 /** Passes a body on, and ends it with an error once it's too long or too slow. */

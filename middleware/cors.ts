@@ -1,7 +1,7 @@
 /** Sixth middleware: refuses requests from other sites, reads and writes alike, and answers preflights. */
 import type { MiddlewareHandler } from "hono";
 import { AppError } from "../services/errors.ts";
-import { isPreflight } from "./authentication.ts";
+import { isOpenAiPath, isPreflight } from "./authentication.ts";
 import type { AppContext, Env, RequestFacts } from "./env.ts";
 import type { RouteTable } from "./route_table.ts";
 
@@ -17,7 +17,7 @@ const PREFLIGHT_MAX_AGE_SECONDS = 600;
 const FORM_TYPES = new Set(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]);
 
 /**
- * Gives the CORS headers of an answer: those of a listed origin, else only `Vary`.
+ * Returns the CORS headers of a response: all for a listed origin, otherwise only `Vary`.
  *
  * Also for failures before the CORS link: a page on a listed origin must be able to read its 401.
  */
@@ -43,7 +43,7 @@ export function cors(options: {
   return async (c, next) => {
     const { facts } = c.var;
     if (isPreflight(c.req.raw)) return answerPreflight(c, corsOrigins);
-    if (isCrossSite(facts, c.req.header("sec-fetch-site"), corsOrigins)) {
+    if (!isSignInCallback(c.req) && isCrossSite(facts, c.req.header("sec-fetch-site"), corsOrigins)) {
       throw new AppError(
         "cross_site",
         "The request comes from a page on another site. To allow it, add the site to cors_origins",
@@ -65,9 +65,24 @@ function answerPreflight(c: AppContext, corsOrigins: readonly string[]): Respons
   }
   return c.body(null, 204, {
     "Access-Control-Allow-Methods": ALLOWED_METHODS,
-    "Access-Control-Allow-Headers": ALLOWED_HEADERS,
+    "Access-Control-Allow-Headers": isOpenAiPath(c.req.path) ? withAskedHeaders(c) : ALLOWED_HEADERS,
     "Access-Control-Max-Age": String(PREFLIGHT_MAX_AGE_SECONDS),
   });
+}
+
+/** Allows the headers that the page requests: OpenAI's client sends a dozen of its own, more with each version. */
+function withAskedHeaders(c: AppContext): string {
+  const asked = c.req.header("access-control-request-headers") ?? "";
+  return /^[\w\-, ]+$/.test(asked) ? `${ALLOWED_HEADERS}, ${asked}` : ALLOWED_HEADERS;
+}
+
+/**
+ * An authorization server sends the browser back to this address. The request needs the owner's session as any other, and
+ * the secret of a sign-in that the owner has started.
+ */
+function isSignInCallback(request: AppContext["req"]): boolean {
+  const { method, path } = request;
+  return method === "GET" && path === "/api/tools/callback" && request.header("sec-fetch-dest") === "document";
 }
 
 /** Fetch metadata decides where a browser sends it, then Origin. Neither: no browser, or a very old one's read. */

@@ -9,7 +9,7 @@ export interface ClientConnection {
   /** Address of the socket's other end as the runtime gives it. */
   peerAddress: string;
   listener: "main" | "tailnet";
-  /** Fires when the listener begins to close: streams without an end of their own end then. */
+  /** Fires when the listener starts to close: endless streams end then. */
   closing: AbortSignal;
   /** How long an answer waits for a client that takes nothing of it; the default of the answer if absent. */
   stalledMs?: number;
@@ -17,7 +17,7 @@ export interface ClientConnection {
   abort?(): void;
 }
 
-/** Who asks for which origin; computed by trusted_proxies. */
+/** Client and origin of the request, set by trusted_proxies. */
 export interface RequestFacts {
   /** Canonical address of the socket's other end; IPv4-mapped IPv6 as IPv4. */
   peerAddress: string;
@@ -39,7 +39,7 @@ export interface RequestFacts {
   /** As `isLocal`, whatever the Origin header says. */
   isSameMachine: boolean;
   hasForwardingHeader: boolean;
-  /** A peer that is not in `trusted_proxies` sent forwarding headers; they were ignored. */
+  /** True if a peer that isn't in `trusted_proxies` sent forwarding headers, which were ignored. */
   untrustedProxy: boolean;
   listener: "main" | "tailnet";
   /** The `Origin` header; `null` when there is none. */
@@ -53,6 +53,8 @@ export interface Env {
     requestId: string;
     facts: RequestFacts;
     identity: Identity;
+    /** Keeps the call counted against its token's limit until a promise settles. Absent for calls without a limit. */
+    holdCall?(done: Promise<unknown>): void;
   };
 }
 
@@ -60,7 +62,7 @@ export interface Env {
 export type AppContext = Context<Env>;
 
 /**
- * Gives a signal that fires when the client of this request leaves before its answer is whole.
+ * Returns a signal that fires if the client disconnects before the response is complete.
  *
  * Needs the runtime's `no-legacy-abort` (deno.json): otherwise it fires after a success, too.
  */

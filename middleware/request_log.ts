@@ -1,16 +1,20 @@
-/** Second middleware: logs one line per request. Logs the route's pattern, and no ids, query strings, content or tokens. */
+/** Second middleware: logs one line per request, and counts it. Logs the route's pattern, and no ids, query strings, content or tokens. */
 import type { MiddlewareHandler } from "hono";
 import type { Log } from "../services/log.ts";
+import type { Metrics } from "../services/metrics/metrics.ts";
 import type { Env } from "./env.ts";
 import type { RouteTable } from "./route_table.ts";
 
 /** Methods to log as they are. Other words are text from the client. */
 const KNOWN_METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
+/** Statuses of requests that are refused because of who asks, or how often. */
+const REFUSALS = new Set([401, 403, 429]);
 /** Asked by a health check every few seconds, for as long as the server runs. */
 const HEALTH_CHECK = "/healthz";
 
 /**
- * Logs method, route pattern, status, milliseconds until the answer's head, and request id; a health check that found all
+ * Logs method, route pattern, status, milliseconds until the answer's head, and request id; of refused requests also the client's
+ * address, so that a firewall can act on it; a health check that found all
  * well at level debug, since it would be most of the log.
  *
  * @param options.routes `undefined` until the router is complete.
@@ -18,20 +22,31 @@ const HEALTH_CHECK = "/healthz";
 export function requestLog(options: {
   log: Log;
   isEnabled: boolean;
+  /** Adds to each line who asks. */
+  isDebug: boolean;
+  /** Counts the requests, also those that aren't logged. */
+  metrics?: Pick<Metrics, "countRequest">;
   routes: () => RouteTable;
   now: () => number;
 }): MiddlewareHandler<Env> {
-  const { log, isEnabled, routes, now } = options;
-  if (!isEnabled) return (_c, next) => next();
+  const { log, isEnabled, isDebug, metrics, routes, now } = options;
+  if (!isEnabled && metrics === undefined) return (_c, next) => next();
   return async (c, next) => {
     const startedAt = now();
     await next();
     const method = KNOWN_METHODS.has(c.req.method) ? c.req.method : "other";
     const route = routes().patternOf(c.req.path) ?? (c.req.path.startsWith("/api/") ? "/api/*" : "/*");
+    const { status } = c.res;
+    const ms = now() - startedAt;
+    metrics?.countRequest({ method, route, status, seconds: ms / 1000 });
+    if (!isEnabled) return;
     log(route === HEALTH_CHECK && c.res.ok ? "debug" : "info", `${method} ${route}`, {
-      status: c.res.status,
-      ms: Math.round(now() - startedAt),
+      // The address comes before everything that a client can choose.
+      ...(isDebug || REFUSALS.has(status) ? { client: c.var.facts.clientAddress } : {}),
+      status,
+      ms: Math.round(ms),
       request_id: c.var.requestId,
+      ...(isDebug && { signed_in_by: c.var.identity?.method ?? c.var.identity?.bypass ?? null }),
     });
   };
 }

@@ -16,11 +16,11 @@ export interface RouteFacts {
 
 /** All routes, by path. */
 export interface RouteTable {
-  /** Gives the route a request will reach; HEAD reaches what GET does. */
+  /** Returns the route of a request; HEAD has that of GET. */
   find(method: string, path: string): RouteFacts | undefined;
-  /** Gives the methods that a path knows, HEAD included where GET is; empty for an unknown path. */
+  /** Returns the methods of a path, with HEAD if it has GET; empty for an unknown path. */
   methodsOf(path: string): string[];
-  /** Gives the pattern of a path, whatever the method. */
+  /** Returns the pattern of a path for any method. */
   patternOf(path: string): string | undefined;
 }
 

@@ -10,7 +10,7 @@ const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'
 /** One year, as the API promises. */
 const HSTS = "max-age=31536000; includeSubDomains";
 
-/** Gives each request its id and each answer its security and CORS headers. @param corsOrigins Origins of `cors_origins`. */
+/** Adds an id to each request, and security and CORS headers to each response. @param corsOrigins Origins of `cors_origins`. */
 export function securityHeaders(corsOrigins: readonly string[]): MiddlewareHandler<Env> {
   return async (c, next) => {
     c.set("requestId", uuidV7());
@@ -24,7 +24,7 @@ export function securityHeaders(corsOrigins: readonly string[]): MiddlewareHandl
     headers.set("X-Request-Id", c.var.requestId);
     headers.set("X-Content-Type-Options", "nosniff");
     headers.set("Referrer-Policy", "no-referrer");
-    headers.set("X-Frame-Options", "DENY");
+    if (!headers.has("x-frame-options")) headers.set("X-Frame-Options", "DENY");
     headers.set("Cross-Origin-Resource-Policy", "same-origin");
     headers.set("Cross-Origin-Opener-Policy", "same-origin");
     if (!headers.has("content-security-policy")) headers.set("Content-Security-Policy", DATA_POLICY);

@@ -3,12 +3,12 @@ import { isLoopbackName } from "../services/auth/host_names.ts";
 import { SESSION_IDLE_MS } from "../services/auth/sessions.ts";
 import type { AppContext, RequestFacts } from "./env.ts";
 
-/** Gives the cookie's name; `__Host-` makes browsers refuse it from plain HTTP and from other hosts (RFC 6265bis). */
+/** Returns the cookie's name; `__Host-` makes browsers refuse it from plain HTTP and from other hosts (RFC 6265bis). */
 export function sessionCookieName(scheme: "http" | "https"): string {
   return scheme === "https" ? "__Host-app_sess" : "app_sess";
 }
 
-/** Tells whether a session can be had: over HTTPS, or on this machine's own names. Elsewhere the network reads cookies. */
+/** Returns whether sessions are possible: over HTTPS or on loopback names. Elsewhere the network can read cookies. */
 export function canHoldSession({ scheme, host }: Pick<RequestFacts, "scheme" | "host">): boolean {
   return scheme === "https" || isLoopbackName(host);
 }

@@ -1,13 +1,15 @@
-/** First middleware: client address and origin of the request. X-Forwarded-* headers count only from trusted proxies. */
+/** First middleware: peer, client, scheme, host and origin of the request. X-Forwarded-* headers count only from trusted proxies. */
 import type { MiddlewareHandler } from "hono";
-import type { Env } from "./env.ts";
-import { requestFactsFor } from "./request_facts.ts";
+import { addressMatcher, isLoopbackAddress, parseAddress } from "../services/auth/addresses.ts";
+import { isLoopbackName, parseHost } from "../services/auth/host_names.ts";
+import { AppError } from "../services/errors.ts";
+import type { ClientConnection, Env, RequestFacts } from "./env.ts";
 
 /**
  * Sets `facts`.
  *
  * @param trustedProxies IPs and CIDRs of `trusted_proxies`.
- * @throws {AppError} `invalid_request` for a Host, target or forwarding header that cannot be read.
+ * @throws {AppError} `invalid_request` for a Host, target or forwarding header that can't be parsed.
  */
 export function trustedProxies(trustedProxies: readonly string[]): MiddlewareHandler<Env> {
   const factsOf = requestFactsFor(trustedProxies);
@@ -15,4 +17,168 @@ export function trustedProxies(trustedProxies: readonly string[]): MiddlewareHan
     c.set("facts", factsOf(c.req.raw, c.env));
     await next();
   };
+}
+
+/** Headers that proxies and CDNs add to a request they forward. No browser sends any of them. */
+const FORWARDING_HEADERS = new Set([
+  "forwarded", // RFC 7239
+  "forwarded-for",
+  "via", // RFC 9110, section 7.6.3
+  "cdn-loop", // RFC 8586
+  "client-ip",
+  "true-client-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "x-forwarded",
+  "x-original-forwarded-for",
+  "x-original-host",
+  "x-originating-ip",
+  "x-proxyuser-ip",
+  "x-real-ip",
+  "x-remote-addr",
+  "x-remote-ip",
+  "x-appengine-user-ip",
+  "x-azure-clientip",
+  "x-azure-socketip",
+  "x-envoy-external-address",
+  "x-nf-client-connection-ip",
+  "x-vercel-forwarded-for",
+  "cf-connecting-ip",
+  "cf-connecting-ipv6",
+  "cf-pseudo-ipv4",
+  "cf-ray",
+  "cloudfront-viewer-address",
+  "do-connecting-ip",
+  "fastly-client-ip",
+  "fly-client-ip",
+  "incap-client-ip",
+  "x-sucuri-clientip",
+]);
+const FORWARDING_PREFIXES = ["x-forwarded-", "tailscale-"];
+
+/** Makes the function that turns a request into its facts. @param trustedProxies IPs and CIDRs. */
+export function requestFactsFor(
+  trustedProxies: readonly string[],
+): (request: Request, connection: ClientConnection) => RequestFacts {
+  const isTrusted = addressMatcher(trustedProxies);
+
+  return (request, connection) => {
+    const { headers } = request;
+    const peerAddress = toCanonicalAddress(connection.peerAddress);
+    // Behind the tailnet's listener is the own node alone: it connects from this machine and says for whom.
+    const isOwnNode = connection.listener === "tailnet";
+    const isPeerLoopback = !isOwnNode && isLoopbackAddress(peerAddress);
+    const isPeerTrusted = isOwnNode || isTrusted(peerAddress);
+    const isTls = request.url.startsWith("https:");
+    const hostHeader = readHostHeader(request, isTls);
+    const forwarded = isPeerTrusted ? headers.get("x-forwarded-for") : null;
+    const clientAddress = isOwnNode
+      ? parseHopAddress(getLastItem(forwarded) ?? "unknown")
+      : forwarded === null
+      ? peerAddress
+      : findClient(forwarded, peerAddress, isTrusted);
+    const scheme = (isPeerTrusted && parseForwardedScheme(headers.get("x-forwarded-proto"))) ||
+      (isTls ? "https" : "http");
+    const forwardedHost = isPeerTrusted && !isOwnNode ? getLastItem(headers.get("x-forwarded-host")) : undefined;
+    const asked = parseHost(hostHeader);
+    const named = forwardedHost === undefined ? asked : parseHost(forwardedHost);
+    const defaultPort = scheme === "https" ? 443 : 80;
+    const port = named.port ?? defaultPort;
+    const origin = `${scheme}://${named.host}${port === defaultPort ? "" : `:${port}`}`;
+    const hasForwardingHeader = carriesForwardingHeader(headers);
+    const requestOrigin = headers.get("origin");
+    // A trusted proxy must name its client.
+    const isClientHere = isPeerLoopback &&
+      (isPeerTrusted ? forwarded !== null && isLoopbackAddress(clientAddress) : !hasForwardingHeader);
+    const isSameMachine = isClientHere && isLoopbackName(named.host);
+    return {
+      peerAddress,
+      clientAddress,
+      scheme,
+      host: named.host,
+      port,
+      origin,
+      hostHeader,
+      isPeerLoopback,
+      isLocal: isSameMachine && (requestOrigin === null || requestOrigin === origin),
+      isSameMachine,
+      hasForwardingHeader,
+      untrustedProxy: hasForwardingHeader && !isPeerTrusted,
+      listener: connection.listener,
+      requestOrigin,
+    };
+  };
+}
+
+/** Returns the Host header after checking that the request target agrees (RFC 9112, section 3.2). */
+function readHostHeader(request: Request, isTls: boolean): string {
+  const authority = /^https?:\/\/([^/?#]*)/.exec(request.url)?.[1] ?? "";
+  const header = request.headers.get("host");
+  // For a missing Host the runtime makes up an authority of its own, so the URL cannot stand in for the header. HTTP/2 with
+  // prior knowledge ends here too: its requests name the host in ":authority" (docs/decisions/0004).
+  if (header === null || header === "") {
+    throw new AppError(
+      "invalid_request",
+      "The request has no Host header. This server supports HTTP/1.1, not HTTP/2",
+    );
+  }
+  if (authority.toLowerCase() !== header.toLowerCase()) {
+    // An absolute target may spell out the port that the header leaves out, or the reverse; nothing else may differ.
+    const target = parseHost(authority);
+    const named = parseHost(header);
+    const defaultPort = isTls ? 443 : 80;
+    if (target.host !== named.host || (target.port ?? defaultPort) !== (named.port ?? defaultPort)) {
+      throw new AppError(
+        "invalid_request",
+        "The request target and the Host header name different hosts",
+      );
+    }
+  }
+  return header;
+}
+
+function toCanonicalAddress(text: string): string {
+  return parseAddress(text)?.toString() ?? text;
+}
+
+/** Returns the rightmost address of X-Forwarded-For that isn't a trusted proxy. */
+function findClient(header: string, peerAddress: string, isTrusted: (address: string) => boolean): string {
+  const hops = header.split(",").map((hop) => hop.trim()).filter((hop) => hop !== "");
+  if (hops.length === 0) return "unknown";
+  let client = peerAddress;
+  while (isTrusted(client)) {
+    const hop = hops.pop();
+    if (hop === undefined) break;
+    client = parseHopAddress(hop);
+  }
+  return client;
+}
+
+/** Parses `1.2.3.4`, `1.2.3.4:5678`, `::1`, `[::1]`, `[::1]:5678`, `unknown` and `_hidden` (RFC 7239, section 6). */
+function parseHopAddress(hop: string): string {
+  if (/^unknown$|^_[\w.-]+$/i.test(hop)) return "unknown";
+  const withoutPort = /^(\[[^\]]+\]|[0-9.]+):\d{1,5}$/.exec(hop)?.[1] ?? hop;
+  const address = parseAddress(withoutPort);
+  if (address === undefined) {
+    throw new AppError("invalid_request", "Can't read X-Forwarded-For: it contains something that isn't an IP address");
+  }
+  return address.toString();
+}
+
+/** The value that the nearest proxy gave: later ones come first in the list and may be the client's own. */
+function getLastItem(header: string | null): string | undefined {
+  return header?.split(",").map((item) => item.trim()).filter((item) => item !== "").pop();
+}
+
+function parseForwardedScheme(header: string | null): "http" | "https" | undefined {
+  const scheme = getLastItem(header)?.toLowerCase();
+  if (scheme === undefined || scheme === "http" || scheme === "https") return scheme;
+  throw new AppError("invalid_request", "Can't read X-Forwarded-Proto: expected http or https");
+}
+
+function carriesForwardingHeader(headers: Headers): boolean {
+  for (const name of headers.keys()) {
+    if (FORWARDING_HEADERS.has(name) || FORWARDING_PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
+  }
+  return false;
 }

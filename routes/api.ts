@@ -8,6 +8,7 @@ import { chatRoutes } from "./chat.ts";
 import { connectionRoutes } from "./connections.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { dataRoutes } from "./data.ts";
+import { documentRoutes } from "./documents.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { newRouter, type Router } from "./http/router.ts";
@@ -15,16 +16,24 @@ import { imageRoutes } from "./images.ts";
 import { importExportRoutes } from "./import_export.ts";
 import { jobRoutes } from "./jobs.ts";
 import { lorebookRoutes } from "./lorebooks.ts";
+import { memoryRoutes } from "./memories.ts";
+import { metricsRoute } from "./metrics.ts";
 import { modelRoutes } from "./models.ts";
+import { openAiRoutes } from "./openai_api.ts";
 import { personaRoutes } from "./personas.ts";
 import { presetRoutes } from "./presets.ts";
+import { pushRoutes } from "./push.ts";
 import { ERRORS, json } from "./schemas/common.ts";
 import { searchRoutes } from "./search.ts";
 import { settingsRoutes } from "./settings.ts";
 import { speechRoutes } from "./speech.ts";
 import { tailnetRoutes } from "./tailnet.ts";
+import { toolServerRoutes } from "./tool_servers.ts";
+import { toolCallRoutes } from "./tool_calls.ts";
+import { transcriptionRoutes } from "./transcription.ts";
 import { trashRoutes } from "./trash.ts";
 import { healthzRoute } from "./ui.ts";
+import { webToolRoutes } from "./web_tools.ts";
 
 const documentRoute = createRoute({
   method: "get",
@@ -38,6 +47,7 @@ const documentRoute = createRoute({
 export function createApi(services: Services): Router {
   const api = newRouter();
   api.openAPIRegistry.registerPath(healthzRoute);
+  api.openAPIRegistry.registerPath(metricsRoute);
   api.route("/", authRoutes(services));
   api.route("/", healthRoutes(services));
   api.route("/", connectionRoutes(services));
@@ -47,18 +57,26 @@ export function createApi(services: Services): Router {
   api.route("/", personaRoutes(services));
   api.route("/", lorebookRoutes(services));
   api.route("/", presetRoutes(services));
+  api.route("/", memoryRoutes(services));
   api.route("/", attachmentRoutes(services));
+  api.route("/", documentRoutes(services));
   api.route("/", trashRoutes(services));
   api.route("/", searchRoutes(services));
   api.route("/", speechRoutes(services));
+  api.route("/", transcriptionRoutes(services));
+  api.route("/", webToolRoutes(services));
+  api.route("/", toolServerRoutes(services));
   api.route("/", imageRoutes(services));
   api.route("/", settingsRoutes(services));
+  api.route("/", pushRoutes(services));
   api.route("/", tailnetRoutes(services));
   api.route("/", dataRoutes(services));
   api.route("/", eventRoutes(services));
   api.route("/", jobRoutes(services));
   api.route("/", importExportRoutes(services));
   api.route("/", modelRoutes(services));
+  api.route("/", toolCallRoutes(services));
+  api.route("/", openAiRoutes(services));
 
   let document: string | undefined;
   api.openapi(documentRoute, (c) => {

@@ -4,13 +4,14 @@
  * The API is loaded with its first request or shortly after the start, whichever comes first, so that a start doesn't wait for
  * its schemas.
  */
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import { getPath } from "hono/utils/url";
 import { authentication } from "../middleware/authentication.ts";
 import { bodyLimit } from "../middleware/body_limit.ts";
+import { callLimit } from "../middleware/call_limit.ts";
 import { conditionalGet } from "../middleware/conditional_get.ts";
 import { cors } from "../middleware/cors.ts";
-import type { ClientConnection, Env } from "../middleware/env.ts";
+import type { AppContext, ClientConnection, Env } from "../middleware/env.ts";
 import { hostAllowlist } from "../middleware/host_allowlist.ts";
 import { noStore } from "../middleware/no_store.ts";
 import { requestLog } from "../middleware/request_log.ts";
@@ -18,10 +19,13 @@ import { createRouteTable, type RouteFacts } from "../middleware/route_table.ts"
 import { securityHeaders } from "../middleware/security_headers.ts";
 import { trustedProxies } from "../middleware/trusted_proxies.ts";
 import { AppError, traceOf } from "../services/errors.ts";
+import { errorFields } from "../services/http/upstream_error.ts";
+import type { Log } from "../services/log.ts";
 import type { Services } from "../services/services.ts";
-import { errorBody, errorResponse, isDefect } from "./errors.ts";
-import { bodyLimitsOf, routeFactsOf } from "./http/route_facts.ts";
+import { errorBody, errorResponse, isDefect, statusOf, toAppError } from "./errors.ts";
+import { getBodyLimits, getRouteFacts } from "./http/route_facts.ts";
 import type { Router } from "./http/router.ts";
+import { METRICS_PATH, metricsFacts, metricsRoutes } from "./metrics.ts";
 import { HEALTHZ_PATH, healthzFacts, uiRoutes } from "./ui.ts";
 
 /** Answers a request; never rejects. */
@@ -38,17 +42,18 @@ export interface App {
 /** Creates the HTTP side of open services. @param options.uiFolder Folder of the built page. */
 export function createApp(services: Services, { uiFolder }: { uiFolder: string }): App {
   const { config, log } = services;
-  const limits = bodyLimitsOf(config);
-  const handlePage = withMiddleware(services, uiRoutes(uiFolder), [healthzFacts(limits)]);
+  const limits = getBodyLimits(config);
+  const pages = new Hono<Env>().route("/", metricsRoutes(services.metrics)).route("/", uiRoutes(uiFolder));
+  const handlePage = withMiddleware(services, pages, [healthzFacts(limits), metricsFacts(limits)]);
   let api: Promise<{ router: Router; handle: Handler }> | undefined;
   const openApi = () =>
     api ??= import("./api.ts").then(({ createApi }) => {
       const router = createApi(services);
-      return { router, handle: withMiddleware(services, router, routeFactsOf(router, limits)) };
+      return { router, handle: withMiddleware(services, router, getRouteFacts(router, limits)) };
     });
   let isWarm = false;
 
-  /** Opens what the page asks for next, once its first request is answered. */
+  /** Opens the services that the page needs next, after its first request. */
   async function warmUpAfter(response: Promise<Response>): Promise<void> {
     isWarm = true;
     await response;
@@ -67,7 +72,7 @@ export function createApp(services: Services, { uiFolder }: { uiFolder: string }
       const response = path.startsWith("/api/")
         ? openApi().then(({ handle }) => handle(request, connection))
         : handlePage(request, connection);
-      if (!isWarm && path !== HEALTHZ_PATH) warmUpAfter(response);
+      if (!isWarm && path !== HEALTHZ_PATH && path !== METRICS_PATH) warmUpAfter(response);
       return response;
     },
   };
@@ -79,18 +84,22 @@ export function createApp(services: Services, { uiFolder }: { uiFolder: string }
  * @param facts What the middleware needs to know about the routes; a path without facts is answered with 404.
  */
 export function withMiddleware(services: Services, router: Hono<Env>, facts: RouteFacts[]): Handler {
-  const { auth, budget, config, log } = services;
+  const { auth, budget, config, log, metrics } = services;
   const table = createRouteTable(facts);
   const routes = () => table;
   const app = new Hono<Env>();
 
   app.use(securityHeaders(config.corsOrigins));
   app.use(trustedProxies(config.trustedProxies));
-  app.use(requestLog({ log, isEnabled: config.logRequests, routes, now: () => performance.now() }));
+  const logOptions = { isEnabled: config.logRequests, isDebug: config.logLevel === "debug" };
+  app.use(requestLog({ log, ...logOptions, metrics, routes, now: () => performance.now() }));
   app.use("/api/*", noStore());
-  app.use("/api/*", authentication({ access: auth.access, streams: auth.streams, pageOrigins: auth.pageOrigins }));
-  app.use("/api/*", hostAllowlist({ hosts: auth.hosts, corsOrigins: config.corsOrigins }));
-  app.use("/api/*", cors({ corsOrigins: config.corsOrigins, routes }));
+  const gated = (link: MiddlewareHandler<Env>): MiddlewareHandler<Env> => (c, next) =>
+    isGatedPath(c.req.path) ? link(c, next) : next();
+  app.use(gated(authentication({ access: auth.access, streams: auth.streams, pageOrigins: auth.pageOrigins })));
+  app.use(gated(hostAllowlist({ hosts: auth.hosts, corsOrigins: config.corsOrigins })));
+  app.use(gated(cors({ corsOrigins: config.corsOrigins, routes })));
+  app.use("/api/v1/*", callLimit());
   app.use(bodyLimit({ routes, defaultLimitBytes: config.maxBodyBytes, budget }));
   app.use(conditionalGet());
   app.route("/", router);
@@ -105,11 +114,7 @@ export function withMiddleware(services: Services, router: Hono<Env>, facts: Rou
     );
   });
   app.onError((error, c) => {
-    if (isClientGone(error, c.req.raw.signal)) {
-      log("info", "client_closed", { request_id: c.var.requestId });
-    } else if (isDefect(error)) {
-      log("error", "A request failed because of a defect", { request_id: c.var.requestId, error: traceOf(error) });
-    }
+    logFailure(error, c, log);
     return errorResponse(error, c);
   });
 
@@ -126,6 +131,31 @@ export function withMiddleware(services: Services, router: Hono<Env>, facts: Rou
       return Response.json(errorBody(error, "none"), { status: 500 });
     }
   };
+}
+
+/** Logs why a request failed, where its own line doesn't say it. */
+function logFailure(error: unknown, c: AppContext, log: Log): void {
+  const { requestId, facts } = c.var;
+  const { code, upstream } = toAppError(error);
+  if (isClientGone(error, c.req.raw.signal)) {
+    log("info", "client_closed", { request_id: requestId });
+  } else if (isDefect(error)) {
+    log("error", "A request failed because of a defect", { request_id: requestId, error: traceOf(error) });
+  } else if (facts === undefined) {
+    // Refused before the request log: its host or its proxy's headers can't be read.
+    log("warn", "Refused a request", { client: c.env.peerAddress, status: statusOf(code), request_id: requestId });
+  } else if (code === "host_not_allowed") {
+    const { clientAddress: client, host } = facts;
+    log("warn", "Refused a host", { client, host: host.slice(0, 253), request_id: requestId });
+  } else if ((code === "upstream_error" || code === "upstream_timeout") && upstream === undefined) {
+    // Calls of a connection have a line of their own.
+    log("warn", "A server that a request needs failed", { request_id: requestId, ...errorFields(error) });
+  }
+}
+
+/** Returns whether a path needs authentication. The page itself doesn't. */
+function isGatedPath(path: string): boolean {
+  return path.startsWith("/api/") || path === METRICS_PATH;
 }
 
 /** Returns whether a request failed because its client disconnected. */

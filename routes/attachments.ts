@@ -1,7 +1,8 @@
-/** `/api/attachments`: the pictures of messages. */
+/** `/api/attachments`: the images and recordings of messages. */
 import type { Services } from "../services/services.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
-import { checkPictureType } from "./http/image_body.ts";
+import { toRangedAnswer } from "./http/file_response.ts";
+import { checkAttachmentType } from "./http/image_body.ts";
 import { rawAnswer, startedStream } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/attachments.ts";
@@ -12,7 +13,7 @@ export function attachmentRoutes(services: Services) {
   return newRouter()
     .openapi(schema.putRoute, async (c) => {
       const attachments = await services.attachments();
-      checkPictureType(c);
+      checkAttachmentType(c);
       const { name } = c.req.valid("param");
       const body: AsyncIterable<Uint8Array> = c.req.raw.body ?? ReadableStream.from([]);
       const { attachment, isNew } = await attachments.put(name, body, preconditionOf(c.req.valid("header")));
@@ -21,17 +22,16 @@ export function attachmentRoutes(services: Services) {
     })
     .openapi(schema.getRoute, async (c) => {
       const attachments = await services.attachments();
-      const { attachment, picture } = attachments.read(c.req.valid("param").name);
+      const { attachment, read } = attachments.open(c.req.valid("param").name);
       const { name, type, sizeBytes, version } = attachment;
       // Sandbox policy, nosniff and CORP come with every answer; see middleware/security_headers.ts.
-      return rawAnswer(
-        c.body(await startedStream(c, picture), 200, {
-          "Content-Type": type,
-          "Content-Length": String(sizeBytes),
-          "Content-Disposition": `attachment; filename="${name}"`,
-          ETag: etag(version),
-        }),
-      );
+      const { status, headers, part } = toRangedAnswer({
+        sizeBytes,
+        version: String(version),
+        asked: c.req.valid("header"),
+        headers: { "Content-Type": type, "Content-Disposition": `attachment; filename="${name}"` },
+      });
+      return rawAnswer(new Response(await startedStream(c, read(part)), { status, headers }));
     })
     .openapi(schema.versionsRoute, async (c) => {
       const attachments = await services.attachments();

@@ -1,6 +1,6 @@
 /** `/api/auth`: who is calling, passkey ceremonies, and access for other devices, programs and the command line. */
 import type { Services } from "../services/services.ts";
-import { cookieValue } from "../middleware/authentication.ts";
+import { findCookie } from "../middleware/authentication.ts";
 import type { AppContext, RequestFacts } from "../middleware/env.ts";
 import {
   canHoldSession,
@@ -90,7 +90,7 @@ function ceremonyRoutes(auth: Auth) {
       const { name, ...answer } = c.req.valid("json");
       const credential = await passkeys.finishRegistration(callerOf(c, false), answer, name);
       await auth.announceEnrolment();
-      // So that ending the grace does not lock out whoever ended it.
+      // So that whoever ends open access isn't locked out.
       const authenticated = canHoldSession(c.var.facts);
       if (authenticated) await openSession(c, credential);
       const { id, rp_id, created_at } = credential;
@@ -119,7 +119,7 @@ function ceremonyRoutes(auth: Auth) {
 /** Time the command line has to mint its token with the session it got. */
 const CLI_SESSION_MS = 5 * 60 * 1000;
 
-/** What a token is called to which nobody gave a name. */
+/** Label of a token without one. */
 const DEFAULT_LABEL = "API token";
 
 /** Passkeys, tokens, invites, and sign-in of the command line. */
@@ -138,8 +138,10 @@ function accessRoutes(auth: Auth) {
     })
     .openapi(mintTokenRoute, async (c) => {
       sessionOf(c, "Creating a token requires a session: sign in with a passkey first");
-      const { record, token } = await auth.mintToken(c.req.valid("json")?.label ?? DEFAULT_LABEL);
-      return c.json({ id: record.id, label: record.label, token, created_at: record.created_at }, 201);
+      const { label = DEFAULT_LABEL, scope } = c.req.valid("json") ?? {};
+      const { record, token } = await auth.mintToken(label, scope);
+      const { id, created_at } = record;
+      return c.json({ id, label, scope: record.scope, token, created_at }, 201);
     })
     .openapi(tokensRoute, async (c) => {
       assertOwner(c);
@@ -170,7 +172,7 @@ function accessRoutes(auth: Auth) {
       const owner = auth.cliCodes.redeem(code, verifier, auth.access.rpIdOf(facts.host));
       if (owner === undefined || !canHoldSession(facts)) {
         const refusal = new AppError("unauthenticated", "The code is invalid, already used or expired");
-        throw auth.failures.count(facts.clientAddress, refusal);
+        throw auth.failures.count(facts.clientAddress, refusal, { method: "code" });
       }
       sendSessionCookie(c, await auth.sessions.open(owner, CLI_SESSION_MS));
       return c.json({ authenticated: true as const }, 200);
@@ -192,13 +194,13 @@ function sessionOf(c: AppContext, message: string): { rpId: string; credentialId
   return { rpId: identity.rpId, credentialId: identity.credentialId };
 }
 
-/** The code stands behind "#": browsers send that part to nobody. */
+/** The code is in the fragment, which browsers don't send. */
 function pairUrl({ host, origin }: RequestFacts, auth: Auth, rpId: string | undefined, code: string): string {
   const isHere = rpId === undefined || auth.access.rpIdOf(host) === rpId;
   return `${isHere ? origin : `https://${rpId}`}/pair#code=${code}`;
 }
 
-/** Gives the caller. @param isBeginning Marks the browser, so that only it can finish what it begins. */
+/** Returns the caller. @param isBeginning Marks the browser, so that only it can finish what it begins. */
 function ceremonyCaller(
   c: AppContext,
   rpId: string,
@@ -217,7 +219,7 @@ function ceremonyCaller(
 }
 
 /**
- * Tells one browser from another by a cookie that lasts as long as a ceremony. What sends no fetch metadata is no browser
+ * Identifies a browser by a cookie that lasts as long as a ceremony. A client without fetch metadata isn't a browser
  * and may keep no cookies: it is known by its address and what it calls itself.
  */
 function browserOf(c: AppContext, isBeginning: boolean): string {
@@ -226,7 +228,7 @@ function browserOf(c: AppContext, isBeginning: boolean): string {
     return `address ${facts.clientAddress} ${c.req.header("user-agent") ?? ""}`;
   }
   const name = sessionCookieName(facts.scheme).replace("sess", "ceremony");
-  const known = cookieValue(c.req.header("cookie") ?? null, name);
+  const known = findCookie(c.req.header("cookie") ?? null, name);
   if (!isBeginning) return `cookie ${known ?? ""}`;
   // One mark for all ceremonies of a browser: two tabs may begin one each.
   const mark = known !== undefined && /^[A-Za-z0-9_-]{22}$/.test(known) ? known : randomToken(16);

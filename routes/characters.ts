@@ -4,10 +4,13 @@ import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { exportCard, type ExportedCard } from "../services/characters/card/card_export.ts";
 import type { ReadCharacter } from "../services/characters/characters.ts";
 import type { CharacterStream } from "../services/characters/generation/character_writing.ts";
+import { KeyedMutex } from "../services/async/keyed_mutex.ts";
 import { AppError } from "../services/errors.ts";
+import type { Precondition } from "../services/storage/preconditions.ts";
 import { errorBody } from "./errors.ts";
-import { attachment, TOO_LARGE_TO_IMPORT } from "./http/content_disposition.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
+import { attachment, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
+import { preconditionOf } from "./http/etag.ts";
+import { ownerEtag, toVersionPrecondition } from "./http/owner_documents.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
 import { readPicture } from "./http/image_body.ts";
 import { readStreamedUpload } from "./http/form.ts";
@@ -51,7 +54,7 @@ function cardSiteRoutes(services: Services) {
       const site = await services.cardSite();
       const { characters } = await services.characters();
       const { bytes, image } = await site.fetchCard(c.req.valid("json").url.trim(), clientSignal(c));
-      return characterAnswer(c, await characters.importCard(bytes, { picture: image }), 201);
+      return await sendCharacter(services, c, await characters.importCard(bytes, { picture: image }), 201);
     });
 }
 
@@ -65,13 +68,13 @@ function generationRoutes(services: Services) {
       return c.json(toJobJson(job), 202);
     }
     const writing = await creator.write(request, clientSignal(c));
-    const source = framesOfWriting(writing, c.var.requestId);
+    const source = streamWriting(writing, c.var.requestId);
     return rawAnswer(c.body(eventStream(source), 200, EVENT_STREAM_HEADERS));
   });
 }
 
 /** What came before a failure is sent before it. */
-function framesOfWriting(writing: CharacterStream, requestId: string): FrameSource {
+function streamWriting(writing: CharacterStream, requestId: string): FrameSource {
   const steps = writing.updates();
   let state: "begin" | "body" | "over" = "begin";
   return {
@@ -101,6 +104,8 @@ function framesOfWriting(writing: CharacterStream, requestId: string): FrameSour
 
 function cardRoutes(services: Services) {
   const maxCardBytes = services.config.maxUploadBodyBytes;
+  // A card and its documents change together.
+  const locks = new KeyedMutex();
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
       const { characters } = await services.characters();
@@ -114,17 +119,25 @@ function cardRoutes(services: Services) {
     })
     .openapi(schema.getRoute, async (c) => {
       const { characters } = await services.characters();
-      return characterAnswer(c, await characters.get(c.req.valid("param").id), 200);
+      return await sendCharacter(services, c, await characters.get(c.req.valid("param").id), 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const { characters } = await services.characters();
-      const expected = preconditionOf(c.req.valid("header"));
-      const saved = await characters.put(c.req.valid("param").id, bareCard(c.req.valid("json")), expected);
-      return characterAnswer(c, saved, saved.isNew ? 201 : 200);
+      const { id } = c.req.valid("param");
+      return await locks.run(id, async () => {
+        const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+        const saved = await characters.put(id, unwrapCard(c.req.valid("json")), expected);
+        const documents = schema.toCharacterDocuments(c.req.valid("json"));
+        if (documents !== undefined) {
+          await (await services.documentUses()).put("character", saved.character.id, documents);
+        }
+        return await sendCharacter(services, c, saved, saved.isNew ? 201 : 200);
+      });
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { characters } = await services.characters();
-      await characters.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      const { id } = c.req.valid("param");
+      await characters.remove(id, await toExpected(services, id, preconditionOf(c.req.valid("header"))));
       return c.body(null, 204);
     })
     .openapi(schema.avatarRoute, async (c) => {
@@ -136,11 +149,22 @@ function cardRoutes(services: Services) {
       const png = await avatars.read(c.req.valid("param").id, w === undefined ? undefined : Number(w));
       return rawAnswer(c.body(png, 200, { "Content-Type": "image/png" }));
     })
+    .openapi(schema.expressionsRoute, async (c) => {
+      const { expressions } = await services.characters();
+      return c.json(await expressions.list(c.req.valid("param").id), 200);
+    })
+    .openapi(schema.expressionRoute, async (c) => {
+      const { expressions } = await services.characters();
+      const { id, n } = c.req.valid("param");
+      const { bytes, type } = await expressions.read(id, n);
+      return rawAnswer(c.body(bytes, 200, { "Content-Type": type }));
+    })
     .openapi(schema.putAvatarRoute, async (c) => {
       const { characters } = await services.characters();
       const image = await readPicture(c);
-      const expected = preconditionOf(c.req.valid("header"));
-      return characterAnswer(c, await characters.setAvatar(c.req.valid("param").id, image, { expected }), 200);
+      const { id } = c.req.valid("param");
+      const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+      return await sendCharacter(services, c, await characters.setAvatar(id, image, { expected }), 200);
     })
     .openapi(schema.versionsRoute, async (c) => {
       const { characters } = await services.characters();
@@ -161,18 +185,18 @@ function cardRoutes(services: Services) {
     .openapi(schema.restoreVersionRoute, async (c) => {
       const { characters } = await services.characters();
       const { id, n } = c.req.valid("param");
-      const expected = preconditionOf(c.req.valid("header"));
-      return characterAnswer(c, await characters.restoreVersion(id, n, expected), 200);
+      const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+      return await sendCharacter(services, c, await characters.restoreVersion(id, n, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
       const { characters } = await services.characters();
       // The API document names no part.
       const read = await readStreamedUpload(c, (file) => characters.importStream(file, maxCardBytes));
-      return characterAnswer(c, read, 201);
+      return await sendCharacter(services, c, read, 201);
     })
     .openapi(schema.restoreAppRoute, async (c) => {
       const { builtinCharacter } = await services.characters();
-      return characterAnswer(c, await builtinCharacter.restore(), 200);
+      return await sendCharacter(services, c, await builtinCharacter.restore(), 200);
     })
     .openapi(schema.exportRoute, async (c) => {
       const { characters } = await services.characters();
@@ -201,12 +225,28 @@ function cardRoutes(services: Services) {
 }
 
 /** Answers with a character and the version of its card. */
-function characterAnswer(c: AppContext, { character, version }: ReadCharacter, status: 200 | 201): never {
-  return rawAnswer(c.json(character, status, { ETag: etag(version) }));
+async function sendCharacter(
+  services: Services,
+  c: AppContext,
+  { character, version }: ReadCharacter,
+  status: 200 | 201,
+): Promise<never> {
+  const documents = (await services.documentUses()).get("character", character.id);
+  const body = documents.length === 0 ? character : { ...character, documents };
+  return rawAnswer(c.json(body, status, { ETag: ownerEtag(version, documents) }));
 }
 
-/** Gives the card of a body that may hold it under `card`, alone or among the fields of a character as GET gives it. */
-function bareCard(body: unknown): unknown {
+/** Converts what a write demands of the character's ETag to what it demands of its card file. */
+async function toExpected(
+  services: Services,
+  id: string,
+  given: Precondition | undefined,
+): Promise<Precondition | undefined> {
+  return given && toVersionPrecondition(given, (await services.documentUses()).get("character", id));
+}
+
+/** Returns the card of a body that may hold it under `card`, alone or among the fields of a character as GET gives it. */
+function unwrapCard(body: unknown): unknown {
   const { card, spec, data } = body as Record<string, unknown>;
   const isWrapped = typeof card === "object" && card !== null && spec === undefined && data === undefined;
   return isWrapped ? card : body;

@@ -1,11 +1,12 @@
 /** `/api/chat`: asking a model, and following, listing and stopping the replies the server owns. */
 import type { Services } from "../services/services.ts";
-import { type AppContext, clientSignal } from "../middleware/env.ts";
+import { type AppContext, clientSignal, type Identity } from "../middleware/env.ts";
 import { type ChatService, START, type StartedReply } from "../services/chat/chat_service.ts";
 import type { AnyChatRequest, StatefulChatRequest } from "../services/chat/chat_request.ts";
 import type { ReplyCursor, ReplySource, ReplyStep } from "../services/chat/reply_source.ts";
+import { toCallJson } from "../services/chat/tools/tool_messages.ts";
+import { textOfContent } from "../services/conversations/message.ts";
 import { randomToken } from "../services/crypto/random.ts";
-import { AppError, type ErrorCode } from "../services/errors.ts";
 import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
@@ -18,13 +19,16 @@ import {
   toChatRequest,
   toPreviewJson,
 } from "./schemas/chat.ts";
+import { callRoute, decideRoute } from "./schemas/tool_calls.ts";
 import {
   ChunkFrames,
   doneFrame,
   errorFrame,
+  noticeFrame,
   parseLastEventId,
   ReplyFrames,
   toCompletion,
+  toReplyError,
 } from "./schemas/chat_frames.ts";
 
 /** How long an answer waits for the model's first sign before it begins as a stream that is kept alive. */
@@ -46,7 +50,7 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
       const started = await chat.start(request as StatefulChatRequest);
       nameMessages(c, started);
       if (body.stream === false) return c.json(await wholeReply(started), 200);
-      await hasBegun(started, clientSignal(c), patienceMs);
+      await waitForStart(started, clientSignal(c), patienceMs);
       return streamReply(c, started.reply, started.from);
     })
     .openapi(previewRoute, async (c) => {
@@ -60,6 +64,9 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
         assistant_message_id: reply.messageId,
         conversation_id: reply.conversationId,
         started_at: new Date(reply.startedAtMs).toISOString(),
+        status: "streaming" as const,
+        is_waiting: reply.tools?.isWaiting ?? false,
+        pending_calls: (reply.tools?.pending ?? []).map(toCallJson),
       }));
       return c.json(replies, 200);
     })
@@ -69,6 +76,25 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
       nameMessages(c, { reply });
       return streamReply(c, reply, parseLastEventId(c.req.valid("header")["last-event-id"], reply.generation) ?? START);
     })
+    .openapi(decideRoute, async (c) => {
+      const chat = await services.chat();
+      const { mid, call_id } = c.req.valid("param");
+      const { decision, arguments: args, remember } = c.req.valid("json");
+      const given = {
+        decision,
+        by: describeCaller(c.var.identity),
+        ...(args != null && { arguments: args }),
+        ...(remember != null && { remember }),
+      };
+      const record = await chat.replies.decide(mid, call_id, given, c.req.valid("query").conversation_id);
+      return rawAnswer(c.json(toCallJson(record), 200));
+    })
+    .openapi(callRoute, async (c) => {
+      const chat = await services.chat();
+      const { mid, call_id } = c.req.valid("param");
+      const record = chat.replies.findCall(mid, call_id, c.req.valid("query").conversation_id);
+      return rawAnswer(c.json({ ...toCallJson(record), result_full: record.fullResult ?? record.result }, 200));
+    })
     .openapi(stopRoute, async (c) => {
       const chat = await services.chat();
       const message = await chat.replies.stop(c.req.valid("param").mid, c.req.valid("query").conversation_id);
@@ -76,14 +102,28 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
     });
 }
 
-function nameMessages(c: AppContext, { reply, userMessageId }: Pick<StartedReply, "reply" | "userMessageId">): void {
+/** Names the one who decides, for the list of calls: a token by its label. */
+function describeCaller(identity: Identity): string {
+  if (identity.method === "token") return `token ${identity.label}`;
+  return identity.method ?? "local";
+}
+
+/** Names the stored items in the response headers. */
+export function nameMessages(
+  c: AppContext,
+  { reply, userMessageId }: Pick<StartedReply, "reply" | "userMessageId">,
+): void {
   c.header("X-Parlor-Conversation-Id", reply.conversationId);
   c.header("X-Parlor-Assistant-Message-Id", reply.messageId);
   if (userMessageId !== undefined) c.header("X-Parlor-User-Message-Id", userMessageId);
 }
 
-/** Waits until the model answers, so that a refusal is an ordinary error; not for ever, since silent lines get cut. */
-async function hasBegun(started: StartedReply, client: AbortSignal, patienceMs: number): Promise<void> {
+/** Waits until the model answers, so that a refusal is an ordinary error. Limited, because proxies close silent connections. */
+export async function waitForStart(
+  started: StartedReply,
+  client: AbortSignal,
+  patienceMs = PATIENCE_MS,
+): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const patience = new Promise<void>((resolve) => timer = setTimeout(resolve, patienceMs));
   const left = new Promise<void>((resolve) => client.addEventListener("abort", () => resolve(), { once: true }));
@@ -104,7 +144,15 @@ function streamReply(c: AppContext, reply: ReplySource, from: ReplyCursor) {
       hasEnded = true;
       return frames.end(step.end, c.var.requestId);
     }
-    place = step.batch.at(-1)!;
+    if ("notice" in step) {
+      place = step.after;
+      return noticeFrame(step.notice);
+    }
+    if ("calls" in step) {
+      place = step.after;
+      return frames.calls(step.calls);
+    }
+    place = { ...step.batch.at(-1)!, calls: place?.calls };
     return frames.batch(step.batch);
   };
   const next = () => {
@@ -149,19 +197,31 @@ async function streamAnswer(c: AppContext, chat: ChatService, request: AnyChatRe
 }
 
 /** Waits for a reply's end and gives it as one object; a reply that failed is an ordinary error. */
-async function wholeReply({ reply, from, started }: StartedReply) {
+export async function wholeReply({ reply, from, started }: StartedReply) {
   await started;
   let [text, reasoning, place] = ["", "", from];
   for (;;) {
     const step = await reply.next(place);
     if ("end" in step) {
-      if (step.end.error !== undefined) throw new AppError(step.end.error.code as ErrorCode, step.end.error.message);
-      return toCompletion(reply, text, reasoning, step.end);
+      if (step.end.error !== undefined) throw toReplyError(step.end.error);
+      const stored = step.end.message;
+      return stored === undefined
+        ? toCompletion(reply, text, reasoning, step.end)
+        : toCompletion(reply, textOfContent(stored.content), stored.reasoning ?? "", step.end);
+    }
+    if ("notice" in step) {
+      place = step.after;
+      continue;
+    }
+    if ("calls" in step) {
+      // What came before belongs to the message with the calls.
+      [text, reasoning, place] = ["", "", step.after];
+      continue;
     }
     for (const event of step.batch) {
       if (event.type === "text") text += event.delta;
       else reasoning += event.delta;
     }
-    place = step.batch.at(-1)!;
+    place = { ...step.batch.at(-1)!, calls: place.calls };
   }
 }

@@ -5,6 +5,7 @@ import { detectServers } from "../services/llm/connections/server_detection.ts";
 import { testConnection } from "../services/llm/connections/connection_test.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { newRouter } from "./http/router.ts";
+import { toJobJson } from "./schemas/jobs.ts";
 import * as schema from "./schemas/connections.ts";
 
 /** Routes of connection profiles. @param services.config.discoverHosts Hosts that `discover` probes; never a client's choice. */
@@ -12,16 +13,18 @@ export function connectionRoutes(services: Services) {
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
       const { connections } = await services.llm();
-      return c.json(connections.list().map(schema.toConnectionJson), 200);
+      return c.json(connections.list().map((one) => schema.toConnectionJson(one, connections)), 200);
     })
     .openapi(schema.putRoute, async (c) => {
-      const { connections } = await services.llm();
+      const { connections, inspector } = await services.llm();
       const expected = preconditionOf(c.req.valid("header"));
       const { connection, isNew } = await connections.put(schema.toConnectionInput(c.req.valid("json")), expected);
+      // Whether a model of Ollama thinks is shown before the first call. The inspector reports what it finds as an event.
+      if (connection.kind === "ollama") void inspector.inspect(connection.id).catch(() => {});
       c.header("ETag", etag(connection.version));
       return isNew
-        ? c.json(schema.toConnectionJson(connection), 201)
-        : c.json(schema.toConnectionJson(connection), 200);
+        ? c.json(schema.toConnectionJson(connection, connections), 201)
+        : c.json(schema.toConnectionJson(connection, connections), 200);
     })
     .openapi(schema.deleteRoute, async (c) => {
       const { connections } = await services.llm();
@@ -35,14 +38,21 @@ export function connectionRoutes(services: Services) {
     })
     .openapi(schema.activateRoute, async (c) => {
       const { connections } = await services.llm();
-      return c.json(schema.toConnectionJson(await connections.activate(c.req.valid("param").id)), 200);
+      const connection = await connections.activate(c.req.valid("param").id);
+      return c.json(schema.toConnectionJson(connection, connections), 200);
     })
     .openapi(schema.testRoute, async (c) => {
-      const { connections, upstream } = await services.llm();
+      const { connections, inspector, upstream } = await services.llm();
       const input = schema.toConnectionInput(c.req.valid("json"));
       const target = connections.getUnsavedTarget(input);
       const result = await testConnection(upstream, target, clientSignal(c), input.model ?? undefined);
+      const isSaved = input.id !== undefined && connections.isTargetOf(input.id, target);
+      if (isSaved && result.isAuthorized) await inspector.inspect(input.id!, clientSignal(c));
       return c.json(schema.toTestResultJson(result), 200);
+    })
+    .openapi(schema.pullRoute, async (c) => {
+      const pulls = await services.modelPulls();
+      return c.json(toJobJson(await pulls.start(c.req.valid("param").id, c.req.valid("json").model)), 202);
     })
     .openapi(schema.discoverRoute, async (c) => {
       const found = await detectServers({ hosts: services.config.discoverHosts });

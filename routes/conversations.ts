@@ -24,7 +24,7 @@ function documentRoutes(services: Services) {
       const { view, limit, cursor, variants } = c.req.valid("query");
       const body = view === "full"
         ? await startedStream(c, reader.list({ hasVariants: variants === "1" }, clientSignal(c)))
-        : reader.summaries(limit, cursor);
+        : await reader.summaries(limit, cursor);
       return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
     .openapi(schema.getRoute, async (c) => {

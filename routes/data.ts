@@ -1,16 +1,17 @@
 /** `/api/data`, `/api/findings` and `/api/licences`: disk usage, backups, diagnostics and licenses. */
 import type { Services } from "../services/services.ts";
 import { licenceNotices } from "../services/diagnostics/license_notices.ts";
-import { attachment } from "./http/content_disposition.ts";
-import { fileAnswer } from "./http/ranged_file.ts";
+import { attachment, sendFile } from "./http/file_response.ts";
 import { newRouter } from "./http/router.ts";
 import {
   backupFileRoute,
+  changeBackupsRoute,
   dataRoute,
   findingsRoute,
   licencesRoute,
   removeBackupRoute,
   startBackupRoute,
+  toBackupSettingsJson,
   toDataJson,
 } from "./schemas/data.ts";
 import { toJobJson } from "./schemas/jobs.ts";
@@ -29,12 +30,18 @@ export function dataRoutes(services: Services) {
       c.header("X-Parlor-Job-Id", job.id);
       return rawAnswer(c.json(toJobJson(job), 202));
     })
+    .openapi(changeBackupsRoute, async (c) => {
+      const backups = await services.backups();
+      const { backup_dir: folder, backup_schedule: schedule, backup_keep: keep } = c.req.valid("json");
+      const changes = Object.entries({ folder, schedule, keep }).filter(([, value]) => value !== undefined);
+      return c.json(toBackupSettingsJson(await backups.change(Object.fromEntries(changes))), 200);
+    })
     .openapi(backupFileRoute, async (c) => {
       const backups = await services.backups();
       const { name } = c.req.valid("param");
       const { file, sizeBytes, version } = await backups.openFile(name);
       const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": attachment(name) };
-      return await fileAnswer(file, { sizeBytes, version, asked: c.req.valid("header"), headers });
+      return await sendFile(file, { sizeBytes, version, asked: c.req.valid("header"), headers });
     })
     .openapi(removeBackupRoute, async (c) => {
       const backups = await services.backups();

@@ -1,19 +1,23 @@
 /** Turns any thrown value into a status and the error body. Has the only table from code to status. */
 import { HTTPException } from "hono/http-exception";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { isOpenAiPath } from "../middleware/authentication.ts";
 import type { AppContext } from "../middleware/env.ts";
-import { AppError, type ErrorCode, type ErrorIssue } from "../services/errors.ts";
+import { AppError, type ErrorCode, type ErrorIssue, type UpstreamFailure } from "../services/errors.ts";
+import { type OpenAiError, toOpenAiError } from "./http/openai_errors.ts";
 
 /** See docs/api.md#errors. `interrupted` occurs in stream events only, after the status was sent. */
 const STATUS_OF_CODE = {
   invalid_json: 400,
   invalid_request: 400,
   unauthenticated: 401,
+  forbidden: 403,
   host_not_allowed: 403,
   cross_site: 403,
   session_required: 403,
   pairing_code_required: 403,
   address_not_allowed: 403,
+  programs_not_allowed: 403,
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
@@ -37,7 +41,14 @@ const STATUS_OF_CODE = {
 
 /** The one error body, of JSON answers and of stream events. */
 export interface ErrorBody {
-  error: { code: ErrorCode; message: string; request_id: string; issues?: ErrorIssue[]; trash_id?: string };
+  error: {
+    code: ErrorCode;
+    message: string;
+    request_id: string;
+    issues?: ErrorIssue[];
+    trash_id?: string;
+    upstream?: UpstreamFailure;
+  };
 }
 
 /** Returns the status of a code. */
@@ -66,7 +77,7 @@ export function toAppError(thrown: unknown): AppError {
 
 /** Makes the error body; also what a stream sends as its last event. */
 export function errorBody(thrown: unknown, requestId: string): ErrorBody {
-  const { code, message, issues, trashId } = toAppError(thrown);
+  const { code, message, issues, trashId, upstream } = toAppError(thrown);
   return {
     error: {
       code,
@@ -74,8 +85,16 @@ export function errorBody(thrown: unknown, requestId: string): ErrorBody {
       request_id: requestId,
       ...(issues && { issues }),
       ...(trashId !== undefined && { trash_id: trashId }),
+      ...(upstream && { upstream }),
     },
   };
+}
+
+/** Makes the status and the body of an error in the OpenAI-compatible API; the body is also what a stream sends as its last event. */
+export function openAiError(thrown: unknown): OpenAiError {
+  const error = toAppError(thrown);
+  const { status, body } = toOpenAiError(error, statusOf(error.code));
+  return { status, body: { error: { ...body.error, message: withoutFolders(error.message) } } };
 }
 
 /** Shortens quoted paths to their last part: where our files lie is for the log, not for a client. */
@@ -90,6 +109,10 @@ export function errorResponse(thrown: unknown, c: AppContext): Response {
   if (error.allow !== undefined) c.header("Allow", error.allow.join(", "));
   if (error.contentRange !== undefined) c.header("Content-Range", error.contentRange);
   if (error.retryAfterSeconds !== undefined) c.header("Retry-After", String(Math.ceil(error.retryAfterSeconds)));
+  if (isOpenAiPath(c.req.path)) {
+    const { status, body } = openAiError(error);
+    return c.json(body, status);
+  }
   return c.json(errorBody(error, c.var.requestId), statusOf(error.code));
 }
 

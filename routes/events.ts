@@ -1,4 +1,4 @@
-/** `GET /api/events`: each client gets a queue of its own, and nobody waits for a slow one. */
+/** `GET /api/events`: each client has its own queue, so a slow one doesn't delay the others. */
 import type { Services } from "../services/services.ts";
 import type { ChangeEvent, EventHub } from "../services/events/event_hub.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";

@@ -11,18 +11,24 @@ const CHECK_WITHIN_MS = 3_000;
 
 /** Routes of health and models. @param options.version Parlor's own. */
 export function healthRoutes(services: Services) {
-  const { version } = services;
+  const { auth, version } = services;
   return newRouter()
     .openapi(healthRoute, async (c) => {
       const { connections, upstream } = await services.llm();
       const active = connections.findActive();
-      if (active === undefined) return c.json({ status: "unconfigured" as const, version, connection: null }, 200);
+      const refused_sign_ins = auth.failures.recent();
+      if (active === undefined) {
+        return c.json({ status: "unconfigured" as const, version, refused_sign_ins, connection: null }, 200);
+      }
       const check = await checkReachable(upstream, connections.getTarget(active.id), CHECK_WITHIN_MS, clientSignal(c));
       const { isReachable: reachable, latencyMs: latency_ms, error } = check;
       const { id, name, kind, model, baseUrl: base_url } = active;
       const connection = { id, name, kind, base_url, model, reachable, latency_ms, error };
       const isUsable = reachable && error === undefined;
-      return c.json({ status: isUsable ? "ok" as const : "degraded" as const, version, connection }, 200);
+      return c.json(
+        { status: isUsable ? "ok" as const : "degraded" as const, version, refused_sign_ins, connection },
+        200,
+      );
     })
     .openapi(modelsRoute, async (c) => {
       const { connections, upstream } = await services.llm();

@@ -54,9 +54,9 @@ export function imageRoutes(services: Services) {
       const job = await imageJobs.start(schema.toImageJobRequest(c.req.valid("json")));
       c.header("X-Parlor-Job-Id", job.id);
       if (!/\btext\/event-stream\b/i.test(c.req.header("accept") ?? "")) {
-        return c.json(await untilStop(c, imageJobs.result(job.id)), 200);
+        return c.json(await rejectOnStop(c, imageJobs.result(job.id)), 200);
       }
-      return rawAnswer(c.body(eventStream(progressOf(c, imageJobs, job.id)), 200, EVENT_STREAM_HEADERS));
+      return rawAnswer(c.body(eventStream(streamProgress(c, imageJobs, job.id)), 200, EVENT_STREAM_HEADERS));
     })
     .openapi(schema.workflowsRoute, async (c) => {
       const { workflows } = await services.imageGeneration();
@@ -100,7 +100,7 @@ export function imageRoutes(services: Services) {
 }
 
 /** Rejects when the server shuts down: the job continues at the next start. */
-async function untilStop<T>(c: AppContext, work: Promise<T>): Promise<T> {
+async function rejectOnStop<T>(c: AppContext, work: Promise<T>): Promise<T> {
   const { closing } = c.env;
   const stop = Promise.withResolvers<never>();
   const onStop = () =>
@@ -118,10 +118,10 @@ async function untilStop<T>(c: AppContext, work: Promise<T>): Promise<T> {
 }
 
 /** Streams a job: its id, its progress and its result. The job continues when the client disconnects. */
-function progressOf(c: AppContext, imageJobs: ImageJobs, jobId: string): FrameSource {
+function streamProgress(c: AppContext, imageJobs: ImageJobs, jobId: string): FrameSource {
   const { requestId } = c.var;
   const steps = imageJobs.follow(jobId);
-  const result = untilStop(c, imageJobs.result(jobId)).then(
+  const result = rejectOnStop(c, imageJobs.result(jobId)).then(
     (answer) => schema.toImageFrame("done", answer),
     (error) => schema.toImageFrame("error", errorBody(error, requestId)),
   );

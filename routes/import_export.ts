@@ -3,7 +3,7 @@ import type { Services } from "../services/services.ts";
 import { clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { IMPORT_KINDS } from "../services/import_export/import_item.ts";
-import { attachment } from "./http/content_disposition.ts";
+import { attachment } from "./http/file_response.ts";
 import { newRouter } from "./http/router.ts";
 import { exportAllRoute, exportChatRoute, importableRoute, importRoute } from "./schemas/import_export.ts";
 import { toJobJson } from "./schemas/jobs.ts";

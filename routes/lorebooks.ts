@@ -3,7 +3,7 @@ import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { StoredLorebook } from "../services/lorebooks/lorebooks.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
-import { jsonFile } from "./http/json_file.ts";
+import { sendJsonFile } from "./http/file_response.ts";
 import { readUpload } from "./http/form.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
@@ -39,7 +39,7 @@ export function lorebookRoutes(services: Services) {
     .openapi(schema.exportRoute, async (c) => {
       const { lorebooks } = await services.lorebooks();
       const { name, json } = await lorebooks.export(c.req.valid("param").id, c.req.valid("query").format);
-      return jsonFile(c, `${name}.json`, json);
+      return sendJsonFile(c, `${name}.json`, json);
     })
     .openapi(schema.testRoute, async (c) => {
       const trial = await services.lorebookTrial();

@@ -23,6 +23,10 @@ function libraryRoutes(services: Services) {
       const { repo, format } = c.req.valid("query");
       return c.json(schema.toListingJson(await models.files(repo, format, clientSignal(c))), 200);
     })
+    .openapi(schema.recommendedRoute, async (c) => {
+      const models = await services.models();
+      return c.json(schema.toRecommendedJson(await models.recommend()), 200);
+    })
     .openapi(schema.downloadRoute, async (c) => {
       const models = await services.models();
       const { repo, format, file } = c.req.valid("json");

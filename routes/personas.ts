@@ -2,19 +2,25 @@
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { ReadPersona } from "../services/personas/personas.ts";
+import { KeyedMutex } from "../services/async/keyed_mutex.ts";
 import { AppError } from "../services/errors.ts";
-import { attachment, TOO_LARGE_TO_IMPORT } from "./http/content_disposition.ts";
-import { etag, preconditionOf } from "./http/etag.ts";
+import type { Precondition } from "../services/storage/preconditions.ts";
+import { attachment, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
+import { preconditionOf } from "./http/etag.ts";
+import { ownerEtag, toVersionPrecondition } from "./http/owner_documents.ts";
 import { readUpload } from "./http/form.ts";
 import { readPicture } from "./http/image_body.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
+import { toDocumentUses } from "./schemas/documents.ts";
 import * as schema from "./schemas/personas.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 
 /** Routes of personas. */
 export function personaRoutes(services: Services) {
   const maxCardBytes = services.config.maxUploadBodyBytes;
+  // Name, description and documents change together.
+  const locks = new KeyedMutex();
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
       const personas = await services.personas();
@@ -22,18 +28,24 @@ export function personaRoutes(services: Services) {
     })
     .openapi(schema.getRoute, async (c) => {
       const personas = await services.personas();
-      return answer(c, await personas.get(c.req.valid("param").id), 200);
+      return await answer(services, c, await personas.get(c.req.valid("param").id), 200);
     })
     .openapi(schema.putRoute, async (c) => {
       const personas = await services.personas();
-      const { name, description } = c.req.valid("json");
+      const { name, description, documents } = c.req.valid("json");
       const text = { name, description: description === null ? "" : description };
-      const saved = await personas.put(c.req.valid("param").id, text, preconditionOf(c.req.valid("header")));
-      return answer(c, saved, saved.isNew ? 201 : 200);
+      const { id } = c.req.valid("param");
+      return await locks.run(id, async () => {
+        const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+        const saved = await personas.put(id, text, expected);
+        await putDocuments(services, saved.persona.id, documents);
+        return await answer(services, c, saved, saved.isNew ? 201 : 200);
+      });
     })
     .openapi(schema.deleteRoute, async (c) => {
       const personas = await services.personas();
-      await personas.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      const { id } = c.req.valid("param");
+      await personas.remove(id, await toExpected(services, id, preconditionOf(c.req.valid("header"))));
       return c.body(null, 204);
     })
     .openapi(schema.versionsRoute, async (c) => {
@@ -55,8 +67,8 @@ export function personaRoutes(services: Services) {
     .openapi(schema.restoreVersionRoute, async (c) => {
       const personas = await services.personas();
       const { id, n } = c.req.valid("param");
-      const expected = preconditionOf(c.req.valid("header"));
-      return answer(c, await personas.restoreVersion(id, n, expected), 200);
+      const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+      return await answer(services, c, await personas.restoreVersion(id, n, expected), 200);
     })
     .openapi(schema.importRoute, async (c) => {
       const personas = await services.personas();
@@ -66,7 +78,7 @@ export function personaRoutes(services: Services) {
         throw new AppError("too_large", `The card file is larger than the limit of ${maxCardBytes} bytes`);
       }
       const options = { swapsNames: c.req.valid("query").swap_names === "true" };
-      return answer(c, await personas.importCard(file, options), 201);
+      return await answer(services, c, await personas.importCard(file, options), 201);
     })
     .openapi(schema.exportRoute, async (c) => {
       const personas = await services.personas();
@@ -83,11 +95,38 @@ export function personaRoutes(services: Services) {
     .openapi(schema.putAvatarRoute, async (c) => {
       const personas = await services.personas();
       const image = await readPicture(c);
-      const expected = preconditionOf(c.req.valid("header"));
-      return answer(c, await personas.setAvatar(c.req.valid("param").id, image, expected), 200);
+      const { id } = c.req.valid("param");
+      const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
+      return await answer(services, c, await personas.setAvatar(id, image, expected), 200);
     });
 }
 
-function answer(c: AppContext, { persona, version }: ReadPersona, status: 200 | 201): never {
-  return rawAnswer(c.json(persona, status, { ETag: etag(version) }));
+async function putDocuments(
+  services: Services,
+  id: string,
+  documents: Parameters<typeof toDocumentUses>[0] | null | undefined,
+): Promise<void> {
+  if (documents !== undefined) {
+    await (await services.documentUses()).put("persona", id, toDocumentUses(documents ?? []));
+  }
+}
+
+/** Converts what a write demands of the persona's ETag to what it demands of its file. */
+async function toExpected(
+  services: Services,
+  id: string,
+  given: Precondition | undefined,
+): Promise<Precondition | undefined> {
+  return given && toVersionPrecondition(given, (await services.documentUses()).get("persona", id));
+}
+
+async function answer(
+  services: Services,
+  c: AppContext,
+  { persona, version }: ReadPersona,
+  status: 200 | 201,
+): Promise<never> {
+  const documents = (await services.documentUses()).get("persona", persona.id);
+  const body = documents.length === 0 ? persona : { ...persona, documents };
+  return rawAnswer(c.json(body, status, { ETag: ownerEtag(version, documents) }));
 }

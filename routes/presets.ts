@@ -3,7 +3,7 @@ import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { StoredPreset } from "../services/presets/presets.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
-import { jsonFile } from "./http/json_file.ts";
+import { sendJsonFile } from "./http/file_response.ts";
 import { readUpload } from "./http/form.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
@@ -39,7 +39,7 @@ export function presetRoutes(services: Services) {
     .openapi(schema.exportRoute, async (c) => {
       const presets = await services.presets();
       const { name, json } = await presets.export(c.req.valid("param").id);
-      return jsonFile(c, `${name}.json`, json);
+      return sendJsonFile(c, `${name}.json`, json);
     });
 }
 

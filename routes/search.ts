@@ -13,7 +13,7 @@ export function searchRoutes(services: Services) {
     try {
       return c.json(await search.search({ query: q, conversationId, characterId, cursor }, client), 200);
     } catch (error) {
-      // Whoever types on leaves every search but the last: that is no defect, and nobody reads this answer.
+      // Typing on cancels the search before, so nobody reads this response.
       if (client.aborted) return c.json({ items: [], next_cursor: null }, 200);
       throw error;
     }

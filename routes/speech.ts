@@ -3,7 +3,7 @@ import type { Services } from "../services/services.ts";
 import { clientSignal } from "../middleware/env.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { readUpload } from "./http/form.ts";
-import { fileAnswer } from "./http/ranged_file.ts";
+import { sendFile } from "./http/file_response.ts";
 import { newRouter, schemaError } from "./http/router.ts";
 import * as schema from "./schemas/speech.ts";
 import { toVersionJson } from "./schemas/versions.ts";
@@ -105,7 +105,7 @@ function voiceRoutes(services: Services) {
     .openapi(schema.sampleAudioRoute, async (c) => {
       const { voices } = await services.speech();
       const { sample, file } = await voices.open(c.req.valid("param").id);
-      return await fileAnswer(file, {
+      return await sendFile(file, {
         sizeBytes: sample.sizeBytes,
         version: `${sample.createdAtMs.toString(36)}-${sample.sizeBytes.toString(36)}`,
         asked: c.req.valid("header"),

@@ -40,9 +40,24 @@ export const PAGE_POLICY = [
   "font-src 'self'",
   "manifest-src 'self'",
   "worker-src 'self'",
+  "frame-src 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
   "form-action 'self'",
+].join("; ");
+
+/**
+ * Policy of the frame that draws diagrams: a sandbox without an origin that loads nothing. Its page has the hash of the
+ * one script that may run.
+ */
+export const DIAGRAM_POLICY = [
+  "default-src 'none'",
+  "script-src 'unsafe-inline'",
+  "style-src 'unsafe-inline'",
+  "frame-ancestors 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "sandbox allow-scripts",
 ].join("; ");
 
 const CONTENT_TYPES: Record<string, string> = {
@@ -61,7 +76,7 @@ const ENCODINGS = [{ name: "br", extension: ".br" }, { name: "gzip", extension: 
 /** Names of assets carry the hash of their content, so what is under a name never changes. */
 const FOREVER = "public, max-age=31536000, immutable";
 
-/** Files with one name for every build: a service worker may do something only for what lies beside or below it. */
+/** Files whose name is the same in every build: a service worker only controls pages beside or below it. */
 const FIXED_NAMES = ["service_worker.js", "manifest.webmanifest"];
 
 /** One plain file name whose type is known; a compressed copy is no address of its own. */
@@ -83,6 +98,12 @@ export function uiRoutes(folder: string): Hono<Env> {
   for (const name of FIXED_NAMES) {
     router.get(`/${name}`, async (c) => await answerWithFile(c, `${folder}/${name}`, "no-cache") ?? c.notFound());
   }
+  router.get("/diagram.html", async (c) => {
+    const frame = await answerWithFile(c, `${folder}/diagram.html`, "no-cache");
+    frame?.headers.set("Content-Security-Policy", DIAGRAM_POLICY);
+    frame?.headers.set("X-Frame-Options", "SAMEORIGIN");
+    return frame ?? c.notFound();
+  });
   router.get("/*", async (c) => {
     if (!isPagePath(c.req.path)) return c.notFound();
     const page = await answerWithFile(c, `${folder}/index.html`, "no-cache");
@@ -97,7 +118,7 @@ export function uiRoutes(folder: string): Hono<Env> {
   return router;
 }
 
-/** Tells addresses of screens from those of files and of the API; which screens there are is the page's business. */
+/** Returns whether a path may be a screen of the page, and not a file or the API. */
 function isPagePath(path: string): boolean {
   if (path === "/api" || path.startsWith("/api/")) return false;
   return !path.split("/").at(-1)!.includes(".");

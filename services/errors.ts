@@ -8,11 +8,13 @@ export type ErrorCode =
   | "invalid_json"
   | "invalid_request"
   | "unauthenticated"
+  | "forbidden"
   | "host_not_allowed"
   | "cross_site"
   | "session_required"
   | "pairing_code_required"
   | "address_not_allowed"
+  | "programs_not_allowed"
   | "not_found"
   | "method_not_allowed"
   | "conflict"
@@ -40,6 +42,20 @@ export interface ErrorIssue {
   message: string;
 }
 
+/** Which call to a model server failed, and why. In the form of the API, since messages store it. */
+export interface UpstreamFailure {
+  /** An `UpstreamErrorKind`. */
+  kind: string;
+  /** HTTP status, if the server responded. */
+  status?: number;
+  connection_id: string;
+  connection_name: string;
+  /** Empty if the model wasn't known yet. */
+  model: string;
+  /** Seconds after which the server accepts requests again. */
+  retry_after_s?: number;
+}
+
 /** What can travel with an error beside its message. */
 export interface AppErrorOptions {
   cause?: unknown;
@@ -52,6 +68,7 @@ export interface AppErrorOptions {
   contentRange?: string;
   /** Trash item that holds what the request names; sent as `error.trash_id` with `in_trash`. */
   trashId?: string;
+  upstream?: UpstreamFailure;
 }
 
 /** An error that somebody outside can understand: its message may be shown, its cause may not. */
@@ -62,6 +79,8 @@ export class AppError extends Error {
   readonly allow?: string[];
   readonly contentRange?: string;
   readonly trashId?: string;
+  /** Set for failed calls of a connection. */
+  upstream?: UpstreamFailure;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -72,6 +91,7 @@ export class AppError extends Error {
     this.allow = options.allow;
     this.contentRange = options.contentRange;
     this.trashId = options.trashId;
+    this.upstream = options.upstream;
   }
 }
 

@@ -10,6 +10,14 @@ export interface Log {
   (level: LogLevel, message: string, fields?: Record<string, unknown>): void;
 }
 
+/** For code that was handed no log: plain text on standard error. */
+export const consoleLog: Log = createLog({
+  level: "warn",
+  asJson: false,
+  write: (line) => console.error(line),
+  now: Date.now,
+});
+
 /**
  * Makes a log.
  *

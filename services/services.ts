@@ -7,6 +7,7 @@
  */
 import { type Lazy, LazyScope } from "./async/lazy.ts";
 import type { ImagePool } from "./attachments/images/image_pool.ts";
+import { isLoopbackAddress } from "./auth/addresses.ts";
 import { openAuth } from "./auth/auth.ts";
 import { findUnendedReplies } from "./conversations/reply_rows.ts";
 import type { Config } from "./config/config.ts";
@@ -14,12 +15,15 @@ import { createMaintenance } from "./core/maintenance.ts";
 import { openCore } from "./core/open_core.ts";
 import { messageOf } from "./errors.ts";
 import type { BackendLimits } from "./image_generation/backend.ts";
-import { isEnd } from "./jobs/job_states.ts";
+import { isEnd } from "./jobs/job_store.ts";
 import type { Log } from "./log.ts";
+import type { Metrics } from "./metrics/metrics.ts";
 import type { Models } from "./models/models.ts";
 import type { NodeTimes } from "./tailnet/node_status.ts";
-import { openNodeMemory } from "./tailnet/open_node_state.ts";
-import type { Door, Tailnet } from "./tailnet/tailnet.ts";
+import type { ToolLimits } from "./chat/tools/tool_run.ts";
+import type { ToolSource } from "./tools/tool_source.ts";
+import { openNodeMemory } from "./tailnet/node_state.ts";
+import type { NodeListener, Tailnet } from "./tailnet/tailnet.ts";
 
 /** Options of `openServices` that aren't part of the configuration. */
 export interface ServiceOptions {
@@ -36,6 +40,10 @@ export interface ServiceOptions {
   /** Limits of calls to image backends. */
   imageLimits?: Partial<BackendLimits>;
   tailnetTimes?: Partial<NodeTimes>;
+  /** Sources of tools besides those of the product, for tests. */
+  toolSources?: readonly (() => Promise<ToolSource>)[];
+  /** Limits of replies that call tools. */
+  toolLimits?: Partial<ToolLimits>;
 }
 
 /** Id of the connection to the model that Parlor itself runs. */
@@ -75,6 +83,12 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   if (config.guardAllow.length > 0) {
     log("warn", `Addresses in cards and pages may lead to ${config.guardAllow.join(", ")}, since guard_allow names it`);
   }
+  if (!isLoopbackAddress(config.host) && config.host !== "localhost" && config.allowedHosts.length === 0) {
+    log(
+      "warn",
+      `Listening on ${config.host}, but requests from other machines are refused: allowed_hosts names no host`,
+    );
+  }
   const exactOrigins = [config.hubUrl, config.cardSiteUrl];
   const guard = scope.lazy(async (onClose) => {
     const { openGuard } = await import("./http/guard/guarded_fetch.ts");
@@ -88,29 +102,61 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return new CardSite({ guard: await guard(), siteUrl, maxCardBytes, now });
   });
 
-  const llm = scope.lazy(async (onClose) => {
-    const [{ openConnections }, { createUpstreamClient }, { ModelRouter }] = await Promise.all([
-      import("./llm/connections/connections.ts"),
-      import("./llm/upstream_client.ts"),
-      import("./llm/model_router.ts"),
+  const metrics = config.metrics ? await openMetrics() : undefined;
+
+  async function openMetrics(): Promise<Metrics> {
+    const [{ Metrics }, { measureSpace }] = await Promise.all([
+      import("./metrics/metrics.ts"),
+      import("./diagnostics/data_report.ts"),
     ]);
+    const metrics = new Metrics({
+      ...core,
+      version,
+      async measureData() {
+        const used = await measureSpace(core.dataDir.path, config.modelsDir);
+        return Object.fromEntries(used.map(({ what, sizeBytes }) => [what, sizeBytes]));
+      },
+    });
+    scope.onClose(() => metrics.close());
+    return metrics;
+  }
+
+  const llm = scope.lazy(async (onClose) => {
+    const [{ openConnections }, { ConnectionInspector }, { createUpstreamClient }, { ModelRouter }] = await Promise.all(
+      [
+        import("./llm/connections/connections.ts"),
+        import("./llm/connections/connection_inspector.ts"),
+        import("./llm/upstream_client.ts"),
+        import("./llm/model_router.ts"),
+      ],
+    );
     const timeouts = {
       connectMs: config.upstreamConnectTimeoutMs,
       firstByteMs: config.upstreamFirstByteTimeoutMs,
       idleMs: config.upstreamIdleTimeoutMs,
     };
     const connections = await openConnections({ ...core, sealer: sealer.forPurpose("connections"), timeouts });
-    const upstream = createUpstreamClient();
+    onClose(() => connections.memory.close());
+    const upstream = createUpstreamClient({ meter: metrics, log });
     onClose(() => upstream.close());
+    const inspector = new ConnectionInspector({ connections, client: upstream, now });
+    onClose(() => inspector.close());
     const modelRouter = new ModelRouter({
       connections,
       client: upstream,
+      inspector,
       now,
       async beforeUse(id, signal) {
         if (id === LOCAL_CONNECTION) await (await models()).runner.wake(signal);
       },
     });
-    return { connections, upstream, modelRouter };
+    return { connections, upstream, inspector, modelRouter };
+  });
+  const modelPulls = scope.lazy(async (onClose) => {
+    const { ModelPulls } = await import("./llm/ollama/model_pulls.ts");
+    const pulls = new ModelPulls({ jobs, ...await llm() });
+    onClose(() => pulls.close());
+    return pulls;
   });
   const models: Lazy<Models> = scope.lazy(async (onClose) => {
     const { Models } = await import("./models/models.ts");
@@ -151,6 +197,22 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     trash.register("attachment", attachments);
     return attachments;
   });
+  const documents = scope.lazy(async (onClose) => {
+    const { openDocuments } = await import("./documents/open_documents.ts");
+    const opened = openDocuments({
+      ...core,
+      sealer: sealer.forPurpose("documents"),
+      folder: folders.documents,
+      maxBytes: config.maxDocumentBodyBytes,
+      openGuard: guard,
+    }, onClose);
+    trash.register("document", opened.documents);
+    return opened;
+  });
+  const documentUses = scope.lazy(async () => {
+    const { DocumentUses } = await import("./documents/document_uses.ts");
+    return new DocumentUses(core);
+  });
   const personas = scope.lazy(async () => {
     const { Personas } = await import("./personas/personas.ts");
     const personas = new Personas({
@@ -165,26 +227,30 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
   const characters = scope.lazy(async (onClose) => {
     const { openCharacters } = await import("./characters/open_characters.ts");
-    const { room, close } = await openCharacters({
+    const opened = await openCharacters({
       ...core,
       cardDirs: config.cardDirs,
       trashSealer: sealer.forPurpose("trash"),
-      pictures: await images(),
+      images: await images(),
       builtinFlag: core.openFlag("builtin_app_installed", config.builtinAppInstalled),
     });
-    onClose(close);
-    return room;
+    onClose(opened.close);
+    return opened;
   });
   const lorebooks = scope.lazy(async (onClose) => {
-    const { openLorebooks } = await import("./lorebooks/open_lorebooks.ts");
-    const { room, close } = openLorebooks({ ...core, sealer: sealer.forPurpose("lorebooks") });
-    onClose(close);
-    return room;
+    const { openLorebooks } = await import("./lorebooks/lorebooks.ts");
+    const opened = openLorebooks({ ...core, sealer: sealer.forPurpose("lorebooks") });
+    onClose(opened.close);
+    return opened;
   });
   const presets = scope.lazy(async () => {
-    const { openPresets } = await import("./presets/open_presets.ts");
+    const { openPresets } = await import("./presets/presets.ts");
     const chosenId = () => settings.get().settings.preset_id;
     return openPresets({ ...core, sealer: sealer.forPurpose("presets"), chosenId });
+  });
+  const memory = scope.lazy(async () => {
+    const { openMemories } = await import("./memories/open_memories.ts");
+    return openMemories(core);
   });
   const getUserName = async (personaId?: string) => {
     const name = personaId === undefined ? undefined : await (await personas()).findName(personaId);
@@ -213,9 +279,43 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
   const search = scope.lazy(async (onClose) => {
     const { Search } = await import("./conversations/search/search.ts");
-    const search = new Search({ path: core.databasePath, sealer: sealer.forPurpose("conversations") });
+    const search = new Search({
+      path: core.databasePath,
+      sealer: sealer.forPurpose("conversations"),
+      documentSealer: sealer.forPurpose("documents"),
+    });
     onClose(() => search.close());
     return search;
+  });
+  const memoryTool = scope.lazy(async () => {
+    const { MemoryTool } = await import("./memories/memory_tool.ts");
+    return new MemoryTool({
+      ...await memory(),
+      isWanted: () => settings.get().settings.memory_proposals,
+      async findChat(id) {
+        const head = (await conversations()).store.find(id)?.head;
+        return head && {
+          learns: head.learn !== false,
+          characterId: head.participants[0]?.character_id,
+          personaId: head.persona_id as string | undefined ?? settings.get().settings.default_persona_id ?? undefined,
+        };
+      },
+    });
+  });
+  /** Sources of tools, in the order in which a model is offered their tools. */
+  const toolSources: (() => Promise<ToolSource>)[] = [
+    ...options.toolSources ?? [],
+    () => webTools(),
+    () => memoryTool(),
+    () => mcp(),
+  ];
+  const tools = scope.lazy(async () => {
+    const { ToolRegistry } = await import("./tools/tool_registry.ts");
+    return new ToolRegistry(toolSources);
+  });
+  const toolCalls = scope.lazy(async () => {
+    const { ToolCallStore } = await import("./tools/tool_call_store.ts");
+    return new ToolCallStore(db, sealer.forPurpose("conversations"));
   });
   const chat = scope.lazy(async (onClose) => {
     const { openChat } = await import("./chat/open_chat.ts");
@@ -228,9 +328,32 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
       cards: (await characters()).characters,
       personas: await personas(),
       presets: await presets(),
+      documents,
+      memory: await memory(),
+      tools,
+      callStore: await toolCalls(),
+      toolLimits: options.toolLimits,
+      push: await push(),
       titleIdleMs: options.titleIdleMs,
     };
     return await openChat(core, deps, onClose);
+  });
+
+  const openAiModels = scope.lazy(async () => {
+    const { OpenAiModels } = await import("./openai_api/openai_models.ts");
+    return new OpenAiModels({ ...await llm(), characters: (await characters()).characters });
+  });
+
+  const push = scope.lazy(async (onClose) => {
+    const { Push } = await import("./push/push.ts");
+    const push = new Push({
+      ...core,
+      sealer: sealer.forPurpose("push"),
+      openGuard: guard,
+      getLanguage: () => settings.get().settings.language,
+    });
+    onClose(() => push.close());
+    return push;
   });
 
   const imageServices = scope.lazy(async (onClose) => {
@@ -272,19 +395,56 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const { openSpeech } = await import("./speech/open_speech.ts");
     return await openSpeech(core, await guard(), onClose);
   });
+  const transcription = scope.lazy(async (onClose) => {
+    const { openTranscription } = await import("./transcription/open_transcription.ts");
+    return openTranscription(core, onClose);
+  });
+  const webTools = scope.lazy(async (onClose) => {
+    const [{ openHttpClient }, { PageReader }, { WebSettings }, { WebTools }] = await Promise.all([
+      import("./http/http_client.ts"),
+      import("./tools/web/page_reader.ts"),
+      import("./tools/web/web_settings.ts"),
+      import("./tools/web/web_tools.ts"),
+    ]);
+    const client = openHttpClient();
+    onClose(() => client.close());
+    return new WebTools({
+      settings: new WebSettings({ db, events, sealer: sealer.forPurpose("web tools") }),
+      client,
+      pages: new PageReader({ openGuard: guard, now }),
+    });
+  });
+
+  const mcp = scope.lazy(async (onClose) => {
+    const { openMcp } = await import("./mcp/mcp.ts");
+    const mcp = await openMcp({
+      ...core,
+      sealer: sealer.forPurpose("tools"),
+      allowsPrograms: config.toolsAllowPrograms,
+      openGuard: guard,
+      cacheFolder: folders.cache,
+    });
+    onClose(() => mcp.close());
+    return mcp;
+  });
 
   /** Everything that imports write and exports read. */
   const getOwnedData = async () => ({
     attachments: await attachments(),
+    documents: (await documents()).documents,
+    documentUses: await documentUses(),
+    memories: (await memory()).memories,
     personas: await personas(),
     presets: await presets(),
     characters: (await characters()).characters,
     lorebooks: (await lorebooks()).lorebooks,
     voices: (await speech()).voices,
     speech: (await speech()).speech.settings,
+    transcription: (await transcription()).settings,
     workflows: (await imageGeneration()).workflows,
     imageProfiles: (await imageGeneration()).profiles,
     connections: (await llm()).connections,
+    toolServers: (await mcp()).servers,
   });
   const imports = scope.lazy(async (onClose) => {
     const { Imports } = await import("./import_export/imports.ts");
@@ -307,30 +467,36 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
 
   const backups = scope.lazy(async (onClose) => {
-    const { Backups } = await import("./backup/backups.ts");
+    const [{ Backups }, { listFixedSettings, readBackupSettings, saveBackupSettings }] = await Promise.all([
+      import("./backup/backups.ts"),
+      import("./backup/backup_settings.ts"),
+    ]);
     const backups = Backups.open({
       ...core,
       dataDir: core.dataDir.path,
       passphrase: options.backupPassphrase,
-      folder: config.backupDir,
-      keep: config.backupKeep,
+      settings: readBackupSettings(config),
+      fixed: listFixedSettings(config),
+      save: (before, after) => saveBackupSettings(config, before, after),
+      after: config.backupAfter,
+      mustBeMount: config.backupDirMustBeMount,
       storeCreatedAtMs: core.createdAtMs,
     });
     onClose(() => backups.close());
     return backups;
   });
   const diagnostics = scope.lazy(async () => {
-    const { Upkeep } = await import("./diagnostics/data_report.ts");
-    return new Upkeep(config, await backups());
+    const { Diagnostics } = await import("./diagnostics/data_report.ts");
+    return new Diagnostics(config, await backups(), options.backupPassphrase);
   });
   const setup = scope.lazy(async () => {
     const { Setup, detectSetupEnvironment } = await import("./settings/setup.ts");
     const environment = await detectSetupEnvironment(config.discoverHosts);
     return new Setup({ completed: core.openFlag("setup_completed", config.setupCompleted), events, environment });
   });
-  let openTailnetListener: (tailnet: Tailnet) => Door;
+  let openTailnetListener: (tailnet: Tailnet) => NodeListener;
   const tailnet = scope.lazy(async (onClose) => {
-    const { openTailnet } = await import("./tailnet/open_tailnet.ts");
+    const { openTailnet } = await import("./tailnet/tailnet.ts");
     const tailnet = openTailnet({ ...core, memory: nodeMemory, times: options.tailnetTimes });
     onClose(() => tailnet.close());
     tailnet.begin(() => openTailnetListener(tailnet));
@@ -339,6 +505,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
 
   const trashKinds: Record<string, Lazy<unknown>> = {
     attachment: attachments,
+    document: documents,
+    memory,
     persona: personas,
     character: characters,
     lorebook: lorebooks,
@@ -353,19 +521,31 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     portrait: portraits,
     character: characterGenerator,
     model_download: models,
+    model_pull: modelPulls,
     voice_import: speech,
     import: imports,
     backup: backups,
+    document: documents,
   };
   // Replies and jobs that an earlier process left unfinished are resumed or ended before anyone can ask for them.
   if (findUnendedReplies(db).length > 0) await conversations();
+  // What is left waits for a decision about a tool and goes on.
+  if (findUnendedReplies(db).length > 0) await chat();
   const unfinished = new Set(jobs.list().filter(({ state }) => !isEnd(state)).map(({ kind }) => kind));
   for (const kind of unfinished) await jobKinds[kind]?.();
   if (config.backupDir !== null) await backups();
   // Creates the demo connection and installs the built-in character.
   if (core.isFirstStart) await Promise.all([llm(), characters()]);
 
-  const maintenance = createMaintenance(core, { attachments, conversations, imports, speech });
+  const maintenance = createMaintenance(core, {
+    attachments,
+    documents,
+    conversations,
+    imports,
+    speech,
+    memory,
+    chat,
+  });
 
   return {
     config,
@@ -377,6 +557,8 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     settings,
     /** Limits the memory that large requests, responses and imports use at the same time. */
     budget,
+    /** Numbers for Prometheus; `undefined` if they are off. */
+    metrics,
     auth,
     /** Fetches addresses that come from a user, a page or a redirect (SSRF protection). */
     guard,
@@ -384,23 +566,43 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     cardSite,
     /** Connections to model servers, and the client that calls them. */
     llm,
+    /** Downloads of models by Ollama servers. */
+    modelPulls,
     /** Models on this machine: downloads, and the local model server. */
     models,
     attachments,
+    /** Files and links whose text a model can be sent. */
+    documents,
+    /** Documents that characters and personas always have at hand. */
+    documentUses,
     personas,
     characters,
     lorebooks,
     /** Tries a lorebook on a conversation or a text. */
     lorebookTrial,
     presets,
+    /** Notes that are sent with chats, and proposals of notes. */
+    memory,
     conversations,
     search,
     chat,
+    tools,
+    toolCalls,
+    /** Models of the OpenAI-compatible API. */
+    openAiModels,
+    /** Notifications of replies on other devices. */
+    push,
     imageGeneration,
     portraits,
     /** Characters written by a model. */
     characterGenerator,
     speech,
+    /** Recordings to text. */
+    transcription,
+    /** Web search and page reading, as tools. */
+    webTools,
+    /** MCP servers and their tools. */
+    mcp,
     imports,
     exports,
     backups,
@@ -408,7 +610,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     setup,
     tailnet,
     /** Starts the tailnet node if it's enabled, and schedules maintenance. Call it once requests can be served. */
-    start(openListener: (tailnet: Tailnet) => Door) {
+    start(openListener: (tailnet: Tailnet) => NodeListener) {
       openTailnetListener = openListener;
       if (nodeMemory.wanted.enabled || nodeMemory.isWipeDue) {
         tailnet().catch((error) => log("error", "Can't start the tailnet node", { error: messageOf(error) }));

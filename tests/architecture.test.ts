@@ -58,7 +58,7 @@ test.each(["The life of one reply", "The life of a job"])(
 test("the request chain is in the order of the code", async () => {
   const section = findSection("The request chain");
   const [, chain] = section.match(new RegExp(PATH.source))!;
-  const used = [...(await read(chain!)).matchAll(/\.use\((?:"[^"]*", )?(\w+)\(/g)].map(([, name]) => name!);
+  const used = [...(await read(chain!)).matchAll(/\.use\((?:"[^"]*", |gated\()?(\w+)\(/g)].map(([, name]) => name!);
   const links = listFiles(section).map((link) => link.replace(/^middleware\/|\.ts$/g, ""));
   expect(links.map((link) => link.replace(/_\w/g, (part) => part[1]!.toUpperCase()))).toEqual(used);
 });

@@ -9,7 +9,10 @@ const FOREIGN_COMMAND =
   /\b(docker|docker compose|systemd-run|systemctl|ollama|llama-server|koboldcpp|vllm|litestream|sha256sum|npm|git|webui\.sh) /;
 /** Flags of `parlor` and its commands that aren't configuration keys. */
 const COMMAND_FLAGS = ["help", "version", "print-config", "base-url", "url", "dry-run", "replace", "plain"];
-const OTHER_VARIABLES = ["PARLOR_BACKUP_PASSPHRASE"];
+const OTHER_VARIABLES = [
+  "PARLOR_BACKUP_FILE",
+  "PARLOR_BACKUP_PASSPHRASE",
+];
 
 /** Returns the files below a folder whose names match, as paths from the root. */
 async function findFiles(folder: string, pattern: RegExp): Promise<string[]> {
@@ -147,19 +150,20 @@ test("settings screens named on a page exist", async () => {
     }
   }
   expect(wrong).toEqual([]);
-  expect([...named].sort()).toEqual(expect.arrayContaining(["Connections", "Data", "Privacy", "Voice"]));
+  expect([...named].sort()).toEqual(expect.arrayContaining(["Access", "Connections", "Data", "Voice"]));
 });
 
 test("labels in bold in the guide are labels of the page", async () => {
   await loadLater();
-  const labels = new Set(stringsIn(en));
+  const straighten = (label: string) => label.replace(/\s+/g, " ").replaceAll("’", "'");
+  const labels = new Set([...stringsIn(en)].map(straighten));
   const wrong: string[] = [];
   let count = 0;
   for (const [path, text] of texts) {
     if (!path.startsWith("docs/guide/")) continue;
     for (const [, label = ""] of prose(text).matchAll(/\*\*([^*]+?)\.?\*\*/g)) {
       count++;
-      if (!labels.has(label.replace(/\s+/g, " "))) wrong.push(`${path}: ${label}`);
+      if (!labels.has(straighten(label))) wrong.push(`${path}: ${label}`);
     }
   }
   expect(wrong).toEqual([]);

@@ -14,7 +14,16 @@ import { builtUi } from "./helpers/app/built_ui.ts";
 import { redTests, type RunReport } from "./run_summary.ts";
 import { securityCaseLines } from "./security_results.ts";
 
+/** Where Debian puts it, and where apt-get installs it to. */
 const CHROMIUM = "/usr/bin/chromium";
+/** Where other systems have a browser that the tests can drive: Ubuntu and its CI images, macOS. */
+const OTHER_BROWSERS = [
+  "/usr/bin/google-chrome",
+  "/usr/bin/google-chrome-stable",
+  "/usr/bin/chromium-browser",
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+];
 const VITEST = "npm:vitest@5.1.1";
 
 /** Tests that drive a browser. They take as long as all others together and run at the same time; both lanes only read the built page. */
@@ -102,18 +111,29 @@ async function keepReport(report: string, folder: string): Promise<void> {
   await Deno.copyFile(report, `${folder}/${crypto.randomUUID()}.json`);
 }
 
-/** Installs Debian's Chromium where the system allows that; the tests of the page drive it. */
+/**
+ * Finds a browser for the tests of the page, which `CHROMIUM` can name, or installs Debian's Chromium where the system
+ * allows that.
+ */
 async function installBrowser(): Promise<void> {
-  if (await exists(CHROMIUM)) return;
-  const sudo = Deno.uid() === 0 ? [] : ["sudo", "-n"];
-  const apt = [...sudo, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
-  console.log("Installing Chromium for the tests of the page …");
-  await succeeds(apt[0]!, [...apt.slice(1), "update", "-qq"]).catch(() => false);
-  await succeeds(apt[0]!, [...apt.slice(1), "install", "-y", "-qq", "--no-install-recommends", "chromium"]).catch(() =>
-    false
+  const named = Deno.env.get("CHROMIUM");
+  for (const path of named === undefined ? [CHROMIUM, ...OTHER_BROWSERS] : [named]) {
+    if (!await exists(path)) continue;
+    Deno.env.set("CHROMIUM", path);
+    return;
+  }
+  if (Deno.build.os === "linux" && named === undefined) {
+    const sudo = Deno.uid() === 0 ? [] : ["sudo", "-n"];
+    const apt = [...sudo, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
+    console.log("Installing Chromium for the tests of the page …");
+    await succeeds(apt[0]!, [...apt.slice(1), "update", "-qq"]).catch(() => false);
+    const install = [...apt.slice(1), "install", "-y", "-qq", "--no-install-recommends", "chromium"];
+    await succeeds(apt[0]!, install).catch(() => false);
+    if (await exists(CHROMIUM)) return;
+  }
+  console.error(
+    "The tests of the page need a browser: install Google Chrome (macOS, Ubuntu) or the package chromium (Debian), or set CHROMIUM to the path of one",
   );
-  if (await exists(CHROMIUM)) return;
-  console.error(`The tests of the page need a browser at ${CHROMIUM}; install the package chromium and run this again`);
   Deno.exit(1);
 }
 

@@ -39,7 +39,7 @@ export async function securityCaseLines(
     lines: [
       ...problems.map((problem) => `FAILED security case ${problem}`),
       ...(leftOut.length === 0 ? [] : [`Security cases with tests that this run left out: ${leftOut.join(", ")}`]),
-      `Security cases: ${tests.size} have tests, ${problems.length} problems; ${waiting.join(", ")}`,
+      `Security cases: ${tests.size} have tests, ${[`${problems.length} problems`, ...waiting].join("; ")}`,
     ],
     isGreen: problems.length === 0,
   };

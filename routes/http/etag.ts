@@ -1,7 +1,7 @@
 /** Entity tags and preconditions on the wire; middleware/conditional_get.ts answers reads by them. */
 import { parseTagList, type Precondition } from "../../services/storage/preconditions.ts";
 
-/** Gives the ETag of a version, a number or a hash. */
+/** Returns the ETag of a version, a number or a hash. */
 export function etag(version: number | string): string {
   return `"${version}"`;
 }

@@ -13,17 +13,17 @@ export const EVENT_STREAM_HEADERS = {
 
 /** What makes the frames of one stream. */
 export interface FrameSource {
-  /** Gives the next bytes, or `undefined` at the end. Asked again only when the client has taken what it gave. */
+  /** Returns the next bytes, or `undefined` at the end. Called again only when the client has read them. */
   next(): Uint8Array | undefined | Promise<Uint8Array | undefined>;
   /** Called once the client has left, or the stream has ended. */
   close?(): void;
 }
 
 /**
- * Makes the body of an event stream. A source that throws ends the body without an end frame; it should give one instead.
+ * Creates the body of an event stream. If the source throws, the body ends without an end frame.
  */
 export function eventStream(source: FrameSource, keepAliveMs = KEEP_ALIVE_MS): ReadableStream<Uint8Array> {
-  // Since the last look: a clock read for every chunk would cost more than the timer's look at a flag.
+  // Checked by a timer, because reading the clock for every chunk costs more.
   let hasSent = false;
   let timer: ReturnType<typeof setInterval> | undefined;
   const close = () => {

@@ -4,9 +4,11 @@
  * The runtime's own parser goes byte by byte and blocks the thread for 280 ms per 20 MB.
  */
 import { Buffer } from "node:buffer";
+import type { z } from "@hono/zod-openapi";
 import type { AppContext } from "../../middleware/env.ts";
 import { AppError } from "../../services/errors.ts";
-import { joinedBytes } from "../../services/storage/concat_bytes.ts";
+import { schemaError } from "./router.ts";
+import { joinBytes } from "../../services/storage/concat_bytes.ts";
 
 /** A form in memory: one file, and text fields. Each name occurs at most once. */
 export interface UploadedForm {
@@ -45,7 +47,7 @@ export async function readUpload(c: AppContext, fileField: string): Promise<Uplo
   const parts: { name: string; fileName: string | undefined; bytes: Uint8Array<ArrayBuffer> }[] = [];
   for await (const { name, fileName, data } of readParts(toPieces(await readBody(c)), type)) {
     const pieces = await Array.fromAsync(data);
-    parts.push({ name, fileName, bytes: pieces.length === 1 ? pieces[0]! : joinedBytes(pieces) });
+    parts.push({ name, fileName, bytes: pieces.length === 1 ? pieces[0]! : joinBytes(pieces) });
   }
   const findPart = (name: string) => {
     const found = parts.filter((part) => part.name === name);
@@ -65,28 +67,40 @@ export async function readUpload(c: AppContext, fileField: string): Promise<Uplo
   };
 }
 
+/** Checks a text field as the router checks a body. @throws {AppError} `invalid_request` */
+export function parseFormField<T extends z.ZodType>(field: T, name: string, value: string | undefined): z.output<T> {
+  const parsed = field.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw schemaError("form", parsed.error.issues.map((issue) => ({ ...issue, path: [name, ...issue.path] })));
+}
+
 /**
  * Streams the only file of a form, whatever the name of its field, without holding it in memory.
  *
- * @param use Receives the file. The iteration ends only if the whole form was received and is valid.
+ * @param use Receives the file, and a function that returns its name as the client sent it once its first bytes have
+ *   arrived. The iteration ends only if the whole form was received and is valid.
  * @throws {AppError} Like `readUpload`; and what `use` throws
  */
 export async function readStreamedUpload<T>(
   c: AppContext,
-  use: (file: AsyncIterable<Uint8Array<ArrayBuffer>>) => Promise<T>,
+  use: (file: AsyncIterable<Uint8Array<ArrayBuffer>>, getName: () => string | undefined) => Promise<T>,
 ): Promise<T> {
-  return await use(streamFile(c.req.raw.body ?? ReadableStream.from([]), getFormType(c)));
+  let name: string | undefined;
+  const file = streamFile(c.req.raw.body ?? ReadableStream.from([]), getFormType(c), (found) => name = found);
+  return await use(file, () => name);
 }
 
 async function* streamFile(
   body: AsyncIterable<Uint8Array<ArrayBuffer>>,
   contentType: string,
+  onName: (name: string) => void,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let hasFile = false;
   for await (const { fileName, data } of readParts(body, contentType)) {
     if (fileName === undefined) continue;
     if (hasFile) throw createFormError("it has more than one file");
     hasFile = true;
+    onName(fileName.replaceAll("%22", '"')); // as browsers write it (HTML, "multipart/form-data encoding algorithm")
     yield* data;
   }
   if (!hasFile) throw createFormError("it has no file");

@@ -2,6 +2,7 @@
 import type { RouteFacts } from "../../middleware/route_table.ts";
 import { MAX_CHARX_BYTES } from "../../services/characters/charx/charx_format.ts";
 import type { Config } from "../../services/config/config.ts";
+import { MAX_RECORDING_BYTES } from "../../services/transcription/recording_limit.ts";
 import type { Router } from "./router.ts";
 
 /** Body caps in bytes, as configured. */
@@ -14,6 +15,8 @@ export interface BodyLimits {
   charx: number;
   upload: number;
   voice: number;
+  recording: number;
+  document: number;
   import: number;
 }
 
@@ -23,6 +26,9 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "POST /api/chat": "chat",
   "POST /api/chat/preview": "chat",
   "POST /api/image/generate": "chat",
+  "POST /api/v1/chat/completions": "chat",
+  "POST /api/v1/embeddings": "chat",
+  "POST /api/v1/audio/transcriptions": "recording",
   "PUT /api/conversations/{id}": "conversation",
   "PUT /api/characters/{id}": "card",
   "PUT /api/characters/{id}/avatar": "card",
@@ -37,32 +43,36 @@ const BODY_CLASSES: Record<string, Exclude<keyof BodyLimits, "default">> = {
   "POST /api/conversations/{id}/messages": "chat",
   "PATCH /api/conversations/{id}/messages/{mid}": "chat",
   "POST /api/voices": "voice",
+  "POST /api/stt/transcribe": "recording",
+  "POST /api/documents": "document",
   "POST /api/import": "import",
 };
 
 /** Classes whose handlers take the body as it comes, since it goes to disk or is too large to hold. */
-const STREAMED_CLASSES = new Set<keyof BodyLimits>(["charx", "upload", "voice", "import"]);
+const STREAMED_CLASSES = new Set<keyof BodyLimits>(["charx", "upload", "voice", "document", "import"]);
 
 /** Room for the parts of a form around its file, whose size the route checks. */
 const FORM_BYTES = 16 * 1024;
 
 /** Picks the caps out of the configuration. */
-export function bodyLimitsOf(config: Config): BodyLimits {
+export function getBodyLimits(config: Config): BodyLimits {
   return {
     default: config.maxBodyBytes,
     chat: config.maxChatBodyBytes,
     conversation: config.maxConversationBodyBytes,
-    card: config.maxUploadBodyBytes, // read whole: a card is judged before anything of it is kept
+    card: config.maxUploadBodyBytes, // read whole, because a card is validated before it is stored
     cardForm: config.maxUploadBodyBytes + FORM_BYTES,
     charx: Math.max(MAX_CHARX_BYTES, config.maxUploadBodyBytes), // of any other card no more is held than of "card"
     upload: config.maxUploadBodyBytes,
     voice: config.maxVoiceBodyBytes,
+    recording: MAX_RECORDING_BYTES + FORM_BYTES,
+    document: config.maxDocumentBodyBytes + FORM_BYTES,
     import: config.maxImportBodyBytes,
   };
 }
 
 /** Reads the facts of all routes mounted so far. */
-export function routeFactsOf(router: Router, limits: BodyLimits): RouteFacts[] {
+export function getRouteFacts(router: Router, limits: BodyLimits): RouteFacts[] {
   return router.openAPIRegistry.definitions.flatMap((definition) => {
     if (definition.type !== "route") return [];
     const { method, path: pattern, request } = definition.route;

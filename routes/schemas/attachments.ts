@@ -3,7 +3,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import { ATTACHMENT_NAME, attachmentUrl } from "../../services/attachments/attachment_names.ts";
 import { isDeviceName } from "../../services/storage/ids.ts";
 import type { Attachment } from "../../services/attachments/attachments.ts";
-import { ERRORS, IfMatch, json } from "./common.ts";
+import { ERRORS, IfMatch, json, RangeHeaders } from "./common.ts";
 import { createRestoreVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
 const NameParams = z.object({
@@ -15,13 +15,17 @@ const NameParams = z.object({
 const AttachmentAnswer = z.object({
   name: z.string(),
   url: z.string().openapi({ example: "/api/attachments/heron.png" }),
-  content_type: z.enum(["image/png", "image/jpeg", "image/webp", "image/gif"]),
+  content_type: z.enum([
+    ...["image/png", "image/jpeg", "image/webp", "image/gif"] as const,
+    ...["audio/wav", "audio/webm", "audio/ogg", "audio/mp4", "audio/mpeg", "audio/flac"] as const,
+  ]),
   size_bytes: z.number().int(),
-  width: z.number().int(),
-  height: z.number().int(),
+  width: z.number().int().optional().openapi({ description: "Of an image, in pixels" }),
+  height: z.number().int().optional(),
 }).openapi("Attachment");
 
-const picture = z.string().openapi({ format: "binary" });
+const file = z.string().openapi({ format: "binary" });
+const content = { "image/*": { schema: file }, "audio/*": { schema: file } };
 const tags = ["Attachments"];
 
 /** Store. */
@@ -29,11 +33,12 @@ export const putRoute = createRoute({
   method: "put",
   path: "/api/attachments/{name}",
   tags,
-  summary: "Store an image: PNG, JPEG, WebP or GIF, told by its content",
+  summary:
+    "Store an image (PNG, JPEG, WebP, GIF) or a recording (WAV, WebM, Ogg, MP4, MP3, FLAC), recognized by its content",
   request: {
     params: NameParams,
     headers: IfMatch,
-    body: { required: true, content: { "image/*": { schema: picture } } },
+    body: { required: true, content },
   },
   responses: {
     200: json(AttachmentAnswer, "Stored over another; the ETag is its version"),
@@ -47,10 +52,13 @@ export const getRoute = createRoute({
   method: "get",
   path: "/api/attachments/{name}",
   tags,
-  summary: "Fetch an image",
-  request: { params: NameParams },
+  summary: "Fetch an image or a recording",
+  request: { params: NameParams, headers: RangeHeaders },
   responses: {
-    200: { description: "The image under the type of its content", content: { "image/*": { schema: picture } } },
+    200: {
+      description: "The file under the type of its content; 206 with a part of it where Range names one",
+      content,
+    },
     ...ERRORS,
   },
 });
@@ -60,14 +68,14 @@ export const deleteRoute = createRoute({
   method: "delete",
   path: "/api/attachments/{name}",
   tags,
-  summary: "Move an image to the trash",
+  summary: "Move an image or a recording to the trash",
   request: { params: NameParams, headers: IfMatch },
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
 
 const versioned = {
   path: "/api/attachments/{name}",
-  what: "an image",
+  what: "an image or a recording",
   tags,
   params: NameParams,
   numbered: NameParams.extend({ n: VersionNumber }),
@@ -80,7 +88,7 @@ export const versionsRoute = createVersionsRoute(versioned);
 /** Restore one. */
 export const restoreVersionRoute = createRestoreVersionRoute(versioned);
 
-/** Gives an attachment as the API shows it. */
+/** Converts an attachment to its JSON form. */
 export function toAttachmentJson({ name, type, sizeBytes, widthPx, heightPx }: Attachment) {
   return {
     name,
@@ -92,5 +100,5 @@ export function toAttachmentJson({ name, type, sizeBytes, widthPx, heightPx }: A
   };
 }
 
-/** An image, as the API returns it. */
+/** An image or a recording, as the API returns it. */
 export type AttachmentJson = z.output<typeof AttachmentAnswer>;

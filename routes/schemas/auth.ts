@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Identity } from "../../services/auth/access_policy.ts";
 import type { CredentialRecord } from "../../services/auth/credential_store.ts";
-import type { TokenRecord } from "../../services/auth/token_store.ts";
+import { TOKEN_SCOPES, type TokenRecord } from "../../services/auth/token_store.ts";
 import { ERRORS, IdParams, json, jsonBody, optionalJsonBody, Time } from "./common.ts";
 
 const AuthStatus = z.object({
@@ -169,11 +169,25 @@ const Credential = z.object({
   current: z.boolean().openapi({ description: "The calling session was opened by it" }),
 }).openapi("Passkey");
 
-const Token = z.object({ id: z.string(), label: z.string(), created_at: Time, last_used_at: Time.nullable() })
-  .openapi("Token");
+const TokenScope = z.enum(TOKEN_SCOPES).openapi({
+  description: "all, or openai: only the OpenAI-compatible API below /api/v1, with at most 8 calls at once",
+});
 
-const MintedToken = z.object({ id: z.string(), label: z.string(), token: z.string(), created_at: Time })
-  .openapi("MintedToken");
+const Token = z.object({
+  id: z.string(),
+  label: z.string(),
+  scope: TokenScope,
+  created_at: Time,
+  last_used_at: Time.nullable(),
+}).openapi("Token");
+
+const MintedToken = z.object({
+  id: z.string(),
+  label: z.string(),
+  scope: TokenScope,
+  token: z.string(),
+  created_at: Time,
+}).openapi("MintedToken");
 
 const Invite = z.object({
   code: z.string(),
@@ -207,7 +221,10 @@ export const mintTokenRoute = createRoute({
   tags,
   summary: "Mint a bearer token; needs a session",
   request: {
-    body: optionalJsonBody(z.object({ label: z.string().trim().min(1).max(100).optional() }).openapi("TokenRequest")),
+    body: optionalJsonBody(
+      z.object({ label: z.string().trim().min(1).max(100).optional(), scope: TokenScope.optional() })
+        .openapi("TokenRequest"),
+    ),
   },
   responses: { 201: json(MintedToken, "The token, shown this once"), ...ERRORS },
 });
@@ -293,8 +310,8 @@ export function toPasskeyJson(record: CredentialRecord, currentId: string | unde
 }
 
 /** Names a token on the wire: never its hash. */
-export function toTokenJson({ id, label, created_at, last_used_at }: TokenRecord): z.infer<typeof Token> {
-  return { id, label, created_at, last_used_at };
+export function toTokenJson({ id, label, scope, created_at, last_used_at }: TokenRecord): z.infer<typeof Token> {
+  return { id, label, scope, created_at, last_used_at };
 }
 
 /** A passkey, as the API returns it. */

@@ -5,6 +5,7 @@ import type { Card as StoredCard } from "../../services/characters/card/card.ts"
 import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { CARD_SORTS } from "../../services/characters/sites/card_site.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
+import { DocumentUses, toDocumentUses } from "./documents.ts";
 import { Job } from "./jobs.ts";
 import {
   createRestoreVersionRoute,
@@ -20,31 +21,51 @@ const Card = z.looseObject({
   spec: z.string(),
   spec_version: z.string(),
   data: z.looseObject({ name: z.string() }),
-}).openapi("Card", { description: "A character card, version 3 whatever it came as" });
+}).openapi("Card", { description: "A character card, converted to version 3" });
 
 const CharacterItem = z.object({
   id: Id,
   name: z.string(),
-  external: z.boolean().openapi({ description: "Lies in another program's folder and is read-only" }),
+  external: z.boolean().openapi({ description: "In another program's folder and read-only" }),
   has_avatar: z.boolean(),
   updated_at: Time,
   tags: z.array(z.string()),
   creator: z.string(),
+  favorite: z.boolean().openapi({ description: "data.extensions.fav of the card; save the card to change it" }),
 }).openapi("CharacterItem");
 
 /** A character with its card. */
 export const Character = CharacterItem.extend({
   has_assets: z.boolean().openapi({
-    description: "Came in a CHARX with other files, which an export as CHARX has again",
+    description: "Imported from a CHARX file with other files, which a CHARX export contains",
   }),
   card: Card,
+  documents: DocumentUses.optional().openapi({ description: "Documents that are always at hand" }),
 }).openapi("Character");
+
+/** Returns the documents that come with a card; `undefined` if there are none or the body is a bare card. */
+function documentsOf(body: unknown): unknown {
+  const { card, documents } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
+  return typeof card === "object" && card !== null ? documents : undefined;
+}
+
+/** Converts the documents that come with a card; `undefined` keeps them. */
+export function toCharacterDocuments(body: unknown) {
+  const documents = documentsOf(body);
+  return documents === undefined ? undefined : toDocumentUses(DocumentUses.parse(documents ?? []));
+}
 
 /** A card of any version, bare or under `card`. The service reads it, since it alone knows all versions. */
 const CardBody = z.unknown().refine(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
   "a card is an object",
-).openapi({
+).superRefine((body, context) => {
+  const documents = documentsOf(body);
+  if (documents === undefined || documents === null) return;
+  for (const issue of DocumentUses.safeParse(documents).error?.issues ?? []) {
+    context.addIssue({ code: "custom", message: issue.message, path: ["documents", ...issue.path] });
+  }
+}).openapi({
   type: "object",
   description: "A V1, V2 or V3 card, bare or as {card}",
   example: { card: { name: "Fox", description: "{{char}} is a fox.", first_mes: "Hello {{user}}." } },
@@ -58,12 +79,21 @@ export const listRoute = createRoute({
   summary: "List characters, those of card_dirs among them: all as an array, or with limit one page",
   request: {
     query: z.object({
-      view: z.enum(["summary", "full"]).default("summary").openapi({ description: "full: with their cards" }),
+      view: z.enum(["summary", "full"]).default("summary").openapi({ description: "full includes the cards" }),
       limit: z.coerce.number().int().min(1).max(500).optional(),
       cursor: z.string().max(4000).optional(),
-      q: z.string().max(200).optional().openapi({ description: "Words in name, creator or tags" }),
+      q: z.string().max(200).optional().openapi({ description: "Searches name, creator and tags" }),
       tag: z.string().max(500).optional(),
+      favorite: z.enum(["true", "false"]).transform((text) => text === "true").optional().openapi({
+        type: "string",
+        enum: ["true", "false"],
+        description: "Only favorites, or only others",
+      }),
       sort: z.enum(["name", "updated"]).default("name"),
+      ids: z.string().max(10_000).transform((ids) => ids.split(",")).optional().openapi({
+        type: "string",
+        description: "Only these characters, separated by commas; unknown IDs are left out",
+      }),
     }),
   },
   responses: {
@@ -86,7 +116,7 @@ export const getRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}",
   tags,
-  summary: "One character with its card",
+  summary: "Get a character with its card",
   request: { params: IdParams },
   responses: { 200: json(Character, "The character; its ETag is a hash of the card"), ...ERRORS },
 });
@@ -116,18 +146,59 @@ export const avatarRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}/avatar",
   tags,
-  summary: "A character's picture",
+  summary: "Get a character's image",
   request: {
     params: IdParams,
     query: z.object({
       w: z.string().regex(/^\d{1,9}$/, "a width is a whole number of pixels").optional().openapi({
-        description: "Width in pixels, brought into 16 to 2048; a smaller picture comes as it is",
+        description: "Width in pixels, clamped to 16–2048; a smaller image isn't enlarged",
         example: "256",
       }),
     }),
   },
   responses: {
-    200: { description: "The picture", content: { "image/png": { schema: z.string().openapi(BINARY) } } },
+    200: { description: "The image", content: { "image/png": { schema: z.string().openapi(BINARY) } } },
+    ...ERRORS,
+  },
+});
+
+const Expression = z.object({
+  n: z.number().int().openapi({ description: "Position in the card; a changed card may change it" }),
+  name: z.string().openapi({ description: "As in the card: joy, or with a costume beach/joy" }),
+}).openapi("Expression");
+
+/** A mood image of a card. */
+export type ExpressionJson = z.output<typeof Expression>;
+
+/** The mood images of a card. */
+export const expressionsRoute = createRoute({
+  method: "get",
+  path: "/api/characters/{id}/expressions",
+  tags,
+  summary: "List the mood images in a character's card",
+  request: { params: IdParams },
+  responses: {
+    200: json(z.array(Expression), "The expressions, in the order of the card"),
+    ...ERRORS,
+  },
+});
+
+/** One of them. */
+export const expressionRoute = createRoute({
+  method: "get",
+  path: "/api/characters/{id}/expressions/{n}",
+  tags,
+  summary: "Get a mood image",
+  request: { params: IdParams.extend({ n: z.coerce.number().int().min(0).max(10_000) }) },
+  responses: {
+    200: {
+      description: "The image",
+      content: Object.fromEntries(
+        ["image/png", "image/jpeg", "image/webp", "image/gif"].map((type) => [type, {
+          schema: z.string().openapi(BINARY),
+        }]),
+      ),
+    },
     ...ERRORS,
   },
 });
@@ -139,7 +210,7 @@ export const putAvatarRoute = createRoute({
   method: "put",
   path: "/api/characters/{id}/avatar",
   tags,
-  summary: "Replace a character's picture, which keeps its card",
+  summary: "Replace a character's image; its card stays",
   request: {
     params: IdParams,
     headers: IfMatch,
@@ -165,7 +236,7 @@ export const restoreAppRoute = createRoute({
   method: "post",
   path: "/api/characters/restore-app",
   tags,
-  summary: "Install the built-in character again; one that was changed goes to the trash first",
+  summary: "Reinstall the built-in character; a changed one is moved to the trash first",
   responses: { 200: json(Character, "It is there as it came"), ...ERRORS },
 });
 
@@ -174,11 +245,11 @@ export const exportRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}/export",
   tags,
-  summary: "A character as a file for other programs",
+  summary: "Export a character as a file",
   request: { params: IdParams, query: z.object({ format: z.enum(CARD_FORMATS).default("png") }) },
   responses: {
     200: {
-      description: "The file; X-Parlor-Warning: larger_than_import_limit when the import would refuse its size",
+      description: "The file. With X-Parlor-Warning: larger_than_import_limit, it is too large to be imported again",
       content: Object.fromEntries(
         ["image/png", "application/json", "application/zip"].map((type) => [type, { schema: BINARY }]),
       ),
@@ -200,7 +271,7 @@ export const portraitRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}/avatar/status",
   tags,
-  summary: "State of the portrait job",
+  summary: "Get the state of the portrait job",
   request: { params: IdParams },
   responses: { 200: json(Portrait, "The last portrait job of this character"), ...ERRORS },
 });
@@ -210,7 +281,7 @@ export const generateRoute = createRoute({
   method: "post",
   path: "/api/characters/{id}/avatar/generate",
   tags,
-  summary: "Start drawing a portrait with the active image backend",
+  summary: "Start generating a portrait with the active image backend",
   request: { params: IdParams },
   responses: { 202: json(Job, "The job; the same one while one is under way"), ...ERRORS },
 });
@@ -257,7 +328,7 @@ const FoundCard = z.object({
   tagline: z.string(),
   creator: z.string(),
   tags: z.array(z.string()),
-  avatar_url: z.string().openapi({ description: "An address of this server" }),
+  avatar_url: z.string().openapi({ description: "A URL of this server" }),
   page_url: z.string(),
   downloads: z.number().nullable(),
   stars: z.number().nullable(),
@@ -273,7 +344,7 @@ export const searchRoute = createRoute({
   request: {
     query: z.object({
       q: z.string().max(200).default(""),
-      tags: z.string().max(500).default("").openapi({ description: "Comma-separated; all have to be there" }),
+      tags: z.string().max(500).default("").openapi({ description: "Comma-separated; all must match" }),
       sort: z.enum(CARD_SORTS).default("relevance"),
       page: z.coerce.number().int().min(1).max(10_000).default(1),
       nsfw: z.enum(["true", "false"]).default("false"),
@@ -293,11 +364,11 @@ export const pictureRoute = createRoute({
   method: "get",
   path: "/api/characters/search/{creator}/{slug}/avatar",
   tags,
-  summary: "Fetch the picture of a search result, by its names alone",
+  summary: "Fetch the image of a search result",
   request: { params: z.object({ creator: z.string().min(1).max(128), slug: z.string().min(1).max(128) }) },
   responses: {
     200: {
-      description: "The picture, under the type of its content",
+      description: "The image",
       content: { "image/*": { schema: z.string().openapi({ format: "binary" }) } },
     },
     ...ERRORS,
@@ -319,16 +390,16 @@ export type FoundCardJson = z.output<typeof FoundCard>;
 
 const Creation = z.object({
   idea: z.string().max(20_000).default("").openapi({ example: "A lighthouse keeper who collects storms" }),
-  picture: z.string().regex(ATTACHMENT_NAME, "this is no name of an attachment").optional().openapi({
-    description: "Name of an attachment that shows the character; the model has to understand pictures",
+  picture: z.string().regex(ATTACHMENT_NAME, "this isn't the name of an attachment").optional().openapi({
+    description: "Name of an attachment that shows the character; requires a model with image input",
   }),
   language: z.string().max(60).optional().openapi({
-    description: "Language to write in; the idea's own where left out",
+    description: "Language to write in; defaults to the language of the idea",
     example: "Deutsch",
   }),
   background: z.boolean().default(false).openapi({ description: "A job writes and stores the character" }),
   portrait: z.boolean().default(true).openapi({
-    description: "Whether the job takes the picture as the character's portrait",
+    description: "Whether the job uses the image as the character's portrait",
   }),
 }).refine(({ idea, picture }) => idea.trim() !== "" || picture !== undefined, {
   path: ["idea"],
@@ -340,7 +411,7 @@ export const createCharacterRoute = createRoute({
   method: "post",
   path: "/api/characters/create",
   tags: ["Characters"],
-  summary: "Let the active model write a character of an idea or a picture",
+  summary: "Generate a character from an idea or an image with the active model",
   request: { body: jsonBody(Creation) },
   responses: {
     200: {

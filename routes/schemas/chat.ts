@@ -1,23 +1,34 @@
 /** Chat requests and the replies a server owns, on the wire. The frames of a stream are in chat_frames.ts. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { AnyChatRequest } from "../../services/chat/chat_request.ts";
+import { toSentJson } from "../../services/chat/reply_saver.ts";
 import type { ChatPreview } from "../../services/chat/call_builder.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import type { LoreSource } from "../../services/prompts/prompt_blocks.ts";
 import type { Counted, PromptEntry } from "../../services/prompts/prompt_messages.ts";
+import { REASONING_EFFORTS } from "../../services/llm/dialects/dialect.ts";
 import { isTimeZone } from "../../services/prompts/macros/macro_clock.ts";
 import { ERRORS, Id, json, jsonBody, Time } from "./common.ts";
 import { MissedEntry } from "./lorebooks.ts";
+import { DocumentUses, SentDocument } from "./documents.ts";
 import { MessageAnswer } from "./messages.ts";
+import { ToolCall } from "./tool_calls.ts";
 
 const RequestMessage = z.looseObject({
   role: z.string().min(1).max(32),
   content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish(),
+  documents: DocumentUses.nullish(),
 });
 
 /** The chat request. Other fields pass through to the model: `top_k`, `min_p`, `max_tokens`, `seed`, `stop`, … */
 export const ChatBody = z.looseObject({
   model: z.string().min(1).nullish(),
+  connection_id: Id.nullish().openapi({
+    description: "The connection for this request; else the conversation's, else the active one",
+  }),
+  reasoning_effort: z.enum(REASONING_EFFORTS).nullish().openapi({
+    description: "How much the model thinks, in the words of no server: it is translated for each; none is off",
+  }),
   messages: z.array(RequestMessage).default([]).openapi({
     description: "The whole prompt; with context server just the new turn, or nothing",
   }),
@@ -32,8 +43,8 @@ export const ChatBody = z.looseObject({
       "impersonate writes in the owner's name; neither turn nor text is stored",
   }),
   character_id: Id.nullish().openapi({ description: "Who is to speak, where several characters take part" }),
-  time_zone: z.string().max(64).refine(isTimeZone, "it is no time zone").nullish().openapi({
-    description: "IANA name; what a text says of date and time is told in it",
+  time_zone: z.string().max(64).refine(isTimeZone, "it isn't a time zone").nullish().openapi({
+    description: "IANA name of the time zone for dates and times in texts",
   }),
   context: z.enum(["client", "server"]).default("client").openapi({
     description: "Who assembles what is sent: the client did, or the server does, from the stored conversation",
@@ -69,31 +80,47 @@ export const ChatBody = z.looseObject({
 
 /** Fields that are ours and mean nothing to a model server; `stream_options` is the server's own business. */
 const OWN_FIELDS = new Set([
-  ...["model", "messages", "stream", "stream_options", "conversation_id", "user_message_id", "assistant_message_id"],
+  ...[
+    "model",
+    "connection_id",
+    "messages",
+    "stream",
+    "stream_options",
+    "conversation_id",
+    "user_message_id",
+    "assistant_message_id",
+  ],
   ...["action", "context", "time_zone", "character_id"],
 ]);
 
-/** Gives a parsed body its form inside the server; `conversationId` only where the request belongs to a conversation. */
+/** Converts a parsed body to the type of the service; `conversationId` only if the request belongs to a conversation. */
 export function toChatRequest(body: z.infer<typeof ChatBody>): AnyChatRequest {
   const params = Object.fromEntries(
     Object.entries(body).filter(([field, value]) => !OWN_FIELDS.has(field) && value !== null),
   );
   return {
     model: body.model ?? undefined,
-    messages: body.messages.map((message) => ({ ...message, content: message.content ?? "" }) as ChatMessage),
+    connectionId: body.connection_id ?? undefined,
+    messages: body.messages.map((message) => ({ ...message, content: toContent(message) }) as ChatMessage),
     params,
     conversationId: body.conversation_id ?? undefined,
     userMessageId: body.user_message_id ?? undefined,
     assistantMessageId: body.assistant_message_id ?? undefined,
     action: body.action,
+    usesTools: true,
     context: body.context,
     characterId: body.character_id ?? undefined,
     timeZone: body.time_zone ?? undefined,
   };
 }
 
-/** Gives a preview its form on the wire. */
-export function toPreviewJson({ route, context, params, prompt, dropped, preset, speakers }: ChatPreview) {
+/** An assistant message that only calls tools has no text. Templates tell null and an empty text apart. */
+function toContent({ role, content }: z.infer<typeof RequestMessage>) {
+  return content ?? (role === "assistant" && content === null ? null : "");
+}
+
+/** Converts a preview to its JSON form. */
+export function toPreviewJson({ route, context, params, prompt, dropped, preset, speakers, tools }: ChatPreview) {
   const { messages, parts, tokens, isExact, contextSize, answerTokens, budget, isTrimmed } = prompt;
   return {
     context,
@@ -109,7 +136,7 @@ export function toPreviewJson({ route, context, params, prompt, dropped, preset,
     context_size: contextSize.tokens,
     context_size_assumed: contextSize.isAssumed,
     answer_tokens: answerTokens,
-    fits: tokens <= budget,
+    fits: contextSize.isAssumed ? null : tokens <= budget,
     trimmed: isTrimmed,
     dropped: {
       count: dropped.count,
@@ -118,6 +145,16 @@ export function toPreviewJson({ route, context, params, prompt, dropped, preset,
       lorebook_entries: prompt.droppedLore.map(({ reason, key, ...entry }) => ({ ...toEntryJson(entry), reason, key })),
     },
     not_expanded: prompt.notExpanded,
+    memories: prompt.memories.sent,
+    memories_left_out: prompt.memories.leftOut,
+    documents: prompt.documents.map(toSentJson),
+    tools: tools.tools.map(({ name, tool: { serverId, serverName, name: toolName } }) => ({
+      name,
+      server_id: serverId,
+      server_name: serverName,
+      tool_name: toolName,
+    })),
+    tools_left_out: tools.leftOut,
   };
 }
 
@@ -197,16 +234,26 @@ const Preview = z.object({
   context_size: z.number().int(),
   context_size_assumed: z.boolean(),
   answer_tokens: z.number().int().openapi({ description: "Kept free for the answer" }),
-  fits: z.boolean(),
+  fits: z.boolean().nullable().openapi({ description: "`null` if the context size is assumed" }),
   trimmed: z.boolean(),
   dropped: z.object({
     count: z.number().int(),
     last_message_id: Id.optional(),
     pieces: z.array(Piece).openapi({
-      description: "Examples for which there is no room, a summary that is not needed",
+      description: "Examples that don't fit, or a summary that isn't needed",
     }),
     lorebook_entries: z.array(MissedEntry).openapi({ description: "Entries that fired and do not go out" }),
   }).openapi({ description: "Messages at the begin of the conversation that fall out, and what else does" }),
+  documents: z.array(SentDocument).openapi({ description: "What would be sent of each document" }),
+  memories: z.array(z.object({ id: Id, text: z.string(), tokens: z.number().int() })).openapi({
+    description: "Notes that would be sent, in order",
+  }),
+  memories_left_out: z.array(Id).openapi({ description: "Notes that exceed their share of the context" }),
+  tools: z.array(z.object({ name: z.string(), server_id: z.string(), server_name: z.string(), tool_name: z.string() }))
+    .openapi({ description: "Tools that would be offered; their definitions are in `params`" }),
+  tools_left_out: z.array(z.object({ name: z.string(), reason: z.string() })).openapi({
+    description: "Servers and tools that wouldn't be offered, and why",
+  }),
   not_expanded: z.array(NotExpanded).openapi({
     description: "Fields whose macros exceed the budget of a prompt: they are sent as written",
   }),
@@ -251,7 +298,14 @@ export const previewRoute = createRoute({
   responses: { 200: json(Preview, "What would be sent"), ...ERRORS },
 });
 
-const RunningReply = z.object({ assistant_message_id: Id, conversation_id: Id, started_at: Time });
+const RunningReply = z.object({
+  assistant_message_id: Id,
+  conversation_id: Id,
+  started_at: Time,
+  status: z.literal("streaming"),
+  is_waiting: z.boolean().openapi({ description: "It goes on once its pending calls are decided" }),
+  pending_calls: z.array(ToolCall).openapi({ description: "Calls of tools that wait for a decision" }),
+});
 
 /** The replies that run now. */
 export const repliesRoute = createRoute({
@@ -273,7 +327,7 @@ export const followRoute = createRoute({
   method: "get",
   path: "/api/chat/replies/{mid}",
   tags,
-  summary: "Follow a reply, running or done; Last-Event-ID gives the exact rest",
+  summary: "Follow a reply, running or done; Last-Event-ID continues exactly there",
   request: {
     params: ReplyParams,
     query: ReplyQuery,

@@ -1,6 +1,7 @@
 /** The frames of a chat stream: OpenAI's `chat.completion.chunk`, whatever the model server speaks. */
+import type { ToolCallUpdate } from "../../services/chat/reply_calls.ts";
 import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../services/chat/reply_source.ts";
-import type { ChatEvent, OpenAiCompletion } from "../../services/llm/chat_event.ts";
+import type { ChatEvent, ChatNotice, OpenAiCompletion } from "../../services/llm/chat_event.ts";
 import { utf8Bytes } from "../../services/crypto/utf8_bytes.ts";
 import { AppError, type ErrorCode } from "../../services/errors.ts";
 import { errorBody } from "../errors.ts";
@@ -8,7 +9,7 @@ import { errorBody } from "../errors.ts";
 const encoder = new TextEncoder();
 const DONE = "data: [DONE]\n\n";
 
-/** Sent while nothing else is, so that nobody between us and the client takes the line for dead. */
+/** Sent while there is nothing else to send, so that proxies don't close the connection. */
 export const KEEP_ALIVE = encoder.encode(": keep-alive\n\n");
 
 /** What is the same in all chunks of one answer. */
@@ -49,6 +50,10 @@ export class ChunkFrames {
     return this.#chunk(`{"tool_calls":${JSON.stringify(calls)}}`, null);
   }
 
+  reasoningDetails(details: unknown[]): string {
+    return this.#chunk(`{"reasoning_details":${JSON.stringify(details)}}`, null);
+  }
+
   finish(reason: string | null): string {
     return this.#chunk("{}", reason);
   }
@@ -65,6 +70,7 @@ export class ChunkFrames {
       if (event.type === "text") frames += this.text(event.text);
       else if (event.type === "reasoning") frames += this.reasoning(event.text);
       else if (event.type === "tool_calls") frames += this.toolCalls(event.delta);
+      else if (event.type === "reasoning_details") frames += this.reasoningDetails(event.details);
       else if (event.type === "finish") frames += this.finish(event.reason);
       else frames += this.usage(event.usage, event.timings);
     }
@@ -114,19 +120,43 @@ export class ReplyFrames {
     return bytes;
   }
 
+  /** New calls come as OpenAI's deltas, too, and every change as an event with the call as it is now. */
+  calls(updates: readonly ToolCallUpdate[]): Uint8Array {
+    let frames = "";
+    for (const { call, index, isNew } of updates) {
+      const { id, name, arguments: args } = call;
+      if (isNew) {
+        frames += this.#chunks.toolCalls([{ index, id, type: "function", function: { name, arguments: args } }]);
+      }
+      frames += `event: tool_call\ndata: ${JSON.stringify(call)}\n\n`;
+    }
+    return encoder.encode(frames);
+  }
+
   end(end: ReplyEnd, requestId: string): Uint8Array {
     if (end.error !== undefined) {
-      return errorFrame(new AppError(end.error.code as ErrorCode, end.error.message), requestId);
+      return errorFrame(toReplyError(end.error), requestId);
     }
     let frames = end.toolCalls === undefined ? "" : this.#chunks.toolCalls(end.toolCalls);
     frames += this.#chunks.finish(end.finishReason ?? "stop");
     if (end.usage !== undefined) frames += this.#chunks.usage(end.usage, end.timings);
+    if (end.message !== undefined) frames += `event: message\ndata: ${JSON.stringify(end.message)}\n\n`;
     return encoder.encode(frames + DONE);
   }
 
   #id({ seq, textLength, reasoningLength }: ReplyCursor): string {
     return `${this.#beforeId}${seq}.${textLength}.${reasoningLength}\n`;
   }
+}
+
+/** Returns the error of a reply that failed. */
+export function toReplyError({ code, message, upstream }: NonNullable<ReplyEnd["error"]>): AppError {
+  return new AppError(code as ErrorCode, message, { upstream, retryAfterSeconds: upstream?.retry_after_s });
+}
+
+/** The frame that says what the model server does before it answers. It has no id, because it's no part of the reply. */
+export function noticeFrame({ code, message, contextSize }: ChatNotice): Uint8Array {
+  return encoder.encode(`event: notice\ndata: ${JSON.stringify({ code, message, context_size: contextSize })}\n\n`);
 }
 
 /** The last frame of a stream that ended well. */
@@ -139,7 +169,7 @@ export function errorFrame(thrown: unknown, requestId: string): Uint8Array {
   return encoder.encode(`event: error\ndata: ${JSON.stringify(errorBody(thrown, requestId))}\n\n`);
 }
 
-/** Gives the place that a Last-Event-ID names, or `undefined` when it is none of this run of the reply. */
+/** Returns the position that a Last-Event-ID names; `undefined` if it belongs to another run of the reply. */
 export function parseLastEventId(lastEventId: string | undefined, generation: string): ReplyCursor | undefined {
   const match = /^([A-Za-z0-9_-]{1,64})\.(\d{1,10})\.(\d{1,10})\.(\d{1,10})$/.exec(lastEventId ?? "");
   if (match === null || match[1] !== generation) return undefined;

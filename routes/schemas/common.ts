@@ -5,7 +5,7 @@ import { yieldIfTickUsedUp, yieldToEventLoop } from "../../services/async/yield_
 
 /** An id of any resource, chosen by the client or made by the server. */
 export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an id has 1 to 64 letters, digits, _ or -")
-  .refine((id) => !isPathWord(id), "this word is no id: it is part of a path")
+  .refine((id) => !isPathWord(id), "this word can't be an id: it's part of a path")
   .refine((id) => !isDeviceName(id), "an id can't be a device name of Windows").openapi({ example: "c1" });
 
 /** `{id}` in a path. */
@@ -28,8 +28,31 @@ export const WithVariants = z.enum(["0", "1"]).default("0").openapi({
   description: "1: messages that have several texts come with all of them, as variants",
 });
 
-/** Stands in a list for what is there and cannot be opened. */
+/** List entry of an item that can't be decrypted. */
 export const Unreadable = z.object({ code: z.literal("unreadable") });
+
+/** Fields that are added to chat requests, of a connection or a preset. What the request sets itself wins. */
+export const ExtraBody = z.record(z.string().min(1).max(200), z.unknown())
+  .refine((body) => ["model", "messages", "stream"].every((field) => !(field in body)), {
+    message: "it can't set model, messages or stream",
+  })
+  .refine((body) => JSON.stringify(body).length <= 100_000, "it is longer than 100,000 characters")
+  .openapi({
+    description: "Fields added to each chat request; the request's win over the preset's, those over the connection's",
+    additionalProperties: true,
+  });
+
+/** Which call to a model server failed. */
+export const UpstreamFailure = z.object({
+  kind: z.string().openapi({
+    description: "auth, credit, not_found, overflow, rate, starting, overloaded, timeout, unreachable, refused, …",
+  }),
+  status: z.number().int().optional(),
+  connection_id: z.string(),
+  connection_name: z.string(),
+  model: z.string(),
+  retry_after_s: z.number().int().optional().openapi({ description: "When the server accepts requests again" }),
+}).openapi("UpstreamFailure");
 
 /** The one error body. */
 const ErrorAnswer = z.object({
@@ -39,6 +62,7 @@ const ErrorAnswer = z.object({
     request_id: z.string(),
     issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
     trash_id: z.string().optional().openapi({ description: "With in_trash: the trash item to restore" }),
+    upstream: UpstreamFailure.optional().openapi({ description: "With failed calls to a model server" }),
   }),
 }).openapi("Error");
 
@@ -122,7 +146,7 @@ export function longJsonBody<T extends z.ZodObject>(schema: T, list: string) {
   return body;
 }
 
-/** Gives the path of what is wrong in a piece of a list, as a place in the whole. */
+/** Returns the path of an error within a part of a list as a path of the whole list. */
 function toWholePath([index, ...rest]: PropertyKey[], list: string, at: number): PropertyKey[] {
   return [list, at + Number(index), ...rest];
 }

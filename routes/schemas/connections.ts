@@ -1,11 +1,22 @@
 /** Connection profiles on the wire: snake_case here, camelCase behind; the key goes in and never comes out. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { Connection, ConnectionInput } from "../../services/llm/connections/connections.ts";
+import {
+  type ConnectionFacts,
+  type LastCall as LastCallFacts,
+  REFUSAL_TTL_MS,
+  type StoredRefusal,
+} from "../../services/llm/connections/connection_memory.ts";
+import type { Connection, ConnectionInput, Connections } from "../../services/llm/connections/connections.ts";
 import type { DetectedServer } from "../../services/llm/connections/server_detection.ts";
 import type { ConnectionTestResult } from "../../services/llm/connections/connection_test.ts";
-import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { type Dialect, DIALECT_NAMES, REASONING_EFFORTS } from "../../services/llm/dialects/dialect.ts";
+import { findDialectOfAddress } from "../../services/llm/dialects/dialects.ts";
+import { type ModelThinking, PROVIDER_KINDS } from "../../services/llm/provider.ts";
+import { Job } from "./jobs.ts";
+import { ApiKey, ERRORS, ExtraBody, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 
-const Kind = z.enum(["openai", "anthropic", "demo"]);
+const Kind = z.enum(PROVIDER_KINDS);
+const ServerName = z.enum(DIALECT_NAMES).openapi({ description: "Whose dialect of the protocol is spoken" });
 const LimitMs = z.number().int().min(1).max(24 * 60 * 60 * 1000).optional();
 const Timeouts = z.object({ connect_ms: LimitMs, first_byte_ms: LimitMs, idle_ms: LimitMs });
 
@@ -18,7 +29,59 @@ const ConnectionBody = z.object({
   context_size: z.number().int().min(1).max(100_000_000).nullish(),
   timeouts: Timeouts.nullish(),
   api_key: ApiKey.nullish().openapi({ description: "Absent keeps the stored key, null clears it" }),
+  headers: z.record(z.string().min(1).max(100), z.string().max(8_000).nullable()).nullish().openapi({
+    description: "Sent with every request; a null value removes one, null removes all, another origin drops them",
+    additionalProperties: { type: ["string", "null"] },
+  }),
+  extra_body: ExtraBody.nullish(),
+  server: z.object({ override: ServerName.nullish() }).nullish().openapi({
+    description: "override picks a dialect in place of the detected one; null goes back to that",
+  }),
 }).openapi("ConnectionInput", { description: "Of a saved one, what is left out stays; null clears it" });
+
+const DialectAnswer = z.object({
+  name: ServerName,
+  title: z.string(),
+  output_limit: z.string().openapi({ description: "The server's name for the limit of a reply" }),
+  samplers: z.array(z.string()).openapi({ description: "Those that the server documents, under our names" }),
+  thinking: z.object({
+    switch: z.boolean().openapi({ description: "Thinking can be switched off" }),
+    efforts: z.array(z.enum(REASONING_EFFORTS)),
+    budgets: z.record(z.string(), z.number().int()).optional().openapi({
+      description: "Tokens that an effort lets the model think with, where the server takes a number",
+    }),
+  }),
+  trims_context: z.enum(["server", "client"]).openapi({
+    description: "server: it silently drops what is too long for its context",
+  }),
+  continues: z.boolean().openapi({ description: "A trailing assistant message is continued" }),
+  images: z.boolean(),
+  documents: z.boolean(),
+  tools: z.boolean(),
+  models: z.record(
+    z.string(),
+    z.object({
+      thinking: z.boolean().optional(),
+      adaptive: z.boolean().optional().openapi({ description: "It chooses itself how many tokens it thinks with" }),
+    }),
+  ).optional().openapi({ description: "What the server says of single models" }),
+}).openapi("Dialect");
+
+const Refused = z.object({
+  model: z.string(),
+  field: z.string(),
+  sent_as: z.string().optional().openapi({ description: "The name under which it is sent in its place" }),
+  status: z.number().int(),
+  reason: z.string(),
+  at: Time,
+  until: Time,
+}).openapi("RefusedField");
+
+const LastCall = z.object({
+  ok: z.boolean(),
+  at: Time,
+  error: z.object({ code: z.string(), message: z.string(), kind: z.string() }).optional(),
+}).openapi("LastCall");
 
 const ConnectionAnswer = z.object({
   id: Id,
@@ -29,6 +92,22 @@ const ConnectionAnswer = z.object({
   context_size: z.number().int().optional(),
   timeouts: Timeouts.optional(),
   has_key: z.boolean(),
+  header_names: z.array(z.string()),
+  extra_body: ExtraBody.optional(),
+  server: z.object({
+    detected: ServerName.optional().openapi({ description: "What the server says of itself" }),
+    override: ServerName.optional(),
+  }),
+  dialect: DialectAnswer.optional().openapi({ description: "The facts of the dialect in force" }),
+  refused: z.array(Refused).openapi({ description: "Fields that are left out, because the server refuses them" }),
+  resolved_model: z.string().optional().openapi({
+    description: "The model that answers where none is named: the connection's, or the first that the server lists",
+  }),
+  last_call: LastCall.optional(),
+  notice: z.object({ code: z.literal("model_spills"), message: z.string() }).optional().openapi({
+    description: "What to know of a server that works: Ollama's model doesn't fit the memory of the GPU",
+  }),
+  suggested_kind: Kind.optional().openapi({ description: "A kind that serves this server better: ollama" }),
   active: z.boolean(),
   unreadable: z.boolean().optional(),
   created_at: Time,
@@ -54,7 +133,7 @@ const Found = z.object({
   starting: z.boolean().optional(),
 }).openapi("FoundServer");
 
-/** Gives what a client sent its form inside the server. */
+/** Converts what a client sent to the type of the service. */
 export function toConnectionInput(body: z.infer<typeof ConnectionBody>): ConnectionInput {
   const { id, name, kind, model, timeouts } = body;
   return {
@@ -67,12 +146,61 @@ export function toConnectionInput(body: z.infer<typeof ConnectionBody>): Connect
     timeouts: timeouts &&
       { connectMs: timeouts.connect_ms, firstByteMs: timeouts.first_byte_ms, idleMs: timeouts.idle_ms },
     apiKey: body.api_key,
+    headers: body.headers,
+    extraBody: body.extra_body,
+    serverOverride: body.server === null ? null : body.server?.override,
   };
 }
 
-/** Gives a profile its form on the wire. */
-export function toConnectionJson(connection: Connection): z.infer<typeof ConnectionAnswer> {
+function toDialectJson(dialect: Dialect, { thinking: known }: ConnectionFacts): z.infer<typeof DialectAnswer> {
+  const { name, title, outputLimit, samplers, thinking, continues, documents, tools } = dialect;
+  const models = Object.entries(known ?? {});
+  return {
+    name,
+    title,
+    output_limit: outputLimit,
+    samplers: Object.keys(samplers),
+    thinking: { switch: thinking.hasSwitch, efforts: [...thinking.efforts], budgets: toBudgetsJson(thinking) },
+    trims_context: dialect.trimsContext,
+    continues,
+    images: dialect.imageTypes.length > 0,
+    documents,
+    tools,
+    models: models.length === 0
+      ? undefined
+      : Object.fromEntries(models.map(([model, known]) => [model, toModelJson(known)])),
+  };
+}
+
+function toModelJson(thinking: ModelThinking): { thinking: boolean; adaptive?: boolean } {
+  return thinking === "adaptive" ? { thinking: true, adaptive: true } : { thinking };
+}
+
+/** Only those of efforts that are offered. */
+function toBudgetsJson({ efforts, budgets = {} }: Dialect["thinking"]): Record<string, number> | undefined {
+  const offered = efforts.flatMap((effort) =>
+    budgets[effort] === undefined ? [] : [[effort, budgets[effort]] as const]
+  );
+  return offered.length === 0 ? undefined : Object.fromEntries(offered);
+}
+
+function toRefusedJson({ model, field, sentAs, status, reason, atMs }: StoredRefusal): z.infer<typeof Refused> {
+  const [at, until] = [atMs, atMs + REFUSAL_TTL_MS].map((ms) => new Date(ms).toISOString());
+  return { model, field, sent_as: sentAs, status, reason, at: at!, until: until! };
+}
+
+function toLastCallJson({ atMs, failure }: LastCallFacts): z.infer<typeof LastCall> {
+  return { ok: failure === undefined, at: new Date(atMs).toISOString(), error: failure };
+}
+
+/** Converts a profile, with what was learned of its server, to its JSON form. */
+export function toConnectionJson(
+  connection: Connection,
+  connections: Pick<Connections, "getFacts" | "getDialect">,
+): z.infer<typeof ConnectionAnswer> {
   const { id, name, kind, model, timeouts } = connection;
+  const facts = connections.getFacts(id);
+  const dialect = connections.getDialect(id);
   return {
     id,
     name,
@@ -83,6 +211,19 @@ export function toConnectionJson(connection: Connection): z.infer<typeof Connect
     timeouts: timeouts &&
       { connect_ms: timeouts.connectMs, first_byte_ms: timeouts.firstByteMs, idle_ms: timeouts.idleMs },
     has_key: connection.hasKey,
+    header_names: connection.headerNames ?? [],
+    extra_body: connection.extraBody,
+    server: {
+      detected: facts.detected ?? findDialectOfAddress(connection.baseUrl),
+      override: connection.serverOverride,
+    },
+    dialect: dialect && toDialectJson(dialect, facts),
+    refused: facts.refusals.map(toRefusedJson),
+    resolved_model: model ?? facts.firstModel,
+    last_call: facts.lastCall && toLastCallJson(facts.lastCall),
+    notice: facts.notice,
+    // Its OpenAI-compatible API can't set the context size.
+    suggested_kind: kind === "openai" && facts.detected === "ollama" ? "ollama" : undefined,
     active: connection.isActive,
     unreadable: connection.isUnreadable,
     created_at: new Date(connection.createdAtMs).toISOString(),
@@ -90,7 +231,7 @@ export function toConnectionJson(connection: Connection): z.infer<typeof Connect
   };
 }
 
-/** Gives a result its form on the wire. */
+/** Converts a result to its JSON form. */
 export function toTestResultJson(result: ConnectionTestResult): z.infer<typeof TestResult> {
   const { isReachable: reachable, isAuthorized: authorized, models, error, advice } = result;
   return {
@@ -104,7 +245,7 @@ export function toTestResultJson(result: ConnectionTestResult): z.infer<typeof T
   };
 }
 
-/** Gives a found server its form on the wire. */
+/** Converts a discovered server to its JSON form. */
 export function toDiscoveredJson(server: DetectedServer): z.infer<typeof Found> {
   const { baseUrl: base_url, kind, software, models, needsKey: needs_key, isStarting: starting } = server;
   return { base_url, kind, software, models, needs_key, starting };
@@ -170,6 +311,19 @@ export const testRoute = createRoute({
   summary: "Check reachability of an unsaved profile; the id of a saved one lends its key to the same origin",
   request: { body: jsonBody(ConnectionBody) },
   responses: { 200: json(TestResult, "What was found, and what to do about it"), ...ERRORS },
+});
+
+/** Download a model. */
+export const pullRoute = createRoute({
+  method: "post",
+  path: `${path}/{id}/pull`,
+  tags,
+  summary: "Have an Ollama server download a model",
+  request: {
+    params: IdParams,
+    body: jsonBody(z.object({ model: z.string().trim().min(1).max(500).openapi({ example: "llama3.2" }) })),
+  },
+  responses: { 202: json(Job, "The job; the same one while one is under way for that model and server"), ...ERRORS },
 });
 
 /** Look for running servers. */

@@ -12,6 +12,7 @@ import {
   Time,
   WithVariants,
 } from "./common.ts";
+import { DocumentUses } from "./documents.ts";
 import { Damaged, MessageAnswer, MessageInDocument, type MessageJson } from "./messages.ts";
 
 const ConversationFields = z.looseObject({
@@ -43,12 +44,23 @@ const ConversationFields = z.looseObject({
   scenario: z.string().nullish().openapi({ description: "In the place of the card's" }),
   summary: z.looseObject({
     text: z.string(),
-    up_to_message_id: Id.optional().openapi({ description: "The last message that it tells of" }),
-  }).nullish().openapi({ description: "Goes out in the place of messages for which there is no room" }),
+    up_to_message_id: Id.optional().openapi({ description: "The last message that it covers" }),
+  }).nullish().openapi({ description: "Sent instead of messages that don't fit; all chapters joined" }),
+  chapters: z.array(z.looseObject({
+    text: z.string().min(1).max(20_000),
+    from_message_id: Id.optional().openapi({ description: "The first message that it covers" }),
+    up_to_message_id: Id.openapi({ description: "The last message that it covers" }),
+    edited: z.boolean().optional().openapi({ description: "It isn't written again by itself" }),
+  })).max(200).nullish().openapi({
+    description: "The summary in parts. Changing them changes `summary`; a summary that a client changes replaces them",
+  }),
+  learn: z.boolean().nullish().openapi({ description: "false: this chat isn't read for notes" }),
+  documents: DocumentUses.nullish().openapi({ description: "Documents that are always at hand in this chat" }),
   lorebook_ids: z.array(Id).max(100).nullish(),
   preset_id: Id.nullish(),
   pinned: z.boolean().nullish(),
   folder: z.string().nullish(),
+  tools: z.boolean().nullish().openapi({ description: "false turns all tools off in this chat" }),
   created_at: Time.nullish(),
   draft: z.string().optional(),
   draft_version: z.number().int().optional(),
@@ -81,6 +93,10 @@ const Summary = z.object({
   character_ids: z.array(z.string()),
   pinned: z.boolean().optional(),
   folder: z.string().optional(),
+  is_branch: z.boolean().optional().openapi({ description: "Copied from another conversation" }),
+  has_greeting_title: z.boolean().optional().openapi({
+    description: "The title is only the beginning of the character's greeting",
+  }),
 }).openapi("ConversationSummary");
 
 const tags = ["Conversations"];

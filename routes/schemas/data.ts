@@ -1,43 +1,91 @@
 /** Disk usage, backups, diagnostics and license notices. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { DataReport } from "../../services/diagnostics/data_report.ts";
-import { ERRORS, json, RangeHeaders, Time } from "./common.ts";
+import type { BackupSettings } from "../../services/backup/backup_settings.ts";
+import { ERRORS, json, jsonBody, RangeHeaders, Time } from "./common.ts";
 import { Job } from "./jobs.ts";
+
+const BackupSchedule = z.enum(["daily", "weekly", "off"]).openapi({
+  description: "When backups are made without being asked for",
+});
 
 const Data = z.object({
   used: z.array(z.object({
-    what: z.enum(["chats", "characters", "attachments", "models", "voices", "rest"]),
+    what: z.enum(["chats", "characters", "attachments", "documents", "models", "voices", "rest"]),
     size_bytes: z.number(),
   })),
-  backup_dir: z.string().nullable().openapi({ description: "Null where no daily backups are made" }),
+  backup_dir: z.string().nullable().openapi({ description: "Null if there are no backups" }),
+  backup_schedule: BackupSchedule,
   backup_keep: z.number().int(),
+  backup_fixed: z.array(z.enum(["backup_dir", "backup_schedule", "backup_keep"])).openapi({
+    description: "Fields that a flag or the environment sets; they can't be changed here",
+  }),
+  backup_same_disk: z.boolean().nullable().openapi({
+    description: "The backup folder is on the disk of the data; null if that isn't known",
+  }),
   backups: z.array(z.object({ name: z.string(), size_bytes: z.number(), made_at: Time })),
 }).openapi("DataReport");
 
 const Finding = z.object({
   level: z.enum(["ok", "note", "problem"]),
-  code: z.string().openapi({ description: "Which sentence it is; stays the same", example: "disk_little" }),
-  params: z.record(z.string(), z.union([z.string(), z.number()])).openapi({ description: "What is in the sentence" }),
+  code: z.string().openapi({ description: "Stable code of the message", example: "disk_little" }),
+  params: z.record(z.string(), z.union([z.string(), z.number()])).openapi({ description: "Parameters of the message" }),
   about: z.string(),
-  remedy: z.string().optional().openapi({ description: "What to do; always there for a problem" }),
+  remedy: z.string().optional().openapi({ description: "How to fix it; always present for a problem" }),
 }).openapi("Finding");
 
-/** Gives the report its form on the wire. */
-export function toDataJson({ used, backupDir, backupKeep, backups }: DataReport): z.infer<typeof Data> {
+/** Converts the report to its JSON form. */
+export function toDataJson({ used, backupSettings, isSameDisk, backups }: DataReport): z.infer<typeof Data> {
+  const { fixed, ...settings } = backupSettings;
   return {
     used: used.map(({ what, sizeBytes }) => ({ what, size_bytes: sizeBytes })),
-    backup_dir: backupDir,
-    backup_keep: backupKeep,
+    ...toBackupSettingsJson(settings),
+    backup_fixed: fixed.map((name) => FIELDS[name]),
+    backup_same_disk: isSameDisk ?? null,
     backups: backups.map(({ name, sizeBytes, madeAt }) => ({ name, size_bytes: sizeBytes, made_at: madeAt })),
   };
 }
+
+const FIELDS = { folder: "backup_dir", schedule: "backup_schedule", keep: "backup_keep" } as const;
+
+const BackupSettingsJson = z.object({
+  backup_dir: z.string().nullable(),
+  backup_schedule: BackupSchedule,
+  backup_keep: z.number().int(),
+}).openapi("BackupSettings");
+
+/** Gives the settings their form on the wire. */
+export function toBackupSettingsJson(settings: BackupSettings): z.infer<typeof BackupSettingsJson> {
+  const { folder, schedule, keep } = settings;
+  return { backup_dir: folder, backup_schedule: schedule, backup_keep: keep };
+}
+
+/** `PATCH /api/data/backups` */
+export const changeBackupsRoute = createRoute({
+  method: "patch",
+  path: "/api/data/backups",
+  tags: ["Maintenance"],
+  summary: "Change the folder, schedule or number of backups; saved in config.toml",
+  request: {
+    body: jsonBody(
+      z.object({
+        backup_dir: z.string().min(1).max(4096).nullable().optional().openapi({
+          description: "An absolute path on the server. Created if its parent exists; refused if it has other files",
+        }),
+        backup_schedule: BackupSchedule.optional(),
+        backup_keep: z.number().int().min(1).max(1000).optional(),
+      }).openapi("BackupSettingsPatch"),
+    ),
+  },
+  responses: { 200: json(BackupSettingsJson, "The settings as they are now"), ...ERRORS },
+});
 
 /** `GET /api/data` */
 export const dataRoute = createRoute({
   method: "get",
   path: "/api/data",
-  tags: ["Upkeep"],
-  summary: "How much room the data takes, and the backups in the folder of the daily ones",
+  tags: ["Maintenance"],
+  summary: "Get disk usage and the backups in backup_dir",
   responses: { 200: json(Data, "Measured for this request"), ...ERRORS },
 });
 
@@ -45,8 +93,8 @@ export const dataRoute = createRoute({
 export const startBackupRoute = createRoute({
   method: "post",
   path: "/api/data/backups",
-  tags: ["Upkeep"],
-  summary: "Makes a backup in backup_dir now; the daily ones do not count it, and nothing removes it",
+  tags: ["Maintenance"],
+  summary: "Create a backup in backup_dir now; it is never deleted automatically",
   responses: { 202: json(Job, "The job of the backup; the one that runs, where one does"), ...ERRORS },
 });
 
@@ -54,8 +102,8 @@ export const startBackupRoute = createRoute({
 export const backupFileRoute = createRoute({
   method: "get",
   path: "/api/data/backups/{name}",
-  tags: ["Upkeep"],
-  summary: "A backup, sealed as it lies there",
+  tags: ["Maintenance"],
+  summary: "Download a backup, still encrypted",
   request: {
     params: z.object({ name: z.string().min(1).max(255) }),
     headers: RangeHeaders,
@@ -66,7 +114,7 @@ export const backupFileRoute = createRoute({
       content: { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } },
     },
     206: {
-      description: "The part of it that was asked for",
+      description: "The requested range",
       content: { "application/octet-stream": { schema: z.string().openapi({ format: "binary" }) } },
     },
     ...ERRORS,
@@ -77,8 +125,8 @@ export const backupFileRoute = createRoute({
 export const removeBackupRoute = createRoute({
   method: "delete",
   path: "/api/data/backups/{name}",
-  tags: ["Upkeep"],
-  summary: "Removes a backup from backup_dir for good",
+  tags: ["Maintenance"],
+  summary: "Delete a backup permanently",
   request: { params: z.object({ name: z.string().min(1).max(255) }) },
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
@@ -87,8 +135,8 @@ export const removeBackupRoute = createRoute({
 export const findingsRoute = createRoute({
   method: "get",
   path: "/api/findings",
-  tags: ["Upkeep"],
-  summary: "What parlor doctor finds, looked at for this request",
+  tags: ["Maintenance"],
+  summary: "Run the checks of parlor doctor",
   responses: { 200: json(z.array(Finding), "In the order of the look"), ...ERRORS },
 });
 
@@ -101,16 +149,16 @@ export type FindingJson = z.output<typeof Finding>;
 const Notice = z.object({
   name: z.string(),
   version: z.string(),
-  licence: z.string().openapi({ description: "As the package names it", example: "MIT" }),
-  text: z.string().openapi({ description: "Of its licence files; empty where it brings none" }),
+  licence: z.string().openapi({ description: "As named by the package", example: "MIT" }),
+  text: z.string().openapi({ description: "Text of its license files; empty if it has none" }),
 }).openapi("LicenceNotice");
 
 /** `GET /api/licences` */
 export const licencesRoute = createRoute({
   method: "get",
   path: "/api/licences",
-  tags: ["Upkeep"],
-  summary: "The licence of every package inside; from source, of every package installed",
+  tags: ["Maintenance"],
+  summary: "List the licenses of all bundled packages; when run from source, of all installed ones",
   responses: { 200: json(z.array(Notice), "By name"), ...ERRORS },
 });
 

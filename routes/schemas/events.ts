@@ -26,7 +26,7 @@ export const eventsRoute = createRoute({
 
 const encoder = new TextEncoder();
 
-/** Makes the frames of some changes, in order. */
+/** Formats changes as frames. */
 export function changeFrames(events: Iterable<ChangeEvent>): Uint8Array<ArrayBuffer> {
   let text = "";
   for (const { kind, id, revision } of events) text += `data: ${JSON.stringify({ kind, id, revision })}\n\n`;

@@ -5,6 +5,7 @@ import { ERRORS, json } from "./common.ts";
 const Health = z.object({
   status: z.enum(["ok", "degraded", "unconfigured"]),
   version: z.string(),
+  refused_sign_ins: z.int().describe("Sign-ins refused in the last 24 hours, or since the start if that is later"),
   connection: z.object({
     id: z.string(),
     name: z.string(),

@@ -41,7 +41,7 @@ const ProfileBody = z.object({
   api_key: ApiKey.nullish().openapi({
     description: "A bearer token, or user:password for A1111; absent keeps the stored key, null clears it",
   }),
-}).openapi("ImageProfileInput", { description: "Of a saved one, what is left out stays; null clears it" });
+}).openapi("ImageProfileInput", { description: "For a saved backend, omitted fields stay; null clears a field" });
 
 const ProfileAnswer = z.object({
   id: Id,
@@ -63,7 +63,7 @@ const TestResult = z.object({ reachable: z.boolean(), error: z.string().optional
 const Found = z.object({
   kind: Kind,
   base_url: z.string(),
-  hint: z.enum(["api_off", "login"]).optional().openapi({ description: "Why it cannot be used as it is" }),
+  hint: z.enum(["api_off", "login"]).optional().openapi({ description: "Why it can't be used as is" }),
 }).openapi("FoundImageBackend");
 
 const GenerateBody = Settings.extend({
@@ -75,7 +75,7 @@ const GenerateBody = Settings.extend({
   }),
   character_id: Id.nullish(),
   conversation_id: Id.nullish(),
-  message_id: Id.nullish().openapi({ description: "The picture is attached to it; the last message where left out" }),
+  message_id: Id.nullish().openapi({ description: "The image is attached to this message; defaults to the last one" }),
 }).openapi("GenerateImage");
 
 const Generated = z.object({
@@ -92,14 +92,14 @@ const Generated = z.object({
   warnings: z.array(z.string()).optional(),
 }).openapi("GeneratedImages");
 
-/** Gives what a client sent its form inside the server. */
+/** Converts what a client sent to the type of the service. */
 export function toBackendInput(body: z.infer<typeof ProfileBody>): BackendProfileInput {
   const { id, name, kind, base_url: baseUrl, checkpoint, workflow_id: workflowId, api_key: apiKey } = body;
   const defaults = body.defaults === undefined ? undefined : toImageSettings(body.defaults ?? {});
   return { id, name, kind, baseUrl, checkpoint, workflowId, apiKey, defaults };
 }
 
-/** Gives a request for a picture its form inside the server. */
+/** Converts a request for a picture to the type of the service. */
 export function toImageJobRequest(body: z.infer<typeof GenerateBody>): ImageJobRequest {
   return {
     ...toImageSettings(body),
@@ -126,7 +126,7 @@ function toImageSettings(settings: z.infer<typeof Settings>): ImageSettings {
   };
 }
 
-/** Gives a profile its form on the wire. */
+/** Converts a profile to its JSON form. */
 export function toBackendJson(profile: BackendProfile): z.infer<typeof ProfileAnswer> {
   const { id, name, kind, checkpoint, defaults } = profile;
   return {
@@ -154,12 +154,12 @@ export function toBackendJson(profile: BackendProfile): z.infer<typeof ProfileAn
   };
 }
 
-/** Gives a verdict its form on the wire. */
+/** Converts a test result to its JSON form. */
 export function toTestResultJson({ isReachable, error }: BackendTestResult): z.infer<typeof TestResult> {
   return { reachable: isReachable, error };
 }
 
-/** Gives a found backend its form on the wire. */
+/** Converts a found backend to its JSON form. */
 export function toDiscoveredJson({ kind, baseUrl, hint }: DetectedBackend): z.infer<typeof Found> {
   return { kind, base_url: baseUrl, hint };
 }
@@ -201,7 +201,7 @@ export const activateBackendRoute = createRoute({
   method: "post",
   path: `${path}/{id}/activate`,
   tags,
-  summary: "Make it the backend that draws",
+  summary: "Make an image backend the active one",
   request: { params: IdParams },
   responses: { 200: json(ProfileAnswer, "The profile"), ...ERRORS },
 });
@@ -232,10 +232,10 @@ export const checkpointsRoute = createRoute({
   method: "get",
   path: `${path}/{id}/checkpoints`,
   tags,
-  summary: "The checkpoints a backend has now",
+  summary: "List the checkpoints of a backend",
   request: { params: IdParams },
   responses: {
-    200: json(z.array(Checkpoint), "The checkpoints as it gives them"),
+    200: json(z.array(Checkpoint), "The checkpoints as the server lists them"),
     ...ERRORS,
   },
 });
@@ -245,7 +245,7 @@ export const generateRoute = createRoute({
   method: "post",
   path: "/api/image/generate",
   tags,
-  summary: "Draw a picture with the active backend; with Accept: text/event-stream its progress is told",
+  summary: "Generate an image with the active backend; with Accept: text/event-stream, progress is streamed",
   request: { body: jsonBody(GenerateBody) },
   responses: {
     200: {
@@ -298,11 +298,11 @@ const WorkflowListed = z.object({
   name: z.string(),
   updated_at: Time.optional(),
   placeholders: z.array(z.string()),
-  problem: z.string().optional().openapi({ description: "Why it cannot be used" }),
+  problem: z.string().optional().openapi({ description: "Why it can't be used" }),
   builtin: z.boolean().optional(),
 }).openapi("WorkflowListed");
 
-/** Gives an entry of the list of workflows its form on the wire. */
+/** Converts an entry of the list of workflows to its JSON form. */
 export function toWorkflowJson(entry: WorkflowEntry): z.infer<typeof WorkflowListed> {
   const { id, name, updatedAtMs, placeholders, problem } = entry;
   if (updatedAtMs === undefined) return { id, name, placeholders, problem, builtin: true };
@@ -316,7 +316,7 @@ export const workflowsRoute = createRoute({
   method: "get",
   path: workflowsPath,
   tags,
-  summary: "The workflows in <datadir>/workflows, and the starter",
+  summary: "List the workflows in <datadir>/workflows and the built-in one",
   responses: { 200: json(z.array(WorkflowListed), "By name"), ...ERRORS },
 });
 
@@ -325,7 +325,7 @@ export const workflowRoute = createRoute({
   method: "get",
   path: `${workflowsPath}/{id}`,
   tags,
-  summary: "One workflow",
+  summary: "Get a workflow",
   request: { params: IdParams },
   responses: { 200: json(Workflow, "The workflow; the ETag is its version"), ...ERRORS },
 });

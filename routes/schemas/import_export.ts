@@ -1,6 +1,6 @@
 /** Imports and exports. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { CHAT_FORMATS } from "../../services/import_export/chat_export_formats.ts";
+import { CHAT_FORMATS } from "../../services/import_export/export_formats.ts";
 import { IMPORT_KINDS, IMPORTED_ITEM_KINDS } from "../../services/import_export/import_item.ts";
 import { ERRORS, Id, IdParams, json } from "./common.ts";
 import { Job } from "./jobs.ts";
@@ -12,7 +12,7 @@ const Counts = z.object({
   refused: z.number().int(),
 });
 
-/** What the `detail` of an ended import's job holds. */
+/** `detail` of the job of an ended import. */
 export const ImportReport = z.object({
   kind: z.enum(IMPORT_KINDS),
   dry_run: z.boolean(),
@@ -63,7 +63,7 @@ export const importRoute = createRoute({
   method: "post",
   path: "/api/import",
   tags: ["Transfer"],
-  summary: "Import a zip or a file of another program; the job's detail is the report. Nothing comes in twice.",
+  summary: "Import a zip or a file of another program; the job's detail is the report. Nothing is imported twice.",
   request: {
     query: z.object({
       kind: z.enum(IMPORT_KINDS),

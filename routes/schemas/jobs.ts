@@ -15,7 +15,7 @@ export const Job = z.object({
     total: z.number().nullable().openapi({ description: "null while unknown" }),
     unit: z.string().openapi({ example: "bytes" }),
   }).nullable(),
-  detail: z.unknown().optional().openapi({ description: "What only this kind of job can say" }),
+  detail: z.unknown().optional().openapi({ description: "Details specific to the kind of job" }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
   created_at: Time,
   updated_at: Time,
@@ -26,7 +26,7 @@ export const listRoute = createRoute({
   method: "get",
   path: "/api/jobs",
   tags: ["jobs"],
-  summary: "All background jobs, newest first",
+  summary: "List background jobs, newest first",
   responses: {
     200: json(z.array(Job), "Running, waiting and recently ended jobs; of each `detail` what is no list and no object"),
     ...ERRORS,
@@ -38,7 +38,7 @@ export const getRoute = createRoute({
   method: "get",
   path: "/api/jobs/{id}",
   tags: ["jobs"],
-  summary: "One background job",
+  summary: "Get a background job",
   request: { params: IdParams },
   responses: { 200: json(Job, "The job"), ...ERRORS },
 });
@@ -48,7 +48,7 @@ export const cancelRoute = createRoute({
   method: "post",
   path: "/api/jobs/{id}/cancel",
   tags: ["jobs"],
-  summary: "Cancels a job; answers once it has cleaned up, 409 when it has ended or is being verified",
+  summary: "Cancel a job; responds once it has cleaned up, 409 if it has ended or is being verified",
   request: { params: IdParams },
   responses: { 200: json(Job, "The job, cancelled"), ...ERRORS },
 });

@@ -4,7 +4,7 @@ import { createRoute, z } from "@hono/zod-openapi";
 import type { Activation, EntryName } from "../../services/lorebooks/activation.ts";
 import type { ListedLorebook, LorebookInput, StoredLorebook } from "../../services/lorebooks/lorebooks.ts";
 import { ERRORS, Id, IdParams, json, jsonBody, Time, Unreadable } from "./common.ts";
-import { documentFile, documentRoutes } from "./versions.ts";
+import { documentFile, versionedDocumentRoutes } from "./versions.ts";
 
 const Scope = z.enum(["global", "character", "persona", "chat"]).openapi({
   description:
@@ -41,7 +41,7 @@ const LorebookBody = z.object({
   book: Book.optional().openapi({
     description: "A V3 lorebook, lorebook_v3, or SillyTavern's world info; without it the body itself is such a book",
   }),
-}).loose().openapi("LorebookInput", { description: "What is left out stays as it was, but for the book itself" });
+}).loose().openapi("LorebookInput", { description: "Omitted fields stay as they are, except the book itself" });
 
 const Format = z.enum(["sillytavern", "lorebook_v3", "character_book"]);
 
@@ -60,7 +60,7 @@ export const FiredEntry = NamedEntry.extend({
   role: z.string().optional(),
   order: z.number(),
   tokens: z.number(),
-  probability: z.number().optional().openapi({ description: "Percent, where it is left to chance" }),
+  probability: z.number().optional().openapi({ description: "Percent, if the entry has a probability" }),
   reason: z.object({
     kind: z.enum(["key", "constant", "sticky", "recursion", "decorator"]),
     key: z.string().optional(),
@@ -74,8 +74,8 @@ export const MissedEntry = NamedEntry.extend({
 }).openapi("MissedEntry");
 
 const TrialBody = z.object({
-  book: Book.optional().openapi({ description: "A draft, in any form that import takes" }),
-  lorebook_id: Id.nullish().openapi({ description: "A saved book, where no draft is given" }),
+  book: Book.optional().openapi({ description: "A draft, in any format that can be imported" }),
+  lorebook_id: Id.nullish().openapi({ description: "A saved book, if there is no draft" }),
   conversation_id: Id.nullish(),
   text: z.string().max(200_000).nullish().openapi({ description: "Scanned as the newest message, or alone" }),
   budget_tokens: z.number().int().min(0).max(100_000_000).nullish(),
@@ -88,7 +88,7 @@ const TrialAnswer = z.object({
   disabled_prompts: z.array(z.string()),
 }).openapi("LorebookTrial");
 
-/** Gives what a client sent its form inside the server. */
+/** Converts what a client sent to the type of the service. */
 export function toLorebookInput(body: z.infer<typeof LorebookBody>): LorebookInput {
   const { name, enabled, scope, character_ids, persona_ids, book } = body;
   return {
@@ -101,7 +101,7 @@ export function toLorebookInput(body: z.infer<typeof LorebookBody>): LorebookInp
   };
 }
 
-/** Gives a list entry its form on the wire. */
+/** Converts a list entry to its JSON form. */
 export function toLorebookItem({ id, head, createdAtMs, updatedAtMs }: ListedLorebook): z.infer<typeof LorebookItem> {
   return {
     id,
@@ -117,12 +117,12 @@ export function toLorebookItem({ id, head, createdAtMs, updatedAtMs }: ListedLor
   };
 }
 
-/** Gives a book its form on the wire. */
+/** Converts a book to its JSON form. */
 export function toLorebookJson(book: StoredLorebook): z.infer<typeof LorebookAnswer> {
   return { ...toLorebookItem(book), book: book.body };
 }
 
-/** Gives what a scan found its form on the wire. */
+/** Converts what a scan found to its JSON form. */
 export function toTrialJson({ entries, dropped, tokens, disabledPrompts }: Activation): z.infer<typeof TrialAnswer> {
   return {
     entries: entries.map(({ isDroppedFirst: _, bookId, bookName, entryId, entryName, ...entry }) => ({
@@ -147,12 +147,12 @@ export const listRoute = createRoute({
   method: "get",
   path,
   tags,
-  summary: "List lorebooks, the newest first, without their entries",
+  summary: "List lorebooks without their entries, newest first",
   responses: { 200: json(z.array(LorebookItem), "The lorebooks"), ...ERRORS },
 });
 
 /** One, saved, removed and taken in. */
-export const { getRoute, putRoute, deleteRoute, importRoute } = documentRoutes(
+export const { getRoute, putRoute, deleteRoute, importRoute } = versionedDocumentRoutes(
   {
     path,
     tags,
@@ -178,7 +178,8 @@ export const testRoute = createRoute({
   method: "post",
   path: `${path}/test`,
   tags,
-  summary: "Try a lorebook on a text or a conversation: what would fire, by which key, and what nearly would",
+  summary:
+    "Test a lorebook against a text or a conversation: which entries activate, by which key, and which nearly do",
   request: { body: jsonBody(TrialBody) },
   responses: { 200: json(TrialAnswer, "What fires; chance is left out"), ...ERRORS },
 });

@@ -1,11 +1,44 @@
 /** Messages on the wire. They are the client's documents: fields unknown here are kept. */
 import type { Message } from "../../services/conversations/message.ts";
 import { createRoute, z } from "@hono/zod-openapi";
-import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, type NamedFields, Time, WithVariants } from "./common.ts";
+import { DocumentUse, MAX_DOCUMENTS, SentDocument } from "./documents.ts";
+import {
+  ERRORS,
+  Id,
+  IdParams,
+  IfMatch,
+  json,
+  jsonBody,
+  type NamedFields,
+  Time,
+  UpstreamFailure,
+  WithVariants,
+} from "./common.ts";
 
 const Content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))])
   .openapi({ description: "Text, or OpenAI content parts" });
 const Role = z.string().min(1).max(32);
+
+const MessageDocuments = z.array(
+  z.looseObject({ ...DocumentUse.shape, sent: SentDocument.partial().loose().optional() }),
+).max(MAX_DOCUMENTS).openapi({
+  description: "Of a user message: what it came with. Of a reply: what it was written from. sent says what was sent",
+});
+
+/** A call of a tool in a message. */
+const MessageToolCall = z.looseObject({
+  id: z.string().nullish(),
+  type: z.string().nullish(),
+  function: z.looseObject({
+    name: z.string().nullish(),
+    arguments: z.unknown().openapi({ type: "string", description: "A JSON object as text" }),
+  }).nullish(),
+  state: z.string().nullish().openapi({
+    description:
+      "Of a call that Parlor runs: pending, running, done, failed, denied, or unknown where the server was " +
+      "killed while it ran",
+  }),
+}).openapi("MessageToolCall");
 
 const MessageFields = z.looseObject({
   role: Role.optional(),
@@ -17,9 +50,22 @@ const MessageFields = z.looseObject({
   character_id: z.string().nullish(),
   persona_id: z.string().nullish(),
   hidden: z.boolean().nullish(),
+  pinned: z.boolean().nullish().openapi({ description: "Stays in the prompt when the history is trimmed" }),
+  memories: z.array(z.string()).nullish().openapi({ description: "Of a reply: ids of the notes it was written with" }),
   attachments: z.array(z.string()).nullish(),
+  documents: MessageDocuments.nullish(),
   active_variant: z.number().int().min(0).optional(),
+  tool_calls: z.array(MessageToolCall).nullish().openapi({ description: "Calls of tools, in OpenAI's form" }),
+  tool_call_id: z.string().nullish().openapi({ description: "Of a message of the role tool: the call it answers" }),
+  reply_id: z.string().nullish().openapi({
+    description: "Of a message that a reply with tools wrote before its last one: the id of the last one",
+  }),
 });
+
+/** Why a reply failed. */
+const MessageError = z.object({ code: z.string(), message: z.string(), upstream: UpstreamFailure.optional() });
+
+const LeftOut = z.object({ field: z.string(), status: z.number().int(), reason: z.string() }).openapi("LeftOutField");
 
 /** A message as a client sends it. */
 const MessageBody = MessageFields.extend({
@@ -32,6 +78,7 @@ export const MessageInDocument = MessageBody.extend({
     content: Content,
     reasoning: z.string().nullish(),
     model: z.string().nullish(),
+    connection_id: z.string().nullish(),
     created_at: Time.nullish(),
   })).min(1).max(1000).nullish().openapi({
     description: "All its texts in order; absent, the stored ones stay. active_variant says which of them it shows",
@@ -43,6 +90,7 @@ const Variant = z.object({
   content: Content,
   reasoning: z.string().optional(),
   model: z.string().optional(),
+  connection_id: z.string().optional(),
   created_at: Time,
   message_count: z.number().int().optional().openapi({
     description: "Of a user message: how many messages follow this version",
@@ -59,9 +107,21 @@ export const MessageAnswer = MessageFields.extend({
   updated_at: Time,
   variant_count: z.number().int(),
   active_variant: z.number().int(),
+  connection_id: z.string().optional().openapi({ description: "The connection that answered" }),
+  error: MessageError.optional().openapi({ description: "Why the reply failed" }),
+  finish_reason: z.string().optional().openapi({ description: "As in OpenAI's API; length where a limit cut it off" }),
+  output_limit: z.number().int().optional().openapi({
+    description: "Limit of the reply in tokens, where one was sent",
+  }),
+  left_out: z.array(LeftOut).optional().openapi({
+    description: "Fields that were not sent because the server refuses them",
+  }),
+  split_reasoning: z.boolean().optional().openapi({
+    description: "True if the reasoning was streamed as text, because only its closing tag came",
+  }),
   last_attempt: z.object({
     status: z.enum(["failed", "interrupted"]),
-    error: z.object({ code: z.string(), message: z.string() }).optional(),
+    error: MessageError.optional(),
     created_at: Time,
   }).optional().openapi({ description: "The last try to write this answer again, where it failed" }),
   variants: z.array(Variant).optional().openapi({ description: "With ?variants=1, where there are several" }),
@@ -142,7 +202,7 @@ export const addRoute = createRoute({
   responses: { 201: json(MessageAnswer, "The message"), ...ERRORS },
 });
 
-/** Let somebody greet. */
+/** A request for a greeting. */
 export const greetRoute = createRoute({
   method: "post",
   path: "/api/conversations/{id}/greeting",
@@ -199,7 +259,7 @@ export const variantsRoute = createRoute({
 /** A message, as the API returns it. */
 export type MessageJson =
   & NamedFields<z.output<typeof MessageAnswer>>
-  & Pick<Message, "error" | "usage">
+  & Pick<Message, "usage">
   & {
     /** What the model server measured, such as llama.cpp's `predicted_per_second`. */ timings?: Record<
       string,

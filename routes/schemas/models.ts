@@ -4,6 +4,7 @@ import type { Download } from "../../services/models/downloads/downloads.ts";
 import type { FoundRepo } from "../../services/models/hub/hub.ts";
 import type { LocalModel } from "../../services/models/local/local_models.ts";
 import type { RepoListing } from "../../services/models/models.ts";
+import type { Machine, RecommendedModel } from "../../services/models/recommended.ts";
 import type { RunnerStatus, RunRequest } from "../../services/models/runner/runner_status.ts";
 import { ERRORS, IdParams, json, jsonBody, Time } from "./common.ts";
 
@@ -11,6 +12,7 @@ const Format = z.enum(["gguf", "mlx"]);
 const Role = z.enum(["model", "mmproj", "other"]);
 const Repo = z.string().min(1).max(200).openapi({ example: "owner/name" });
 const Path = z.string().min(1).max(1024);
+const tags = ["Models"];
 
 const Found = z.object({
   repo: z.string(),
@@ -24,13 +26,13 @@ const Found = z.object({
 
 const Listing = z.object({
   repo: z.string(),
-  revision: z.string().openapi({ description: "The commit that a download now would bring" }),
+  revision: z.string().openapi({ description: "The commit that a download would use" }),
   gated: z.boolean(),
   license: z.string().nullable(),
-  url: z.string().openapi({ description: "Its page on the hub, where access is asked for" }),
-  has_code: z.boolean().openapi({ description: "It holds programs, which are never downloaded (MLX)" }),
+  url: z.string().openapi({ description: "Its page on the hub, where access can be requested" }),
+  has_code: z.boolean().openapi({ description: "Contains code, which is never downloaded (MLX)" }),
   files: z.array(z.object({
-    path: z.string().openapi({ description: "Of shards the first one's" }),
+    path: z.string().openapi({ description: "For a sharded model, the first shard" }),
     size_bytes: z.number().int(),
     sha256: z.string().optional(),
     quantization: z.string().optional(),
@@ -43,7 +45,7 @@ const DownloadAnswer = z.object({
   id: z.string(),
   repo: z.string(),
   format: Format,
-  file: z.string().optional().openapi({ description: "What to ask for to resume it" }),
+  file: z.string().optional().openapi({ description: "File to request to resume the download" }),
   revision: z.string(),
   files: z.array(z.object({
     path: z.string(),
@@ -75,12 +77,55 @@ const Local = z.object({
   modified_at: Time,
 }).openapi("LocalModel");
 
-/** Gives a found repository its form on the wire. */
+const Recommended = z.object({
+  memory_bytes: z.number().int().openapi({ description: "Memory of this machine" }),
+  free_disk_bytes: z.number().int().openapi({ description: "On the disk of the models folder" }),
+  items: z.array(z.object({
+    id: z.string(),
+    name: z.string(),
+    repo: z.string(),
+    quantization: z.string().openapi({ description: "Of the file to download" }),
+    level: z.enum(["fast", "balanced", "best"]),
+    size_bytes: z.number().int().openapi({ description: "About; browse/files has the exact size" }),
+    memory_bytes: z.number().int().openapi({ description: "Needed while it runs" }),
+    tokens_per_second: z.number().openapi({ description: "A rough estimate without a graphics card" }),
+  })),
+}).openapi("RecommendedModels");
+
+/** Converts the recommended models to their JSON form. */
+export function toRecommendedJson(
+  { machine, items }: { machine: Machine; items: RecommendedModel[] },
+): z.infer<typeof Recommended> {
+  return {
+    memory_bytes: machine.memoryBytes,
+    free_disk_bytes: machine.freeDiskBytes,
+    items: items.map(({ sizeBytes, memoryBytes, tokensPerSecond, ...same }) => ({
+      ...same,
+      size_bytes: Math.round(sizeBytes),
+      memory_bytes: Math.round(memoryBytes),
+      tokens_per_second: Math.round(tokensPerSecond * 10) / 10,
+    })),
+  };
+}
+
+/** Models to start with. */
+export const recommendedRoute = createRoute({
+  method: "get",
+  path: "/api/models/recommended",
+  tags,
+  summary: "List up to three models to start with, which fit the memory and disk of this machine",
+  responses: { 200: json(Recommended, "The models, the fastest first"), ...ERRORS },
+});
+
+/** Models to start with. */
+export type RecommendedModelsJson = z.output<typeof Recommended>;
+
+/** Converts a found repository to its JSON form. */
 export function toFoundJson({ updatedAt, isGated, ...same }: FoundRepo): z.infer<typeof Found> {
   return { ...same, updated_at: updatedAt, gated: isGated };
 }
 
-/** Gives the files of a repository their form on the wire. */
+/** Converts the files of a repository to their JSON form. */
 export function toListingJson({ isGated, page, hasCode, files, ...same }: RepoListing): z.infer<typeof Listing> {
   return {
     ...same,
@@ -91,7 +136,7 @@ export function toListingJson({ isGated, page, hasCode, files, ...same }: RepoLi
   };
 }
 
-/** Gives a download its form on the wire. */
+/** Converts a download to its JSON form. */
 export function toDownloadJson(download: Download): z.infer<typeof DownloadAnswer> {
   const { id, state, error, progress, detail } = download;
   return {
@@ -116,7 +161,7 @@ export function toDownloadJson(download: Download): z.infer<typeof DownloadAnswe
   };
 }
 
-/** Gives a model on disk its form on the wire. */
+/** Converts a model on disk to its JSON form. */
 export function toLocalModelJson(model: LocalModel): z.infer<typeof Local> {
   const { sizeBytes, contextSize, modifiedAtMs, files: _, ...same } = model;
   return {
@@ -126,8 +171,6 @@ export function toLocalModelJson(model: LocalModel): z.infer<typeof Local> {
     modified_at: new Date(modifiedAtMs).toISOString(),
   };
 }
-
-const tags = ["Models"];
 
 /** Search of the hub. */
 export const browseRoute = createRoute({
@@ -153,7 +196,7 @@ export const filesRoute = createRoute({
   method: "get",
   path: "/api/models/browse/files",
   tags,
-  summary: "List candidate files in a repository: shards as one, projectors apart",
+  summary: "List candidate files in a repository: shards grouped, projectors separate",
   request: { query: z.object({ repo: Repo, format: Format.default("gguf") }) },
   responses: { 200: json(Listing, "The files at the newest commit"), ...ERRORS },
 });
@@ -163,12 +206,12 @@ export const downloadRoute = createRoute({
   method: "post",
   path: "/api/models/download",
   tags,
-  summary: "Start a background download job, or give the one that is under way for the same model",
+  summary: "Start a download job, or return the running one for the same model",
   request: {
     body: jsonBody(z.object({
       repo: Repo,
       format: Format.default("gguf"),
-      file: Path.nullish().openapi({ description: "Of GGUF, any shard; MLX models come whole" }),
+      file: Path.nullish().openapi({ description: "For GGUF, any shard; MLX models are downloaded completely" }),
     })),
   },
   responses: { 202: json(DownloadAnswer, "The job"), ...ERRORS },
@@ -179,7 +222,7 @@ export const downloadsRoute = createRoute({
   method: "get",
   path: "/api/models/downloads",
   tags,
-  summary: "Active and recent jobs with byte progress",
+  summary: "List active and recent downloads with their progress in bytes",
   responses: { 200: json(z.array(DownloadAnswer), "Newest first"), ...ERRORS },
 });
 
@@ -188,7 +231,7 @@ export const cancelRoute = createRoute({
   method: "post",
   path: "/api/models/downloads/{id}/cancel",
   tags,
-  summary: "Stop a job and remove its parts; 409 when it has ended or is being verified",
+  summary: "Cancel a download and delete its parts; 409 if it has ended or is being verified",
   request: { params: IdParams },
   responses: { 200: json(DownloadAnswer, "The job, cancelled"), ...ERRORS },
 });
@@ -198,7 +241,7 @@ export const localRoute = createRoute({
   method: "get",
   path: "/api/models/local",
   tags,
-  summary: "Models on disk",
+  summary: "List models on disk",
   responses: { 200: json(z.array(Local), "By path"), ...ERRORS },
 });
 
@@ -207,7 +250,7 @@ export const deleteLocalRoute = createRoute({
   method: "delete",
   path: "/api/models/local",
   tags,
-  summary: "Delete a model from disk, all its shards, or a failed download of it with what it left",
+  summary: "Delete a model with all its shards, or the remains of a failed download",
   request: { query: z.object({ path: Path }) },
   responses: { 204: { description: "Deleted" }, ...ERRORS },
 });
@@ -225,18 +268,18 @@ export type ModelDownloadJson = z.output<typeof DownloadAnswer>;
 export type LocalModelJson = z.output<typeof Local>;
 
 const RunBody = z.object({
-  path: Path.openapi({ description: "Of a model on disk, as listed" }),
+  path: Path.openapi({ description: "Path of a model on disk, as listed" }),
   context_size: z.number().int().min(256).max(10_000_000).nullish(),
   gpu_layers: z.number().int().min(0).max(10_000).nullish(),
-  idle_minutes: z.number().int().min(0).max(10_080).nullish().openapi({ description: "0: never stopped for idleness" }),
+  idle_minutes: z.number().int().min(0).max(10_080).nullish().openapi({ description: "0 never stops an idle model" }),
   activate: z.boolean().nullish().openapi({ description: "Make its connection the active one once it is ready" }),
 });
 
 const Status = z.object({
   state: z.enum(["stopped", "starting", "running", "failed"]),
-  program: z.string().nullable().openapi({ description: "Path of llama-server; null when it was not found" }),
-  advice: z.string().optional().openapi({ description: "How one gets the program" }),
-  command: z.string().optional().openapi({ description: "What a person would type to run the model asked about" }),
+  program: z.string().nullable().openapi({ description: "Path of llama-server; null if it wasn't found" }),
+  advice: z.string().optional().openapi({ description: "How to install the program" }),
+  command: z.string().optional().openapi({ description: "Command line that runs the requested model" }),
   connection_id: z.literal("local"),
   path: z.string().optional(),
   context_size: z.number().int().optional(),
@@ -249,7 +292,7 @@ const Status = z.object({
   log: z.array(z.string()).openapi({ description: "Its last lines, oldest first" }),
 }).openapi("ModelRunner");
 
-/** Gives a request to run its form inside the server. */
+/** Converts a request to run to the type of the service. */
 export function toRunRequest(body: z.infer<typeof RunBody>): RunRequest {
   return {
     path: body.path,
@@ -259,7 +302,7 @@ export function toRunRequest(body: z.infer<typeof RunBody>): RunRequest {
   };
 }
 
-/** Gives the runner its form on the wire. */
+/** Converts the runner to its JSON form. */
 export function toRunnerJson(status: RunnerStatus, command?: string): z.infer<typeof Status> {
   const { state, program, advice, settings, restarts, error, log, startedAtMs } = status;
   return {
@@ -285,9 +328,9 @@ export const runRoute = createRoute({
   method: "post",
   path: "/api/models/local/run",
   tags,
-  summary: "Run a model by llama.cpp's server, in place of the one that runs; 503 says how to get the program",
+  summary: "Run a model with llama.cpp's server, replacing the running one; 503 explains how to install the program",
   request: { body: jsonBody(RunBody) },
-  responses: { 202: json(Status, "Starting; an event of kind runner tells each change"), ...ERRORS },
+  responses: { 202: json(Status, "Starting; each change sends an event of kind runner"), ...ERRORS },
 });
 
 /** Stop. */
@@ -304,7 +347,7 @@ export const runnerRoute = createRoute({
   method: "get",
   path: "/api/models/local/runner",
   tags,
-  summary: "How the running model stands, with the last lines it said",
+  summary: "Get the status of the running model, with the last lines of its log",
   request: { query: z.object({ path: Path.optional().openapi({ description: "Adds the command for this model" }) }) },
   responses: { 200: json(Status, "The state"), ...ERRORS },
 });

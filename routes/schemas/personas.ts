@@ -2,6 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { MAX_PERSONA_DESCRIPTION, MAX_PERSONA_NAME } from "../../services/personas/persona_card.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
+import { DocumentUses } from "./documents.ts";
 import {
   createRestoreVersionRoute,
   createVersionAvatarRoute,
@@ -16,6 +17,7 @@ const PersonaAnswer = z.object({
   description: z.string(),
   has_avatar: z.boolean(),
   updated_at: Time,
+  documents: DocumentUses.optional().openapi({ description: "Documents that are always at hand" }),
 }).openapi("Persona");
 
 const picture = { "image/*": { schema: z.string().openapi({ format: "binary" }) } };
@@ -45,7 +47,7 @@ export const putRoute = createRoute({
   method: "put",
   path: "/api/personas/{id}",
   tags,
-  summary: "Create or change a persona; its picture stays",
+  summary: "Create or update a persona; its image stays",
   request: {
     params: IdParams,
     headers: IfMatch,
@@ -54,6 +56,7 @@ export const putRoute = createRoute({
       description: z.string().max(MAX_PERSONA_DESCRIPTION).nullish().openapi({
         description: "Absent keeps it, null clears it",
       }),
+      documents: DocumentUses.nullish().openapi({ description: "Absent keeps them, null clears them" }),
     })),
   },
   responses: { 200: json(PersonaAnswer, "Saved"), 201: json(PersonaAnswer, "Created"), ...ERRORS },
@@ -74,10 +77,10 @@ export const avatarRoute = createRoute({
   method: "get",
   path: "/api/personas/{id}/avatar",
   tags,
-  summary: "Fetch the picture of a persona, as PNG",
+  summary: "Get the image of a persona as PNG",
   request: { params: IdParams },
   responses: {
-    200: { description: "The picture", content: { "image/png": { schema: z.string().openapi({ format: "binary" }) } } },
+    200: { description: "The image", content: { "image/png": { schema: z.string().openapi({ format: "binary" }) } } },
     ...ERRORS,
   },
 });
@@ -87,7 +90,7 @@ export const putAvatarRoute = createRoute({
   method: "put",
   path: "/api/personas/{id}/avatar",
   tags,
-  summary: "Give a persona another picture: PNG, JPEG, WebP or GIF",
+  summary: "Replace the image of a persona: PNG, JPEG, WebP or GIF",
   request: { params: IdParams, headers: IfMatch, body: { required: true, content: picture } },
   responses: { 200: json(PersonaAnswer, "The persona"), ...ERRORS },
 });
@@ -97,11 +100,12 @@ export const importRoute = createRoute({
   method: "post",
   path: "/api/personas/import",
   tags,
-  summary: "Make a persona of a card file: a persona's, or of a character's its name, description and picture",
+  summary:
+    "Import a persona from a card file; a character's card becomes a persona with its name, description and image",
   request: {
     query: z.object({
       swap_names: z.enum(["true", "false"]).default("true").openapi({
-        description: "Of a character's card: {{char}} in its description becomes {{user}}, and the other way round",
+        description: "For a character's card: swaps {{char}} and {{user}} in its description",
       }),
     }),
     body: oneFile,
@@ -114,11 +118,11 @@ export const exportRoute = createRoute({
   method: "get",
   path: "/api/personas/{id}/export",
   tags,
-  summary: "A persona as a Tavern V2 card: a PNG where it has a picture, else JSON",
+  summary: "Export a persona as a Tavern V2 card: PNG if it has an image, otherwise JSON",
   request: { params: IdParams },
   responses: {
     200: {
-      description: "The file; X-Parlor-Warning: larger_than_import_limit when the import would refuse its size",
+      description: "The file. With X-Parlor-Warning: larger_than_import_limit, it is too large to be imported again",
       content: { "image/png": { schema: BINARY }, "application/json": { schema: { type: "object" } } },
     },
     ...ERRORS,

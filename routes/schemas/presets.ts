@@ -2,18 +2,18 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { PresetDocument } from "../../services/presets/preset_document.ts";
 import type { ListedPreset, PresetInput, StoredPreset } from "../../services/presets/presets.ts";
-import { ERRORS, IdParams, json, Time, Unreadable } from "./common.ts";
-import { documentFile, documentRoutes } from "./versions.ts";
+import { ERRORS, ExtraBody, IdParams, json, Time, Unreadable } from "./common.ts";
+import { documentFile, versionedDocumentRoutes } from "./versions.ts";
 
 const Models = z.array(z.string().min(1).max(300)).max(200).openapi({
-  description: "Models it is for: names, in which * stands for any characters",
+  description: "Names of the models it applies to; * matches any characters",
 });
 
 const PresetItem = z.object({
   id: z.string(),
   name: z.string(),
   models: Models,
-  builtin: z.boolean().openapi({ description: "It is always there and cannot be changed" }),
+  builtin: z.boolean().openapi({ description: "Built in and read-only" }),
   prompt_count: z.number().int(),
   created_at: Time,
   updated_at: Time,
@@ -37,7 +37,7 @@ const Prompt = z.object({
   injection_order: z.number().optional(),
   injection_trigger: z.array(z.string()).optional(),
   forbid_overrides: z.boolean().optional(),
-}).loose().openapi("PresetPrompt", { description: "As SillyTavern writes it; unknown fields stay" });
+}).loose().openapi("PresetPrompt", { description: "In SillyTavern's format; unknown fields are preserved" });
 
 const Order = z.object({
   character_id: z.union([z.number(), z.string()]).optional().openapi({ description: "100001 is for all characters" }),
@@ -52,6 +52,7 @@ const FIELDS = {
     description:
       "All other fields of SillyTavern's file, by its own names: new_chat_prompt, wi_format, assistant_prefill, …",
   }),
+  extra_body: ExtraBody,
   dialect: z.enum(["chat_completion", "text_completion"]),
 };
 
@@ -60,6 +61,7 @@ const PresetAnswer = PresetItem.extend({
   prompts: z.array(z.record(z.string(), z.unknown())),
   prompt_order: z.array(z.record(z.string(), z.unknown())),
   rest: FIELDS.rest,
+  extra_body: ExtraBody.optional(),
   dialect: FIELDS.dialect,
 }).openapi("Preset");
 
@@ -70,12 +72,13 @@ const PresetBody = z.object({
   prompts: FIELDS.prompts.nullish(),
   prompt_order: FIELDS.prompt_order.nullish(),
   rest: FIELDS.rest.nullish(),
+  extra_body: ExtraBody.nullish(),
   dialect: FIELDS.dialect.optional(),
-}).openapi("PresetInput", { description: "What is left out stays as it was, null empties it" });
+}).openapi("PresetInput", { description: "Omitted fields stay as they are, null clears a field" });
 
-/** Gives what a client sent its form inside the server. */
+/** Converts what a client sent to the type of the service. */
 export function toPresetInput(body: z.infer<typeof PresetBody>): PresetInput {
-  const { name, models, sampler, prompts, prompt_order, rest, dialect } = body;
+  const { name, models, sampler, prompts, prompt_order, rest, extra_body, dialect } = body;
   return {
     name: name ?? undefined,
     models: models === null ? [] : models,
@@ -84,12 +87,13 @@ export function toPresetInput(body: z.infer<typeof PresetBody>): PresetInput {
       prompts: prompts === null ? [] : prompts as PresetDocument["prompts"] | undefined,
       prompt_order: prompt_order === null ? [] : prompt_order as PresetDocument["prompt_order"] | undefined,
       rest: rest === null ? {} : rest,
+      extra_body: extra_body === null ? {} : extra_body,
       dialect,
     },
   };
 }
 
-/** Gives a list entry its form on the wire. */
+/** Converts a list entry to its JSON form. */
 export function toPresetItem(
   { id, head, isBuiltin, createdAtMs, updatedAtMs }: ListedPreset,
 ): z.infer<typeof PresetItem> {
@@ -105,10 +109,19 @@ export function toPresetItem(
   };
 }
 
-/** Gives a preset its form on the wire. */
+/** Converts a preset to its JSON form. */
 export function toPresetJson(preset: StoredPreset): z.infer<typeof PresetAnswer> {
-  const { sampler, prompts, prompt_order, rest, dialect } = preset.body;
-  return { ...toPresetItem(preset), sampler: sampler as Record<string, number>, prompts, prompt_order, rest, dialect };
+  const { sampler, prompts, prompt_order, rest, extra_body, dialect } = preset.body;
+  const extra = Object.keys(extra_body ?? {}).length > 0 && { extra_body };
+  return {
+    ...toPresetItem(preset),
+    sampler: sampler as Record<string, number>,
+    prompts,
+    prompt_order,
+    rest,
+    ...extra,
+    dialect,
+  };
 }
 
 const path = "/api/presets";
@@ -119,12 +132,12 @@ export const listRoute = createRoute({
   method: "get",
   path,
   tags,
-  summary: "List presets, the newest first, the built-in one last",
+  summary: "List presets, newest first, the built-in one last",
   responses: { 200: json(z.array(PresetItem), "The presets"), ...ERRORS },
 });
 
 /** One, saved, removed and taken in. */
-export const { getRoute, putRoute, deleteRoute, importRoute } = documentRoutes(
+export const { getRoute, putRoute, deleteRoute, importRoute } = versionedDocumentRoutes(
   {
     path,
     tags,
@@ -140,7 +153,7 @@ export const exportRoute = createRoute({
   method: "get",
   path: `${path}/{id}/export`,
   tags,
-  summary: "Export a preset as SillyTavern's file",
+  summary: "Export a preset in SillyTavern's format",
   request: { params: IdParams },
   responses: { 200: documentFile, ...ERRORS },
 });

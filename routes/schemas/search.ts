@@ -2,7 +2,8 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { ERRORS, Id, json, Time } from "./common.ts";
 
-const Hit = z.object({
+/** A place that a search found. */
+export const SearchHit = z.object({
   conversation_id: Id,
   message_id: Id.nullable().openapi({ description: "null where the title was found" }),
   title: z.string(),
@@ -11,8 +12,16 @@ const Hit = z.object({
   created_at: Time,
 }).openapi("SearchHit");
 
+const DocumentHit = z.object({
+  document_id: Id,
+  page: z.number().int(),
+  title: z.string().openapi({ description: "Name of the document" }),
+  snippet: z.string(),
+  created_at: Time,
+}).openapi("DocumentHit");
+
 const Page = z.object({
-  items: z.array(Hit),
+  items: z.array(z.union([SearchHit, DocumentHit])).openapi({ description: "Documents come after all conversations" }),
   next_cursor: z.string().nullable().openapi({ description: "null when everything has been searched" }),
   unreadable: z.array(Id).optional().openapi({
     description: "Conversations of which something can't be read, and wasn't searched",
@@ -24,7 +33,7 @@ export const searchRoute = createRoute({
   method: "get",
   path: "/api/search",
   tags: ["Search"],
-  summary: "Find messages and titles that hold all words of a query, newest conversations first",
+  summary: "Find messages, titles and pages of documents that hold all words of a query, newest conversations first",
   request: {
     query: z.object({
       q: z.string().openapi({ description: 'Words, and "quoted phrases" as a whole; 1 to 500 characters' }),
@@ -37,4 +46,7 @@ export const searchRoute = createRoute({
 });
 
 /** A place that a search found. */
-export type SearchHitJson = z.output<typeof Hit>;
+export type SearchHitJson = z.output<typeof SearchHit>;
+
+/** A page of a document that a search found. */
+export type DocumentHitJson = z.output<typeof DocumentHit>;

@@ -10,12 +10,25 @@ const FIELDS = {
   auto_summary: z.boolean().openapi({
     description: "Let the model tell, when it is idle, what happened in messages that no longer fit",
   }),
+  memory_proposals: z.boolean().openapi({
+    description: "Let the model propose notes from finished chats when it is idle",
+  }),
+  memory_asked: z.boolean().openapi({ description: "Whether the page asked about proposals" }),
+  memory_budget_percent: z.number().int().min(0).max(50).openapi({
+    description: "Share of the context for notes; 0 sends none",
+  }),
+  memory_idle_minutes: z.number().int().min(1).max(10_080).openapi({
+    description: "Minutes without a message after which a chat is read for proposals",
+  }),
   auto_speak: z.boolean(),
+  keep_recordings: z.boolean().openapi({
+    description: "Keep recordings of dictation and of conversations by voice as attachments of the messages",
+  }),
   narration_voice: z.string().max(300).nullable().openapi({
-    description: "Voice for what stands outside of quotation marks; null is the voice of whoever speaks",
+    description: "Voice for text outside of quotation marks; null uses the speaker's voice",
   }),
   speech_voice: z.string().max(300).nullable().openapi({
-    description: "Voice for what stands in quotation marks; null is the configured one",
+    description: "Voice for text in quotation marks; null uses the configured one",
   }),
   language: z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, "a language is a tag such as de or pt-BR").max(35)
     .nullable().openapi({ description: "null follows the browser" }),
@@ -24,6 +37,12 @@ const FIELDS = {
   font_size: z.number().int().min(85).max(140).openapi({ description: "Percent" }),
   serif: z.boolean(),
   send_on_enter: z.boolean(),
+  user_markdown: z.boolean().openapi({ description: "Show the user's messages as Markdown" }),
+  color_speech: z.boolean().openapi({ description: "Color quoted speech in messages of characters" }),
+  dim_actions: z.boolean().openapi({ description: "Dim emphasized text in messages of characters" }),
+  portrait_size: z.enum(["small", "medium", "large"]).openapi({ description: "Size of the portraits in chats" }),
+  message_style: z.enum(["plain", "bubbles"]),
+  show_expressions: z.boolean().openapi({ description: "Show the mood images in a character's card" }),
 };
 
 const Answer = z.object(FIELDS).openapi("Settings");
@@ -34,7 +53,12 @@ const Body = z.object({
   preset_id: FIELDS.preset_id.optional(),
   auto_title: FIELDS.auto_title.nullish(),
   auto_summary: FIELDS.auto_summary.nullish(),
+  memory_proposals: FIELDS.memory_proposals.nullish(),
+  memory_asked: FIELDS.memory_asked.nullish(),
+  memory_budget_percent: FIELDS.memory_budget_percent.nullish(),
+  memory_idle_minutes: FIELDS.memory_idle_minutes.nullish(),
   auto_speak: FIELDS.auto_speak.nullish(),
+  keep_recordings: FIELDS.keep_recordings.nullish(),
   narration_voice: FIELDS.narration_voice.optional(),
   speech_voice: FIELDS.speech_voice.optional(),
   language: FIELDS.language.optional(),
@@ -43,6 +67,12 @@ const Body = z.object({
   font_size: FIELDS.font_size.nullish(),
   serif: FIELDS.serif.nullish(),
   send_on_enter: FIELDS.send_on_enter.nullish(),
+  user_markdown: FIELDS.user_markdown.nullish(),
+  color_speech: FIELDS.color_speech.nullish(),
+  dim_actions: FIELDS.dim_actions.nullish(),
+  portrait_size: FIELDS.portrait_size.nullish(),
+  message_style: FIELDS.message_style.nullish(),
+  show_expressions: FIELDS.show_expressions.nullish(),
 }).openapi("SettingsPatch", { description: "null puts a setting back to its default; unknown fields are ignored" });
 
 /** The settings as they stand. */

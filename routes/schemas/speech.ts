@@ -55,7 +55,7 @@ const Models = z.object({ object: z.literal("list"), data: z.array(z.object({ id
   "SpeechModels",
 );
 
-/** Gives what a client asks to be spoken its form inside the server. */
+/** Converts what a client asks to be spoken to the type of the service. */
 export function toSpeakRequest(body: z.infer<typeof SpeakBody>): SpeakRequest {
   const { text, voice, model, format, speed, base_url: baseUrl, ref_audio: refAudio } = body;
   return {
@@ -69,13 +69,13 @@ export function toSpeakRequest(body: z.infer<typeof SpeakBody>): SpeakRequest {
   };
 }
 
-/** Gives a change of the endpoint its form inside the server. */
+/** Converts a change of the endpoint to the type of the service. */
 export function toSpeechConfigInput(body: z.infer<typeof ConfigBody>): SpeechConfigInput {
   const { base_url: baseUrl, model, voice, format, speed, api_key: apiKey } = body;
   return { baseUrl, model, voice, format, speed, apiKey };
 }
 
-/** Gives the endpoint its form on the wire. */
+/** Converts the endpoint to its JSON form. */
 export function toSpeechConfigJson(config: SpeechConfig): z.infer<typeof ConfigAnswer> {
   const { baseUrl, model, voice, format, speed, hasKey } = config;
   return { base_url: baseUrl, model, voice, format, speed, has_key: hasKey };
@@ -176,7 +176,7 @@ const ImportBody = z.object({
   end_s: z.number().min(0).max(86_400).nullish(),
 }).openapi("VoiceImport");
 
-/** Gives a sample its form on the wire. */
+/** Converts a sample to its JSON form. */
 export function toVoiceSampleJson(sample: VoiceSample): z.infer<typeof VoiceAnswer> {
   const { id, name, description, format } = sample;
   return {
@@ -192,14 +192,14 @@ export function toVoiceSampleJson(sample: VoiceSample): z.infer<typeof VoiceAnsw
   };
 }
 
-/** Gives an import its form inside the server. */
+/** Converts an import to the type of the service. */
 export function toVoiceImportRequest(body: z.infer<typeof ImportBody>): VoiceImportRequest {
   const { url, description, start_s: startS, end_s: endS } = body;
   const name = body.name ?? parseName(url);
   return { url, name, description: description ?? "", startS: startS ?? undefined, endS: endS ?? undefined };
 }
 
-/** Gives the last part of an address without its ending, else its host. */
+/** Returns the last part of an address without its ending, else its host. */
 function parseName(text: string): string {
   const url = URL.parse(text);
   const last = decodeOrKeep(url?.pathname.split("/").findLast((part) => part !== "") ?? "").replace(/\.[^.]*$/, "");
@@ -231,7 +231,7 @@ export const uploadSampleRoute = createRoute({
   method: "post",
   path: voicesPath,
   tags: voiceTags,
-  summary: "Upload a voice sample: wav, mp3, m4a, ogg, flac or webm, told by its content",
+  summary: "Upload a voice sample: wav, mp3, m4a, ogg, flac or webm, recognized by its content",
   request: {
     body: {
       required: true,

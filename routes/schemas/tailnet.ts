@@ -8,19 +8,19 @@ const Status = z.object({
   enabled: z.boolean(),
   mode: z.enum(["off", "userspace"]),
   state: z.enum(TAILNET_STATES),
-  hostname: z.string().openapi({ description: "The wished name; the tailnet may give another one" }),
-  fqdn: z.string().nullable().openapi({ description: "The name it has; null before it has one" }),
+  hostname: z.string().openapi({ description: "The requested name; the tailnet may assign another" }),
+  fqdn: z.string().nullable().openapi({ description: "Its assigned name; null until it has one" }),
   port: z.number().int().nullable(),
-  url: z.string().nullable().openapi({ description: "Where it is reached; http where there is no certificate" }),
-  auth_url: z.string().nullable().openapi({ description: "With needs_auth: where a person signs it in" }),
-  error: z.string().nullable().openapi({ description: "With running: why it is not HTTPS" }),
+  url: z.string().nullable().openapi({ description: "Its URL; http if there is no certificate" }),
+  auth_url: z.string().nullable().openapi({ description: "With needs_auth: the URL for signing in the node" }),
+  error: z.string().nullable().openapi({ description: "With running: why HTTPS isn't available" }),
 }).openapi("TailnetStatus");
 
 const EnableBody = z.object({
   hostname: z.string().regex(HOST_LABEL, "expected 1 to 63 lower-case letters, digits or hyphens").nullish(),
 }).openapi("TailnetRequest");
 
-/** Gives the status its form on the wire. */
+/** Converts the status to its JSON form. */
 export function toStatusJson(status: TailnetStatus): z.infer<typeof Status> {
   const { enabled, mode, state, hostname, fqdn, port, url, authUrl, error } = status;
   return { enabled, mode, state, hostname, fqdn, port, url, auth_url: authUrl, error };
@@ -33,7 +33,7 @@ export const statusRoute = createRoute({
   method: "get",
   path: "/api/tailnet/status",
   tags,
-  summary: "How the node stands; an event of kind tailnet tells each change",
+  summary: "Get the status of the node; changes are announced as events of kind tailnet",
   responses: { 200: json(Status, "The state"), ...ERRORS },
 });
 
@@ -42,7 +42,7 @@ export const enableRoute = createRoute({
   method: "post",
   path: "/api/tailnet/enable",
   tags,
-  summary: "Switch the node on, give it another name, or start one again that failed",
+  summary: "Turn the node on, rename it, or restart a failed one",
   request: { body: optionalJsonBody(EnableBody) },
   responses: { 200: json(Status, "On its way; 503 says how to get tailscaled"), ...ERRORS },
 });
@@ -52,7 +52,7 @@ export const disableRoute = createRoute({
   method: "post",
   path: "/api/tailnet/disable",
   tags,
-  summary: "Stop the node and wipe its state; the next one has to be signed in again",
+  summary: "Stop the node and delete its state; the next one must sign in again",
   request: { body: optionalJsonBody(z.object({})) },
   responses: { 200: json(Status, "On its way to disabled"), ...ERRORS },
 });

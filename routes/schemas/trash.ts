@@ -18,7 +18,7 @@ export const listRoute = createRoute({
   method: "get",
   path: "/api/trash",
   tags,
-  summary: "List what was removed in the last seven days, the last first",
+  summary: "List items deleted in the last seven days, newest first",
   responses: { 200: json(z.array(TrashItem), "What can be restored"), ...ERRORS },
 });
 
@@ -27,9 +27,9 @@ export const restoreRoute = createRoute({
   method: "post",
   path: "/api/trash/{id}/restore",
   tags,
-  summary: "Bring back what was removed; a conflict when its place is gone or taken",
+  summary: "Restore an item; 409 if its place is gone or taken",
   request: { params: z.object({ id: TrashId }) },
-  responses: { 204: { description: "It is back" }, ...ERRORS },
+  responses: { 204: { description: "Restored" }, ...ERRORS },
 });
 
 /** Remove all for good. */
@@ -37,7 +37,7 @@ export const emptyRoute = createRoute({
   method: "delete",
   path: "/api/trash",
   tags,
-  summary: "Remove everything in the trash for good",
+  summary: "Empty the trash permanently",
   responses: { 204: { description: "The trash is empty" }, ...ERRORS },
 });
 

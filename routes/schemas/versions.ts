@@ -67,7 +67,7 @@ export function createVersionAvatarRoute<Numbered extends z.ZodObject>(
     method: "get",
     path: `${path}/versions/{n}/avatar`,
     tags,
-    summary: `Fetch the picture of an earlier version of ${what}`,
+    summary: `Get the image of an earlier version of ${what}`,
     request: {
       params: numbered,
       query: z.object({
@@ -78,7 +78,7 @@ export function createVersionAvatarRoute<Numbered extends z.ZodObject>(
     },
     responses: {
       200: {
-        description: "The picture",
+        description: "The image",
         content: { "image/png": { schema: z.string().openapi({ format: "binary" }) } },
       },
       ...ERRORS,
@@ -117,7 +117,7 @@ export interface DocumentWords<Path extends string> {
 }
 
 /** Describes fetching, saving, removing and taking in one document. */
-export function documentRoutes<Path extends string, Answer extends z.ZodType, Body extends z.ZodType>(
+export function versionedDocumentRoutes<Path extends string, Answer extends z.ZodType, Body extends z.ZodType>(
   { path, tags, noun, change, importSummary }: DocumentWords<Path>,
   { answer, body }: { answer: Answer; body: Body },
 ) {

@@ -1,28 +1,27 @@
 /**
- * Accepts connections and hands their requests on. The accept loop is ours and not `Deno.serve`'s, which ends for good when
- * the process runs out of descriptors (on 2.6.10 without a word until the last connection has gone), has no limit on time
- * or number of connections, and offers HTTP/2, whose requests without a Host it does not tell from others.
- * docs/decisions says more. What the runtime does by itself: it parses HTTP/1.1, caps a request's head, refuses bad
- * framing with 400, reads bodies and writes answers only as fast as the other side takes them.
+ * Accepts connections and passes their requests to the app. It has an accept loop of its own, because that of `Deno.serve`
+ * ends for good when the process runs out of file descriptors, has no limits on time or on the number of connections, and
+ * offers HTTP/2, where a request without a Host looks like any other (docs/decisions/0004-own-http-listener.md).
+ * The runtime parses HTTP/1.1, limits the size of headers, answers bad framing with 400, and reads and writes bodies with
+ * backpressure.
  */
-import { delay } from "../../services/async/delay.ts";
 import type { ClientConnection } from "../../middleware/env.ts";
+import { delay } from "../../services/async/delay.ts";
 import { AppError, messageOf } from "../../services/errors.ts";
 import type { Log } from "../../services/log.ts";
-import { canServeConnections, type ConnectionServer, serveConnection } from "./serve_connection.ts";
 import { openServeListener } from "./serve_listener.ts";
 
-/** How much patience connections get. */
+/** Timeouts and limits of connections. */
 export interface ListenerLimits {
-  /** For the first request of a connection, TLS handshake and header included. */
+  /** Until the first request of a connection, including the TLS handshake. */
   firstRequestMs: number;
-  /** Between the end of an answer and the next whole request header. */
+  /** Between a response and the next request. */
   idleMs: number;
-  /** For a client that takes nothing of a streamed answer. */
+  /** For a client that doesn't read a streamed response. */
   stalledMs: number;
-  /** Connections at a time; beyond it the one idle for longest makes room. */
+  /** Open connections. Beyond that, the one that was idle for longest is closed. */
   maxConnections: number;
-  /** For running answers once the listener closes. */
+  /** For running responses after `close`. */
   closeMs: number;
 }
 
@@ -34,27 +33,27 @@ const LIMITS: ListenerLimits = {
   closeMs: 5_000,
 };
 
-/** Pause after a failed accept: descriptors come back when some connection ends, not sooner. */
+/** Pause after a failed accept: descriptors become free when connections end. */
 const ACCEPT_PAUSE_MS = 100;
 
-/** Idle connections closed at once when descriptors run out, so that files and upstream calls can be opened, too. */
-const ROOM_TO_MAKE = 16;
+/** How many idle connections are closed when descriptors run out, so that files and upstream calls can be opened, too. */
+const CLOSED_AT_SHORTAGE = 16;
 
 /** An open listener. */
 export interface Listener {
-  /** Where a browser on this machine finds it: `"http://localhost:8787"`. */
+  /** Address for a browser on this machine: `"http://localhost:8787"`. */
   readonly url: string;
   readonly port: number;
-  /** Connections open now. */
+  /** Open connections. */
   readonly connectionCount: number;
-  /** Accepts nothing more, ends streams, lets running answers finish within `closeMs`. */
+  /** Stops accepting, ends streams and lets running responses finish within `closeMs`. */
   close(): Promise<void>;
 }
 
-/** What a listener is opened with. */
+/** Options of `openListener`. */
 export interface ListenerOptions {
   host: string;
-  /** 0 picks a free one. */
+  /** 0 for any free port. */
   port: number;
   /** PEM texts. */
   tls?: { cert: string; key: string };
@@ -62,7 +61,7 @@ export interface ListenerOptions {
   log: Log;
   name?: "main" | "tailnet";
   limits?: Partial<ListenerLimits>;
-  /** False uses `Deno.serve`, as on a runtime that can't serve a single connection. */
+  /** False uses `Deno.serve`, as a runtime without the internal function does. */
   servesConnections?: boolean;
 }
 
@@ -70,38 +69,38 @@ interface OpenConnection {
   server: ConnectionServer;
   activeRequests: number;
   hasServed: boolean;
-  /** When it has to be answered or asked something, by `performance.now()`. */
+  /** When it is closed unless a request arrives, by `performance.now()`. */
   idleUntilMs: number;
 }
 
 /**
  * Opens a listener.
  *
- * @throws {AppError} `not_available` when the address cannot be listened on; `invalid_request` for a bad certificate.
+ * @throws {AppError} `not_available` if it can't listen on the address; `invalid_request` for a bad certificate.
  */
 export function openListener(options: ListenerOptions): Listener {
   const { host, log, handler, name = "main" } = options;
   const limits = { ...LIMITS, ...options.limits };
-  const urlOf = (port: number) => `${options.tls ? "https" : "http"}://${shownHost(host)}:${port}`;
+  const getUrl = (port: number) => `${options.tls ? "https" : "http"}://${formatHost(host)}:${port}`;
   if (!(options.servesConnections ?? canServeConnections())) {
-    return orExplain(options, () => openServeListener(options, { closeMs: limits.closeMs, urlOf }));
+    return listenOrExplain(options, () => openServeListener(options, { closeMs: limits.closeMs, getUrl }));
   }
   const socket = listen(options);
   const { port } = socket.addr as Deno.NetAddr;
   const closing = new AbortController();
   const connections = new Set<OpenConnection>();
-  /** Those without a running request, longest idle first. */
+  /** Connections without a running request, longest idle first. */
   const idle = new Set<OpenConnection>();
   let sweeper: ReturnType<typeof setInterval> | undefined;
 
-  function drop(count: number): void {
+  function closeIdle(count: number): void {
     for (const connection of [...idle].slice(0, count)) {
       idle.delete(connection);
       connection.server.abort();
     }
   }
 
-  function sweep(): void {
+  function closeExpired(): void {
     const now = performance.now();
     for (const connection of idle) {
       if (connection.idleUntilMs > now) continue;
@@ -112,9 +111,9 @@ export function openListener(options: ListenerOptions): Listener {
 
   function open(conn: Deno.Conn): void {
     if (connections.size >= limits.maxConnections) {
-      // All are being answered: the newcomer is the one who can best try again.
+      // All have running requests: reject the new one, which can retry.
       if (idle.size === 0) return conn.close();
-      drop(1);
+      closeIdle(1);
     }
     const from: ClientConnection = {
       peerAddress: (conn.remoteAddr as Deno.NetAddr).hostname,
@@ -123,7 +122,7 @@ export function openListener(options: ListenerOptions): Listener {
       stalledMs: limits.stalledMs,
       abort: () => connection.server.abort(),
     };
-    const ended = (connection: OpenConnection) => {
+    const endRequest = (connection: OpenConnection) => {
       connection.activeRequests--;
       connection.idleUntilMs = performance.now() + limits.idleMs;
       if (connection.activeRequests > 0) return;
@@ -138,13 +137,13 @@ export function openListener(options: ListenerOptions): Listener {
         connection.activeRequests++;
         connection.hasServed = true;
         idle.delete(connection);
-        completed.then(() => ended(connection), () => ended(connection));
+        completed.then(() => endRequest(connection), () => endRequest(connection));
         return handler(request, from);
       }),
     };
     connections.add(connection);
     idle.add(connection);
-    sweeper ??= setInterval(sweep, Math.max(10, Math.min(limits.firstRequestMs, limits.idleMs) / 4));
+    sweeper ??= setInterval(closeExpired, Math.max(10, Math.min(limits.firstRequestMs, limits.idleMs) / 4));
     connection.server.finished.then(() => {
       connections.delete(connection);
       idle.delete(connection);
@@ -166,7 +165,7 @@ export function openListener(options: ListenerOptions): Listener {
           isShort = true;
           log("warn", `Can't accept a connection: ${messageOf(error)}. Closing idle connections`);
         }
-        drop(ROOM_TO_MAKE);
+        closeIdle(CLOSED_AT_SHORTAGE);
         await delay(ACCEPT_PAUSE_MS);
       }
     }
@@ -174,7 +173,7 @@ export function openListener(options: ListenerOptions): Listener {
 
   const accepting = acceptAll();
   return {
-    url: urlOf(port),
+    url: getUrl(port),
     port,
     get connectionCount() {
       return connections.size;
@@ -185,13 +184,13 @@ export function openListener(options: ListenerOptions): Listener {
       socket.close();
       await accepting;
       for (const { server, activeRequests, hasServed } of connections) {
-        // An answer may be sent and yet not taken by a slow reader, so what has served ends in good order.
+        // A slow reader may not have received its whole response yet, so connections that served one are shut down, not aborted.
         if (activeRequests === 0 && hasServed) server.shutdown();
         else if (activeRequests === 0) server.abort();
       }
       let limit: ReturnType<typeof setTimeout> | undefined;
-      const late = new Promise<void>((resolve) => limit = setTimeout(resolve, limits.closeMs));
-      await Promise.race([allFinished(connections), late]);
+      const timeout = new Promise<void>((resolve) => limit = setTimeout(resolve, limits.closeMs));
+      await Promise.race([allFinished(connections), timeout]);
       clearTimeout(limit);
       const stuck = [...connections].filter(({ activeRequests }) => activeRequests > 0);
       stuck.forEach(({ server }) => server.abort());
@@ -208,8 +207,8 @@ async function allFinished(connections: Iterable<OpenConnection>): Promise<void>
 function listen(options: ListenerOptions): Deno.Listener {
   const { host, port, tls } = options;
   const hostname = host.replace(/^\[(.*)\]$/, "$1");
-  // Only HTTP/1.1 is offered: see above.
-  return orExplain(
+  // Only HTTP/1.1, see the top of this file.
+  return listenOrExplain(
     options,
     () =>
       tls === undefined
@@ -218,8 +217,8 @@ function listen(options: ListenerOptions): Deno.Listener {
   );
 }
 
-/** Calls a function that listens, and turns what it throws into an error that says what to do. */
-function orExplain<T>({ host, port }: ListenerOptions, listen: () => T): T {
+/** Calls `listen` and turns its errors into ones that say what to do. */
+function listenOrExplain<T>({ host, port }: ListenerOptions, listen: () => T): T {
   try {
     return listen();
   } catch (cause) {
@@ -227,13 +226,79 @@ function orExplain<T>({ host, port }: ListenerOptions, listen: () => T): T {
       throw new AppError("invalid_request", `Can't use tls_cert and tls_key: ${messageOf(cause)}`, { cause });
     }
     const found = cause instanceof Deno.errors.AddrInUse
-      ? "something listens there already, perhaps another Parlor; name another port by --port"
+      ? "it's in use, perhaps by another Parlor. Choose another port with --port"
       : messageOf(cause);
     throw new AppError("not_available", `Can't listen on ${host}, port ${port}: ${found}`, { cause });
   }
 }
 
-function shownHost(host: string): string {
+function formatHost(host: string): string {
   if (["127.0.0.1", "::1", "[::1]", "0.0.0.0", "::", "[::]"].includes(host)) return "localhost";
   return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
+}
+
+/**
+ * HTTP on one accepted connection, by an internal function of the runtime on which `Deno.serve` and node:http are built. No
+ * other file uses it. A runtime without it gets serve_listener.ts.
+ */
+interface ConnectionServer {
+  /** Resolves once the connection has ended, however it did. */
+  readonly finished: Promise<void>;
+  /** Ends the connection after the responses that were started have been sent. */
+  shutdown(): void;
+  /** Ends the connection at once. Without effect after `shutdown`. */
+  abort(): void;
+}
+
+/** Answers one request. @param completed Settles when the response was sent or failed. */
+type ConnectionHandler = (request: Request, completed: Promise<void>) => Response | Promise<Response>;
+
+type RuntimeServe = (
+  connection: Deno.Conn,
+  signal: AbortSignal,
+  handler: (request: Request, info: { completed: Promise<void> }) => Response | Promise<Response>,
+  onError: (error: unknown) => Response,
+  onListen: () => void,
+) => { finished: Promise<void>; shutdown(): Promise<void> };
+
+/** Serves HTTP/1.1 on a connection and closes it at the end. Requires `canServeConnections()`. */
+function serveConnection(connection: Deno.Conn, handler: ConnectionHandler): ConnectionServer {
+  const controller = new AbortController();
+  const server = findRuntimeServe()!(
+    connection,
+    controller.signal,
+    (request, info) => handler(request, info.completed),
+    () => new Response(null, { status: 500 }),
+    () => {},
+  );
+  // The runtime fails if either is called a second time.
+  let isEnding = false;
+  const endOnce = (end: () => void) => () => {
+    if (isEnding) return;
+    isEnding = true;
+    end();
+  };
+  return {
+    // It rejects if the client ends the connection within a message.
+    finished: server.finished.catch(() => {}).then(() => void (isEnding = true)),
+    shutdown: endOnce(() => void server.shutdown().catch(() => {})),
+    abort: endOnce(() => controller.abort()),
+  };
+}
+
+/** Returns whether the runtime has the function that `serveConnection` needs. */
+function canServeConnections(): boolean {
+  return findRuntimeServe() !== undefined;
+}
+
+let found: RuntimeServe | undefined;
+
+function findRuntimeServe(): RuntimeServe | undefined {
+  if (found !== undefined) return found;
+  const key: unknown = Reflect.get(Deno, "internal");
+  const internals: unknown = typeof key === "symbol" ? Reflect.get(Deno, key) : undefined;
+  const serve: unknown = typeof internals === "object" && internals !== null
+    ? Reflect.get(internals, "serveHttpOnConnection")
+    : undefined;
+  return found = typeof serve === "function" ? serve as RuntimeServe : undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * The listener over `Deno.serve`, for a runtime without the function that serve_connection.ts needs. `Deno.serve` has no
+ * The listener over `Deno.serve`, for a runtime without the internal function that listener.ts uses. `Deno.serve` has no
  * limits on connections and speaks HTTP/2 over TLS; docs/decisions/0004 lists what that costs.
  */
 import { delay } from "../../services/async/delay.ts";
@@ -7,7 +7,7 @@ import type { ClientConnection } from "../../middleware/env.ts";
 import { messageOf } from "../../services/errors.ts";
 import type { Listener, ListenerOptions } from "./listener.ts";
 
-/** Pause before `Deno.serve` is started again after it ended by itself, as it does when descriptors run out. */
+/** Pause before `Deno.serve` is restarted after it ended, as it does when descriptors run out. */
 const RESTART_PAUSE_MS = 100;
 
 /** Hosts that a runtime puts into the URL of a request that names none. */
@@ -17,10 +17,10 @@ const WARNING =
   "Can't limit connections: this version of Deno lacks serveHttpOnConnection, so Parlor uses Deno.serve. " +
   "Idle connections stay open, their number has no limit, and TLS offers HTTP/2, which needs a host name other than localhost";
 
-/** Opens a listener; throws what `Deno.serve` throws. @param urlOf Returns the address to show for a port. */
+/** Opens a listener; throws what `Deno.serve` throws. @param getUrl Returns the address to show for a port. */
 export function openServeListener(
   options: ListenerOptions,
-  { closeMs, urlOf }: { closeMs: number; urlOf(port: number): string },
+  { closeMs, getUrl }: { closeMs: number; getUrl(port: number): string },
 ): Listener {
   const { host, tls, handler, log, name = "main" } = options;
   const hostname = host.replace(/^\[(.*)\]$/, "$1");
@@ -31,7 +31,7 @@ export function openServeListener(
   let isEnding = false;
 
   function answer(request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>): Response | Promise<Response> {
-    // `Deno.serve` can't stop accepting and still be aborted later, so it goes on until every answer has been sent.
+    // `Deno.serve` can't stop accepting and still be aborted later, so it runs until every response has been sent.
     if (closing.signal.aborted) return new Response(null, { status: 503, headers: { Connection: "close" } });
     activeRequests++;
     const ended = () => {
@@ -69,7 +69,7 @@ export function openServeListener(
     clearTimeout(limit);
   }
 
-  /** Serves until the end, also when `Deno.serve` ends by itself. */
+  /** Serves until the listener is closed, restarting `Deno.serve` if it ends before. */
   async function serveOn(): Promise<void> {
     for (;;) {
       await running.finished.catch(() => {});
@@ -96,7 +96,7 @@ export function openServeListener(
   const serving = serveOn();
   log("warn", WARNING);
   return {
-    url: urlOf(port),
+    url: getUrl(port),
     port,
     get connectionCount() {
       return activeRequests;

@@ -7,7 +7,7 @@ import type { ClientConnection } from "../../middleware/env.ts";
 import { randomToken } from "../../services/crypto/random.ts";
 import { AppError } from "../../services/errors.ts";
 import type { Log } from "../../services/log.ts";
-import type { Door } from "../../services/tailnet/tailnet.ts";
+import type { NodeListener } from "../../services/tailnet/tailnet.ts";
 import { errorBody } from "../errors.ts";
 import { openListener } from "./listener.ts";
 
@@ -17,14 +17,14 @@ const HOST = Deno.build.os === "linux" ? "127.0.0.2" : "::1";
 /**
  * Opens it on a free port, under a secret of its own.
  *
- * @param options.nodeUrl Under which the node is reached: `"https://parlor.fox-owl.ts.net"`; `null` while it is not.
- * @throws {AppError} `not_available` when the address cannot be listened on.
+ * @param options.nodeUrl Under which the node is reached: `"https://parlor.fox-owl.ts.net"`; `null` while it isn't.
+ * @throws {AppError} `not_available` if it can't listen on the address.
  */
 export function openTailnetDoor(options: {
   handler(request: Request, connection: ClientConnection): Response | Promise<Response>;
   nodeUrl: () => string | null;
   log: Log;
-}): Door {
+}): NodeListener {
   const { handler, nodeUrl, log } = options;
   const prefix = `/${randomToken(32)}`;
   const listener = openListener({
@@ -53,14 +53,14 @@ function behind(prefix: string, request: Request): Request | undefined {
 
 /** Answers what no route is to see: the internet, and the addresses that lead to the node but are not its own. */
 function turnedAway({ url, method, headers }: Request, nodeUrl: string | null): Response | undefined {
-  if (headers.has("tailscale-funnel-request")) return refusal("This server isn't reachable from the internet");
+  if (headers.has("tailscale-funnel-request")) return createRefusal("This server isn't reachable from the internet");
   const { host, pathname, search } = new URL(url);
   const scheme = headers.get("x-forwarded-proto") === "https" ? "https" : "http";
   if (nodeUrl === null || new URL(`${scheme}://${host}`).origin === nodeUrl) return undefined;
-  if (method !== "GET" && method !== "HEAD") return refusal(`This server's address is ${nodeUrl}`);
+  if (method !== "GET" && method !== "HEAD") return createRefusal(`This server's address is ${nodeUrl}`);
   return new Response(null, { status: 307, headers: { location: nodeUrl + pathname + search } });
 }
 
-function refusal(message: string): Response {
+function createRefusal(message: string): Response {
   return Response.json(errorBody(new AppError("host_not_allowed", message), "none"), { status: 403 });
 }

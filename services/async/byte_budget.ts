@@ -8,6 +8,8 @@ const LIMIT_BYTES = 256 * 1024 * 1024;
 const RESERVE_BYTES = 64 * 1024 * 1024;
 /** Largest small reservation. */
 const SMALL_BYTES = 8 * 1024 * 1024;
+/** Smallest reservation that may use up memory by itself: a body of 13 MB. */
+const HUGE_BYTES = 64 * 1024 * 1024;
 /** Growth of memory after which garbage is worth collecting again. A collection holds the event loop for 40 to 100 ms. */
 const COLLECTED_BYTES = 64 * 1024 * 1024;
 /** How long a request waits before it's refused. */
@@ -108,7 +110,7 @@ export class ByteBudget {
     if (isSmall) return reservation;
     // The request that returned the space has to end first: until then it refers to what it used.
     if (mustWait) await delay(0);
-    await this.#collectIfFull();
+    await this.#collectIfFull(counted);
     return reservation;
   }
 
@@ -129,12 +131,18 @@ export class ByteBudget {
     return { release, [Symbol.dispose]: release };
   }
 
-  /** Collects what earlier requests left, if that and everything reserved may take more than the limit. */
-  async #collectIfFull(): Promise<void> {
+  /**
+   * Collects what earlier requests left, if the new request may exceed the limit with it.
+   *
+   * Large requests rarely need it: `memoryBytes` has most of what the others use, and the engine collects by itself.
+   */
+  async #collectIfFull(newBytes: number): Promise<void> {
     const memoryBytes = this.#memoryBytes();
     this.#collectedToBytes = Math.min(this.#collectedToBytes, memoryBytes);
-    if (memoryBytes + this.#usedBytes <= this.#limitBytes) return;
-    if (memoryBytes - this.#collectedToBytes < COLLECTED_BYTES) return;
+    const isHuge = newBytes >= HUGE_BYTES;
+    const expectedBytes = memoryBytes + (isHuge ? this.#usedBytes : newBytes);
+    if (expectedBytes <= (isHuge ? this.#largeLimitBytes : this.#limitBytes)) return;
+    if (memoryBytes - this.#collectedToBytes < (isHuge ? COLLECTED_BYTES / 2 : COLLECTED_BYTES)) return;
     await this.#collectGarbage();
     this.#collectedToBytes = this.#memoryBytes();
   }

@@ -6,16 +6,18 @@
  * id.
  */
 import type { Database, SqlValue, Statement } from "../storage/database/database.ts";
-import type { ImageType } from "./images/image_type.ts";
 import { findAttachmentNames } from "./attachment_names.ts";
+import type { AudioType } from "./audio_type.ts";
+import type { ImageType } from "./images/image_type.ts";
 
 /** A stored attachment. */
 export interface AttachmentRow {
   name: string;
-  type: ImageType;
+  type: ImageType | AudioType;
   bytes: number;
-  width: number;
-  height: number;
+  /** In pixels; `null` for recordings. */
+  width: number | null;
+  height: number | null;
   /** Creation time, which is also the version: unique per name. */
   created_at: number;
 }

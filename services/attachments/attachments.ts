@@ -1,4 +1,4 @@
-/** Stores images by name, sealed. Owners record their references in their own writes; see attachment_rows.ts. */
+/** Stores images and recordings by name, sealed. Owners record their references in their own writes; see attachment_rows.ts. */
 import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
@@ -21,21 +21,32 @@ import {
   saveRow,
   setGracePeriod,
 } from "./attachment_rows.ts";
+import { type AudioType, sniffRecording } from "./audio_type.ts";
 import { type ImageFacts, type ImageType, sniffImage } from "./images/image_type.ts";
-import { attachmentFile, attachmentFileName, readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
+import {
+  attachmentFile,
+  getAttachmentFileName,
+  readSealedFile,
+  readSealedRange,
+  writeSealedFile,
+} from "../storage/sealed_file.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 import { passWholeImage } from "./images/whole_image.ts";
 
-/** An attachment without its image. */
+/** An attachment without its content. */
 export interface Attachment {
   name: string;
-  type: ImageType;
+  type: ImageType | AudioType;
   sizeBytes: number;
-  widthPx: number;
-  heightPx: number;
+  /** Absent for recordings. */
+  widthPx?: number;
+  heightPx?: number;
   /** Changes with every write. */
   version: number;
 }
+
+/** An attachment that is an image. */
+export type ImageAttachment = Attachment & { type: ImageType; widthPx: number; heightPx: number };
 
 /** Dependencies of `Attachments`. */
 export interface AttachmentDeps {
@@ -67,7 +78,7 @@ const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /** Bytes per step, so that no image blocks the event loop. */
 const STEP_BYTES = 256 * 1024;
 
-/** The images of messages. */
+/** The images and recordings of messages. */
 export class Attachments {
   readonly #deps: AttachmentDeps;
   readonly #rows: AttachmentRows;
@@ -85,23 +96,39 @@ export class Attachments {
     return toAttachment(this.#get(name));
   }
 
+  /** @throws {AppError} `not_found`, `unprocessable` if it's a recording */
+  getImage(name: string): ImageAttachment {
+    const attachment = this.get(name);
+    if (!isImage(attachment)) throw new AppError("unprocessable", `Attachment "${name}" is a recording, not an image`);
+    return attachment;
+  }
+
   /**
    * Opens an attachment for reading.
    *
-   * @returns The attachment, and its image in chunks of about 64 KiB. Reading may throw `internal` at any of them.
+   * @returns The attachment, and a function that yields its content, or a part inside it, in chunks of about 64 KiB. Reading
+   *   may throw `internal` at any of them.
    * @throws {AppError} `not_found`
    */
-  read(name: string): { attachment: Attachment; picture: AsyncGenerator<Uint8Array<ArrayBuffer>> } {
+  open(name: string): {
+    attachment: Attachment;
+    read(range?: { start: number; end: number }): AsyncGenerator<Uint8Array<ArrayBuffer>>;
+  } {
     const row = this.#get(name);
-    return { attachment: toAttachment(row), picture: readSealedFile(this.#deps.sealer, this.#fileOf(row)) };
+    const { sealer } = this.#deps;
+    const file = this.#fileOf(row);
+    return {
+      attachment: toAttachment(row),
+      read: (range) => range === undefined ? readSealedFile(sealer, file) : readSealedRange(sealer, file, range),
+    };
   }
 
-  /** Reads the whole image. @throws {AppError} `not_found`, `internal` */
+  /** Reads the whole content. @throws {AppError} `not_found`, `internal` */
   async readAll(name: string): Promise<Uint8Array> {
-    const { attachment, picture } = this.read(name);
+    const { attachment, read } = this.open(name);
     const bytes = new Uint8Array(attachment.sizeBytes);
     let at = 0;
-    for await (const piece of picture) {
+    for await (const piece of read()) {
       bytes.set(piece, at);
       at += piece.length;
     }
@@ -109,11 +136,11 @@ export class Attachments {
   }
 
   /**
-   * Stores an image and replaces an existing one. A truncated or damaged image replaces nothing.
+   * Stores an image or a recording and replaces an existing one. A truncated or damaged image replaces nothing.
    *
-   * @param source The bytes of the image. Its errors are passed on.
+   * @param source The bytes of the file. Its errors are passed on.
    * @param expected The required current version, if any.
-   * @throws {AppError} `unprocessable` if it isn't an image, `too_large`, `conflict` if the name differs from another
+   * @throws {AppError} `unprocessable` if it's neither, `too_large`, `conflict` if the name differs from another
    *   only in case, `revision_mismatch`, `storage_full`
    */
   put(
@@ -134,18 +161,20 @@ export class Attachments {
    *
    * @throws {AppError} `unprocessable`, `too_large`, `storage_full`
    */
-  async storeInline(bytes: Uint8Array): Promise<Attachment> {
+  async storeInline(bytes: Uint8Array): Promise<ImageAttachment> {
     const facts = checkSize(sniffImage(bytes));
-    if (facts === undefined) throw notAnImage();
+    if (facts === undefined) {
+      throw new AppError("unprocessable", "Can't store the attachment: it isn't a PNG, JPEG, WebP or GIF");
+    }
     const hash = createHmac("sha256", this.#nameKey);
     for await (const step of splitBytes(bytes)) hash.update(step);
     const name = toImageFileName(hash.digest("hex").slice(0, 40), facts.type);
     return await this.#locks.run(toLockKey(name), async () => {
       const { db, now } = this.#deps;
       const before = this.#rows.find(name);
-      if (before === undefined) return toAttachment(await this.#store(name, splitBytes(bytes), { cause: "put" }));
-      await db.write([setGracePeriod(name, now() + GRACE_MS)]);
-      return toAttachment(before);
+      if (before === undefined) await this.#store(name, splitBytes(bytes), { cause: "put" });
+      else await db.write([setGracePeriod(name, now() + GRACE_MS)]);
+      return this.getImage(name);
     });
   }
 
@@ -243,11 +272,13 @@ export class Attachments {
     const { db, sealer, events, versions, now } = this.#deps;
     if (before === undefined) this.#refuseCaseClash(name);
     const version = Math.max(now(), (before?.created_at ?? 0) + 1);
-    const checked = await checkImage(source, this.#deps.maxBytes);
+    const checked = await checkContent(source, this.#deps.maxBytes);
     const file = this.#fileOf({ name, created_at: version });
-    const content = mustBeWhole ? passWholeImage(checked.source, checked.facts.type) : checked.source;
+    const { facts } = checked;
+    // A recording that was cut off still plays.
+    const content = mustBeWhole && "widthPx" in facts ? passWholeImage(checked.source, facts.type) : checked.source;
     const bytes = await writeSealedFile(sealer, file, content);
-    const { type, widthPx: width, heightPx: height } = checked.facts;
+    const { type, widthPx: width = null, heightPx: height = null } = facts as Partial<ImageFacts> & ContentFacts;
     const row: AttachmentRow = { name, type, bytes, width, height, created_at: version };
     const parts = before === undefined ? [] : [{ name: toPartName(before), path: this.#fileOf(before).path }];
     try {
@@ -295,7 +326,7 @@ export class Attachments {
     const { folder } = this.#deps;
     // Lists files first: a file that gets its row in between is either in both lists or recent.
     const found = (await Array.fromAsync(Deno.readDir(folder))).filter((entry) => entry.isFile);
-    const wanted = new Set(this.#rows.listFiles().map(({ name, version }) => attachmentFileName(name, version)));
+    const wanted = new Set(this.#rows.listFiles().map(({ name, version }) => getAttachmentFileName(name, version)));
     for (const { name } of found) {
       if (wanted.has(name)) continue;
       const path = join(folder, name);
@@ -332,7 +363,12 @@ function toLockKey(name: string): string {
 }
 
 function toAttachment({ name, type, bytes, width, height, created_at }: AttachmentRow): Attachment {
-  return { name, type, sizeBytes: bytes, widthPx: width, heightPx: height, version: created_at };
+  const size = width !== null && height !== null ? { widthPx: width, heightPx: height } : {};
+  return { name, type, sizeBytes: bytes, ...size, version: created_at };
+}
+
+function isImage(attachment: Attachment): attachment is ImageAttachment {
+  return attachment.widthPx !== undefined;
 }
 
 function checkVersion(name: string, row: AttachmentRow | undefined, expected: ExpectedVersion | undefined): void {
@@ -341,9 +377,8 @@ function checkVersion(name: string, row: AttachmentRow | undefined, expected: Ex
   throw new AppError("revision_mismatch", `Attachment "${name}" ${found}, not at the one asked for`);
 }
 
-function notAnImage(): AppError {
-  return new AppError("unprocessable", "Can't store the attachment: it is no PNG, JPEG, WebP or GIF");
-}
+/** What a file is. */
+type ContentFacts = ImageFacts | { type: AudioType };
 
 /** Rejects images that no browser could show: decoding would take gigabytes of memory. */
 function checkSize(facts: ImageFacts | undefined): ImageFacts | undefined {
@@ -353,14 +388,14 @@ function checkSize(facts: ImageFacts | undefined): ImageFacts | undefined {
   throw new AppError("unprocessable", `Can't store the attachment: ${found}`);
 }
 
-/** Reads enough to recognize the image. @returns What it is, and the whole stream. */
-async function checkImage(
+/** Reads enough to recognize the file. @returns What it is, and the whole stream. */
+async function checkContent(
   source: AsyncIterable<Uint8Array>,
   maxBytes: number,
-): Promise<{ facts: ImageFacts; source: AsyncIterable<Uint8Array> }> {
+): Promise<{ facts: ContentFacts; source: AsyncIterable<Uint8Array> }> {
   const iterator = source[Symbol.asyncIterator]();
   let head = new Uint8Array();
-  let facts: ImageFacts | undefined;
+  let facts: ContentFacts | undefined;
   try {
     while (facts === undefined && head.length < MAX_HEADER_BYTES) {
       const { done, value } = await iterator.next();
@@ -369,14 +404,22 @@ async function checkImage(
       longer.set(head);
       longer.set(value, head.length);
       head = longer;
-      facts = checkSize(sniffImage(head));
+      facts = checkSize(sniffImage(head)) ?? toAudioFacts(head);
     }
-    if (facts === undefined) throw notAnImage();
+    if (facts === undefined) {
+      const formats = "a PNG, JPEG, WebP or GIF image or a WAV, WebM, Ogg, MP4, MP3 or FLAC recording";
+      throw new AppError("unprocessable", `Can't store the attachment: it isn't ${formats}`);
+    }
   } catch (error) {
     await iterator.return?.();
     throw error;
   }
   return { facts, source: limitBytes(head, { [Symbol.asyncIterator]: () => iterator }, maxBytes) };
+}
+
+function toAudioFacts(head: Uint8Array): { type: AudioType } | undefined {
+  const type = sniffRecording(head);
+  return type && { type };
 }
 
 async function* limitBytes(

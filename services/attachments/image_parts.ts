@@ -29,7 +29,8 @@ const SENT_PX = 1568;
 const MAX_SENT = 4;
 
 const EARLIER = "[an earlier picture, not sent again]";
-const GONE = "[a picture that is no longer there]";
+const GONE = "[an image that no longer exists]";
+const NO_IMAGE = "[a recording, not sent]";
 
 /** Characters decoded per step; a multiple of four. */
 const STEP_CHARS = 1024 * 1024;
@@ -60,7 +61,10 @@ export async function storeInlineImages<T extends Content | null | undefined>(
  *
  * @throws {AppError} `unprocessable` if an image of the last message can't be read, `not_available`
  */
-export async function inlineImages<T extends { content: Content }>(parts: ImagePartsDeps, messages: T[]): Promise<T[]> {
+export async function inlineImages<T extends { content: Content | null }>(
+  parts: ImagePartsDeps,
+  messages: T[],
+): Promise<T[]> {
   let sentCount = 0;
   const filled = [...messages];
   for (let index = messages.length - 1; index >= 0; index--) {
@@ -83,8 +87,10 @@ async function toSentPart({ attachments, images }: ImagePartsDeps, part: Part, i
   try {
     const name = parseAttachmentUrl(getImageUrl(part)!);
     const bytes = name === undefined ? await decodeDataUrl(part) : await attachments.readAll(name);
-    // Images in unsupported formats are passed on: the client intended them for its model server.
-    if (bytes === undefined || sniffImage(bytes) === undefined) return part;
+    if (bytes === undefined || sniffImage(bytes) === undefined) {
+      // Images in unsupported formats are passed on: the client intended them for its model server.
+      return name === undefined ? part : createTextPart(NO_IMAGE);
+    }
     const jpeg = await images.toJpeg(bytes, { maxPx: SENT_PX });
     return withUrl(part, `data:image/jpeg;base64,${Buffer.from(jpeg.buffer).toString("base64")}`);
   } catch (error) {

@@ -2,8 +2,9 @@
 import { AppError } from "../errors.ts";
 import type { CredentialStore } from "./credential_store.ts";
 import type { FailureLimiter } from "./failure_limiter.ts";
-import type { PageOriginWatch } from "./page_origin.ts";
-import { rpIdForHost } from "./rp_id.ts";
+import type { PageOriginWatch } from "./host_names.ts";
+import { getRpId } from "./rp_id.ts";
+import type { TokenScope } from "./token_store.ts";
 
 /** Why a request without credentials has access; `null` if it doesn't, or doesn't need to. */
 export type Bypass = "auth_disabled" | "loopback" | "grace" | null;
@@ -18,7 +19,7 @@ export type Identity =
     /** A newer value for the session cookie, to be sent back. */
     renewal?: string;
   }
-  | { method: "token"; tokenId: string; label: string }
+  | { method: "token"; tokenId: string; label: string; scope: TokenScope }
   | { method: null; bypass: Bypass };
 
 /** What of a request's facts the decision rests on; RequestFacts has it all. */
@@ -36,12 +37,15 @@ export interface AccessFacts {
 export interface PresentedCredentials {
   /** Token of `Authorization: Bearer`, else of `api_token`; `null` where the header's scheme rules a token out. */
   bearerToken?: string | null;
-  /** Value of the session cookie that belongs to the request's scheme. */
+  /** Value of the session cookie for the request's scheme. */
   sessionCookie?: string;
 }
 
-/** What a route opens to callers whose RPID is gated, or in grace under `pairing = "code"`. */
-export type RouteAccess = "ceremony" | "setup_status" | "other";
+/**
+ * What a route opens to callers whose RPID is gated, or in grace under `pairing = "code"`. `openai` is everything below
+ * `/api/v1`, which tokens of that scope are limited to.
+ */
+export type RouteAccess = "ceremony" | "setup_status" | "openai" | "other";
 
 /** Values of the configuration the decision rests on. */
 export interface AccessSettings {
@@ -70,8 +74,9 @@ export interface AccessPolicy {
   /**
    * Returns the caller's identity.
    *
-   * @throws {AppError} `unauthenticated` when the RPID is gated and nothing valid was presented, or when grace does not
-   *   open this route; `too_many_requests` in its place after too many wrong tokens from one address.
+   * @throws {AppError} `unauthenticated` if the RPID is gated and nothing valid was presented, or when grace does not
+   *   open this route; `too_many_requests` in its place after too many wrong tokens from one address; `forbidden` for a
+   *   token whose scope doesn't include this route.
    */
   decide(facts: AccessFacts, presented: PresentedCredentials, route: RouteAccess): Promise<Identity>;
   /** Returns the state of the caller's origin. */
@@ -93,7 +98,7 @@ export function createAccessPolicy(options: {
   checks?: CredentialCheck[];
 }): AccessPolicy {
   const { settings, credentials, pageOrigins, failures, ownSuffix = () => undefined, checks = [] } = options;
-  const rpIdOf = (host: string) => rpIdForHost(host, settings.tailnetSuffix, ownSuffix());
+  const rpIdOf = (host: string) => getRpId(host, settings.tailnetSuffix, ownSuffix());
 
   /** The rules that need no look at the enrolled passkeys. */
   function bypassOf({ isLocal }: AccessFacts): "auth_disabled" | "loopback" | null {
@@ -113,10 +118,16 @@ export function createAccessPolicy(options: {
     async decide(facts, presented, route) {
       for (const check of checks) {
         const identity = await check(facts, presented);
-        if (identity !== undefined) return identity;
+        if (identity === undefined) continue;
+        if (identity.method === "token" && identity.scope === "openai" && route !== "openai") {
+          throw new AppError("forbidden", "This token is limited to the OpenAI-compatible API below /api/v1");
+        }
+        return identity;
       }
       const bypass = bypassOf(facts) ?? (await credentials.isGated(rpIdOf(facts.host)) ? null : "grace");
-      const opens = bypass === "grace" && pairing === "code" ? route !== "other" : bypass !== null;
+      const opens = bypass === "grace" && pairing === "code"
+        ? route === "ceremony" || route === "setup_status"
+        : bypass !== null;
       if (opens) return { method: null, bypass };
       if (route === "ceremony") return { method: null, bypass: null };
       const refusal = new AppError(
@@ -125,7 +136,9 @@ export function createAccessPolicy(options: {
           ? "Sign in first. To add a passkey, use the code that the server printed in its terminal"
           : "Sign in with a passkey or send a bearer token",
       );
-      throw typeof presented.bearerToken === "string" ? failures.count(facts.clientAddress, refusal) : refusal;
+      throw typeof presented.bearerToken === "string"
+        ? failures.count(facts.clientAddress, refusal, { method: "token" })
+        : refusal;
     },
   };
 }

@@ -1,4 +1,4 @@
-/** IP addresses in canonical form. IPv4-mapped IPv6 addresses are IPv4. */
+/** IP addresses in canonical form, and the keys that count failures per client. IPv4-mapped IPv6 addresses are IPv4. */
 import ipaddr from "ipaddr.js";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -42,4 +42,14 @@ export function addressMatcher(items: readonly string[]): (address: string) => b
     if (address === undefined) return false;
     return ranges.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
   };
+}
+
+/**
+ * Returns the key of a client: its IPv4 address, or the /64 network of its IPv6 address, because one customer gets a whole /64.
+ *
+ * @param address Canonical, or `"unknown"`.
+ */
+export function getClientKey(address: string): string {
+  const parsed = address.includes(":") ? parseAddress(address) : undefined;
+  return parsed?.kind() === "ipv6" ? parsed.toNormalizedString().split(":").slice(0, 4).join(":") : address;
 }

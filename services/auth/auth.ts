@@ -1,8 +1,12 @@
 /** Authentication as a whole: opens its parts, and revokes access along with the sessions and streams that depend on it. */
+import { Buffer } from "node:buffer";
 import type { Config } from "../config/config.ts";
+import { nodeCrypto } from "../crypto/node_crypto.ts";
+import { isOperatorProof } from "../crypto/operator_proof.ts";
+import { randomToken } from "../crypto/random.ts";
+import type { Sealer } from "../crypto/sealer.ts";
 import { messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import type { Sealer } from "../crypto/sealer.ts";
 import type { Log } from "../log.ts";
 import type { DataDir } from "../storage/data_dir.ts";
 import type { Database } from "../storage/database/database.ts";
@@ -13,19 +17,22 @@ import {
   type Identity,
   type PresentedCredentials,
 } from "./access_policy.ts";
-import { type CliCodes, createCliCodes } from "./cli_codes.ts";
 import { createCredentialStore, type CredentialRecord, type CredentialStore } from "./credential_store.ts";
 import { createEnrolmentCodes, type EnrolmentCodes } from "./enrolment_codes.ts";
 import { createFailureLimiter, type FailureLimiter } from "./failure_limiter.ts";
-import { createHostPolicy, type HostPolicy, type OwnNode } from "./host_names.ts";
+import {
+  createHostPolicy,
+  createPageOriginWatch,
+  type HostPolicy,
+  type OwnNode,
+  type PageOriginWatch,
+} from "./host_names.ts";
 import { findOpenAddresses, logOpenAddresses } from "./open_addresses.ts";
 import { createOpenStreams, type OpenStreams } from "./open_streams.ts";
-import { isOperatorProof } from "../crypto/operator_proof.ts";
-import { createPageOriginWatch, type PageOriginWatch } from "./page_origin.ts";
 import { createPasskeys, type Passkeys } from "./passkeys.ts";
 import { openSessionKey } from "./session_key.ts";
 import { openSessions, type Sessions } from "./sessions.ts";
-import { createTokenStore, type TokenRecord, type TokenStore } from "./token_store.ts";
+import { createTokenStore, type TokenRecord, type TokenScope, type TokenStore } from "./token_store.ts";
 
 /** Authentication and access control. */
 export interface Auth {
@@ -49,7 +56,7 @@ export interface Auth {
   listCredentials(): Promise<CredentialRecord[]>;
   listTokens(): Promise<TokenRecord[]>;
   /** Creates a token. Its text is returned only this once. */
-  mintToken(label: string): Promise<{ record: TokenRecord; token: string }>;
+  mintToken(label: string, scope?: TokenScope): Promise<{ record: TokenRecord; token: string }>;
   /** Revokes a token and ends its streams. @throws {AppError} `not_found` */
   revokeToken(id: string): Promise<void>;
   close(): Promise<void>;
@@ -84,7 +91,7 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
     ownNode: getOwnNode,
   });
   const pairing = config.pairing === "code" && config.requireAuth ? "code" : "open";
-  const failures = createFailureLimiter(now);
+  const failures = createFailureLimiter(now, log);
   const credentials = createCredentialStore({
     path: dataDir.file("credentials.json"),
     sealer: sealer.forPurpose("credentials"),
@@ -114,7 +121,7 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
   async function checkToken(facts: AccessFacts, { bearerToken }: PresentedCredentials): Promise<Identity | undefined> {
     if (typeof bearerToken !== "string") return undefined;
     const found = await tokens.find(bearerToken);
-    if (found !== undefined) return { method: "token", tokenId: found.id, label: found.label };
+    if (found !== undefined) return { method: "token", tokenId: found.id, label: found.label, scope: found.scope };
     // Somebody who listens must not get one to use again, so it comes from this machine or over HTTPS.
     const sessionKey = facts.isPeerLoopback || facts.scheme === "https" ? await key.read() : undefined;
     const isOperator = sessionKey !== undefined && isOperatorProof(bearerToken, sessionKey, now());
@@ -174,8 +181,8 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
       return [...await credentials.load()].reverse();
     },
     listTokens: tokens.list,
-    async mintToken(label) {
-      const minted = await tokens.mint(label);
+    async mintToken(label, scope) {
+      const minted = await tokens.mint(label, scope);
       await changed("tokens");
       return minted;
     },
@@ -186,6 +193,48 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
     async close() {
       streams.close();
       await tokens.close();
+    },
+  };
+}
+
+/** Lifetime of a code. */
+const CODE_MS = 2 * 60 * 1000;
+/** Maximum number of open codes. The oldest is dropped first. */
+const MAX_CODES = 64;
+
+/** Owner of the session that the command line gets. */
+interface CliOwner {
+  rpId: string;
+  credentialId: string;
+}
+
+/** Creates and redeems codes. */
+interface CliCodes {
+  /** @param challenge SHA-256 of the verifier, base64url (RFC 7636, "S256"). */
+  issue(owner: CliOwner, challenge: string): string;
+  /** Consumes a code. @returns `undefined` if it's unknown, expired, used, or if the verifier or RP ID doesn't match. */
+  redeem(code: string, verifier: string, rpId: string): CliOwner | undefined;
+}
+
+/** Creates an empty store. */
+export function createCliCodes(now: () => number): CliCodes {
+  const codes = new Map<string, { owner: CliOwner; challenge: string; endsAtMs: number }>();
+  return {
+    issue(owner, challenge) {
+      if (codes.size >= MAX_CODES) codes.delete(codes.keys().next().value!);
+      const code = randomToken(16);
+      codes.set(code, { owner, challenge, endsAtMs: now() + CODE_MS });
+      return code;
+    },
+    redeem(code, verifier, rpId) {
+      const entry = codes.get(code);
+      codes.delete(code);
+      if (entry === undefined || entry.endsAtMs <= now() || entry.owner.rpId !== rpId) return undefined;
+      const given = Buffer.from(nodeCrypto().createHash("sha256").update(verifier).digest("base64url"));
+      const expected = Buffer.from(entry.challenge);
+      return given.byteLength === expected.byteLength && nodeCrypto().timingSafeEqual(given, expected)
+        ? entry.owner
+        : undefined;
     },
   };
 }

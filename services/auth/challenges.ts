@@ -1,6 +1,6 @@
 /** Challenges of running ceremonies: valid once, for five minutes, in the ceremony and browser that started it. */
 import { randomToken } from "../crypto/random.ts";
-import { clientKey } from "./client_key.ts";
+import { getClientKey } from "./addresses.ts";
 
 /** Lifetime of a challenge (docs/protocols/auth.md#ceremonies). */
 export const CHALLENGE_MS = 5 * 60 * 1000;
@@ -73,7 +73,7 @@ export function createChallenges<T>(now: () => number): Challenges<T> {
   return {
     issue(scope, address, memory) {
       makeRoom();
-      const client = clientKey(address);
+      const client = getClientKey(address);
       const own = clients.get(client) ?? new Set();
       if (own.size >= MAX_PER_CLIENT) removeOldestOf(own);
       const challenge = randomToken(32);

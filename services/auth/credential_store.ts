@@ -38,16 +38,16 @@ export const CREDENTIALS_AAD: Aad = { table: "credentials.json", id: "credential
 /** The passkeys on disk. Deleting the file restores the grace period without a restart. */
 export interface CredentialStore {
   /**
-   * Tells whether an RPID is gated. All loopback names are one origin here: a passkey for one of them gates every one.
-   * A file that cannot be read gates every RPID: doubt never opens grace.
+   * Returns whether an RPID is gated. All loopback names are one origin here: a passkey for one of them gates every one.
+   * If the file can't be read, every RPID is gated.
    */
   isGated(rpId: string): Promise<boolean>;
   /** Returns every RP ID with a passkey. @throws {AppError} `internal` if the file can't be read. */
   gatedRpIds(): Promise<readonly string[]>;
   /**
-   * Gives all records; none when there is no file.
+   * Returns all records; none if there is no file.
    *
-   * @throws {AppError} `internal` when the file is there and cannot be read.
+   * @throws {AppError} `internal` if the file can't be read.
    */
   load(): Promise<readonly CredentialRecord[]>;
   /** Finds one passkey. @throws {AppError} `internal` if the file can't be read. */

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomBytes } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { clientKey } from "./client_key.ts";
+import { getClientKey } from "./addresses.ts";
 
 /** Lifetime of an invite. */
 const INVITE_MS = 10 * 60 * 1000;
@@ -105,7 +105,7 @@ export function createEnrolmentCodes(options: {
       return { code: shown(text), expiresAtMs: endsAtMs };
     },
     check(given, { rpId, isInGrace }, address) {
-      const client = clientKey(address);
+      const client = getClientKey(address);
       const tries = clients.get(client);
       if (tries !== undefined && tries.wrongTries >= MAX_WRONG_TRIES && tries.endsAtMs > now()) {
         throw new AppError("too_many_requests", "Too many wrong codes from this address. Try again later", {

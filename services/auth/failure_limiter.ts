@@ -1,7 +1,11 @@
 /** Limits failed authentication attempts. Valid credentials never count, so they're never locked out. */
 import { AppError } from "../errors.ts";
-import { clientKey } from "./client_key.ts";
+import type { Log } from "../log.ts";
+import { getClientKey } from "./addresses.ts";
 
+const HOUR_MS = 60 * 60 * 1000;
+/** Hours that `recent` counts. */
+const HOURS = 24;
 const WINDOW_MS = 5 * 60 * 1000;
 /** Failures per address and window before a 429 response. */
 const MAX_PER_CLIENT = 100;
@@ -22,23 +26,47 @@ export interface FailureLimiter {
    *
    * @param address Of the client.
    * @param failure What to answer while there were few.
+   * @param attempt What was refused, for the log.
    * @returns `failure`, or `too_many_requests` once there were too many.
    */
-  count(address: string, failure: AppError): AppError;
+  count(address: string, failure: AppError, attempt: RefusedAttempt): AppError;
+  /** Logs a refused sign-in that has another limit, and counts it for `recent` only. */
+  record(address: string, attempt: RefusedAttempt): void;
+  /** Returns how many sign-ins were refused in the last 24 hours, or since the start if that is later. */
+  recent(): number;
+}
+
+/** A refused sign-in, for the log. */
+export interface RefusedAttempt {
+  method: "passkey" | "token" | "code";
+  /** Why, if it's known. */
+  reason?: string;
 }
 
 /** Creates a limiter without failures. */
-export function createFailureLimiter(now: () => number): FailureLimiter {
+export function createFailureLimiter(now: () => number, log: Log): FailureLimiter {
   const clients = new Map<string, Window>();
   let all: Window = { count: 0, endsAtMs: 0 };
+  /** Refusals by hour since 1970. */
+  const hours = new Map<number, number>();
 
   const fresh = (): Window => ({ count: 0, endsAtMs: now() + WINDOW_MS });
   // If the clock is set back, the window must not become longer.
   const isOver = ({ endsAtMs }: Window) => endsAtMs <= now() || endsAtMs > now() + WINDOW_MS;
 
+  function record(address: string, { method, reason }: RefusedAttempt): void {
+    // The address comes first: whatever a client can choose follows it, so that no line can name another address.
+    log("warn", "Refused a sign-in", { client: address, method, ...(reason && { reason: reason.slice(0, 200) }) });
+    const hour = Math.floor(now() / HOUR_MS);
+    hours.set(hour, (hours.get(hour) ?? 0) + 1);
+    for (const old of hours.keys()) if (old <= hour - HOURS || old > hour) hours.delete(old);
+  }
+
   return {
-    count(address, failure) {
-      const key = clientKey(address);
+    record,
+    count(address, failure, attempt) {
+      record(address, attempt);
+      const key = getClientKey(address);
       let window = clients.get(key);
       if (window === undefined || isOver(window)) {
         clients.delete(key);
@@ -54,6 +82,10 @@ export function createFailureLimiter(now: () => number): FailureLimiter {
         retryAfterSeconds: (full.endsAtMs - now()) / 1000,
         cause: failure,
       });
+    },
+    recent() {
+      const oldest = Math.floor(now() / HOUR_MS) - HOURS;
+      return [...hours].reduce((sum, [hour, count]) => hour > oldest ? sum + count : sum, 0);
     },
   };
 }

@@ -1,7 +1,13 @@
-/** Host names: parsing, loopback names, and the allowlist. */
+/**
+ * Host names: parsing, loopback names, the allowlist, and detection of proxies without forwarding headers.
+ *
+ * Requests through such a proxy on this machine have no forwarding header and Host 127.0.0.1, so its clients look like
+ * the owner. One request can't show it, but the page can: it knows the URL it was loaded from.
+ */
 import { AppError } from "../errors.ts";
+import type { Log } from "../log.ts";
 import { addressMatcher, parseAddress } from "./addresses.ts";
-import { rpIdForHost } from "./rp_id.ts";
+import { getRpId } from "./rp_id.ts";
 
 /** A parsed host. */
 export interface HostAndPort {
@@ -17,7 +23,7 @@ const HOST_PATTERN = /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?(?::(\d
 /**
  * Parses the value of a Host or X-Forwarded-Host header.
  *
- * @throws {AppError} `invalid_request` for everything that is not one host with an optional port.
+ * @throws {AppError} `invalid_request` for anything but one host with an optional port.
  */
 export function parseHost(text: string): HostAndPort {
   const match = text.length <= 300 ? HOST_PATTERN.exec(text.toLowerCase()) : null;
@@ -94,8 +100,8 @@ export function createHostPolicy(options: {
   /** RPIDs that belong to a listed host or the own node: a made-up sibling must not enrol for them. */
   function isOwnedRpId(rpId: string): boolean {
     const node = ownNode();
-    if (node !== undefined && rpId === rpIdForHost(node.fqdn, tailnetSuffix, node.suffix)) return true;
-    return [...names].some((name) => rpIdForHost(name, tailnetSuffix, node?.suffix) === rpId) ||
+    if (node !== undefined && rpId === getRpId(node.fqdn, tailnetSuffix, node.suffix)) return true;
+    return [...names].some((name) => getRpId(name, tailnetSuffix, node?.suffix) === rpId) ||
       suffixes.some((suffix) => suffix === `.${rpId}` || `.${rpId}`.endsWith(suffix));
   }
 
@@ -104,8 +110,47 @@ export function createHostPolicy(options: {
     opensCeremonies(facts) {
       if (isAllowed(facts)) return true;
       if (isLoopbackName(facts.host)) return false;
-      return !isOwnedRpId(rpIdForHost(facts.host, tailnetSuffix, ownNode()?.suffix));
+      return !isOwnedRpId(getRpId(facts.host, tailnetSuffix, ownNode()?.suffix));
     },
     ownsRpId: (rpId) => isLoopbackName(rpId) || isListedAddress(rpId) || isOwnedRpId(rpId),
+  };
+}
+
+/** What of a request's facts the watch rests on. */
+interface PageFacts {
+  isPeerLoopback: boolean;
+  hasForwardingHeader: boolean;
+  /** `scheme://host[:port]` as we computed it. */
+  origin: string;
+}
+
+/** Remembers, until the process ends, that such a proxy was seen. */
+export interface PageOriginWatch {
+  /** The loopback bypass must not hold any more. */
+  readonly isTripped: boolean;
+  /** Compares where the page says it is (`X-Parlor-Page`) with where we think it is. */
+  note(pageOrigin: string, facts: PageFacts): void;
+}
+
+/** @param options.corsOrigins Pages there call us from elsewhere by configuration and prove no proxy. */
+export function createPageOriginWatch(options: { corsOrigins: readonly string[]; log: Log }): PageOriginWatch {
+  let isTripped = false;
+  return {
+    get isTripped() {
+      return isTripped;
+    },
+    note(pageOrigin, facts) {
+      if (isTripped || !facts.isPeerLoopback || facts.hasForwardingHeader || pageOrigin === facts.origin) return;
+      if (options.corsOrigins.includes(pageOrigin)) return;
+      isTripped = true;
+      // Only an origin goes to the log as it came; anything else could carry control characters or a secret.
+      const page = URL.canParse(pageOrigin) ? new URL(pageOrigin).origin : "another address";
+      options.log(
+        "warn",
+        `A page at ${page} reaches this server as ${facts.origin}: a proxy on this machine forwards requests without X-Forwarded headers. ` +
+          "The loopback bypass is off until the next start. Set loopback_auth_bypass = false, and set trusted_proxies to the " +
+          "proxy's address once it sends X-Forwarded-For, -Proto and -Host",
+      );
+    },
   };
 }

@@ -2,7 +2,7 @@
 import type { Log } from "../log.ts";
 import { parseAddress } from "./addresses.ts";
 import { isLoopbackName, type OwnNode } from "./host_names.ts";
-import { rpIdForHost } from "./rp_id.ts";
+import { getRpId } from "./rp_id.ts";
 
 /** The configuration values that decide which addresses are open. */
 export interface ReachSettings {
@@ -40,7 +40,7 @@ const LOOPBACK_SPELLINGS = ["localhost", "*.localhost", "127.0.0.0/8", "[::1]"];
  * With `require_auth = false` everything is open, and with `pairing = "code"` grace opens no data: both return empty lists.
  * With the loopback bypass this machine is open by configuration, so its names aren't listed either.
  *
- * @param isGated Tells whether a passkey was enrolled for an RP ID.
+ * @param isGated Returns whether a passkey was enrolled for an RP ID.
  * @param ownNode Names of the own tailnet node, if it has any.
  */
 export async function findOpenAddresses(
@@ -53,7 +53,7 @@ export async function findOpenAddresses(
   if (!settings.loopbackAuthBypass && acceptsLoopbackPeers(settings.host) && !await isGated("localhost")) {
     open.loopback = LOOPBACK_SPELLINGS;
   }
-  const rpIdOf = (host: string) => rpIdForHost(host, settings.tailnetSuffix, ownNode?.suffix);
+  const rpIdOf = (host: string) => getRpId(host, settings.tailnetSuffix, ownNode?.suffix);
   const isPlain = settings.tlsCert === null && settings.trustedProxies.length === 0;
   for (const entry of settings.allowedHosts) {
     const host = entry.toLowerCase().replace(/\.$/, "");
@@ -107,13 +107,13 @@ export function logOpenAddresses(open: OpenAddresses, log: Log): void {
   }
 }
 
-/** Tells whether connections from 127.0.0.1 or ::1 reach a listener on this address. */
+/** Returns whether connections from 127.0.0.1 or ::1 reach a listener on this address. */
 function acceptsLoopbackPeers(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, "$1");
   return isLoopbackName(bare) || bare === "0.0.0.0" || bare === "::";
 }
 
-/** Tells whether an entry of `allowed_hosts` names only loopback hosts. */
+/** Returns whether an entry of `allowed_hosts` names only loopback hosts. */
 function isLoopbackEntry(entry: string): boolean {
   if (entry.startsWith("*.")) return isLoopbackName(`x${entry.slice(1)}`);
   const [base = "", bits] = entry.split("/");

@@ -10,7 +10,7 @@ export interface OpenStreams {
    * Watches over one stream.
    *
    * @param rpId Of the host it was asked for under.
-   * @returns `undefined` where the right cannot end. Else a signal that fires when it does; release it at the stream's end.
+   * @returns `undefined` if access can't end. Otherwise a signal that fires when it does; release it when the stream ends.
    */
   watch(identity: Identity, rpId: string): { signal: AbortSignal; release(): void } | undefined;
   /** Checks all streams now, after something was revoked or registered. */

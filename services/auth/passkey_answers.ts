@@ -45,7 +45,7 @@ export interface NewCredential {
  *
  * @throws {AppError} `invalid_request` if it isn't client data, or was created in a frame of another site.
  */
-export function challengeOf(clientDataJSON: string): string {
+export function getChallenge(clientDataJSON: string): string {
   let data: unknown;
   try {
     data = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(clientDataJSON, "base64url")));

@@ -14,7 +14,7 @@ import type { FailureLimiter } from "./failure_limiter.ts";
 import type { HostPolicy } from "./host_names.ts";
 import {
   ALGORITHMS,
-  challengeOf,
+  getChallenge,
   type LoginAnswer,
   type RegistrationAnswer,
   verifyLogin,
@@ -53,7 +53,7 @@ export interface Passkeys {
   /**
    * Starts a registration.
    *
-   * @throws {AppError} `unauthenticated`, `session_required` (a bearer token is not enough) or `pairing_code_required` when
+   * @throws {AppError} `unauthenticated`, `session_required` (a bearer token isn't enough) or `pairing_code_required` if
    *   the caller may not; `too_many_requests` after too many wrong codes, or when unlisted hosts hold too many RPIDs.
    */
   beginRegistration(
@@ -111,7 +111,14 @@ export function createPasskeys(options: {
     const isInGrace = !await credentials.isGated(rpId);
     if (isInGrace) await assertRoomForUnlisted(caller);
     if (isInGrace && pairing === "open") return { kind: "grace" };
-    if (code !== undefined) return { kind: "code", ticket: codes.check(code, { rpId, isInGrace }, clientAddress) };
+    if (code !== undefined) {
+      try {
+        return { kind: "code", ticket: codes.check(code, { rpId, isInGrace }, clientAddress) };
+      } catch (error) {
+        failures.record(clientAddress, { method: "code" });
+        throw error;
+      }
+    }
     if (isInGrace) {
       throw new AppError(
         "pairing_code_required",
@@ -165,7 +172,7 @@ export function createPasskeys(options: {
       // begin a registration under an unlisted host, so that host gets a user of its own: the owner's handle stays secret.
       const ofSameUser = own[0] ?? (caller.isHostListed ? known.find(({ rp_id }) => hosts.ownsRpId(rp_id)) : undefined);
       const userHandle = ofSameUser?.user_handle ?? randomToken(32);
-      const challenge = registrations.issue(scopeOf("register", caller), caller.clientAddress, {
+      const challenge = registrations.issue(getScope("register", caller), caller.clientAddress, {
         right,
         name,
         userHandle,
@@ -184,8 +191,8 @@ export function createPasskeys(options: {
     },
 
     async finishRegistration(caller, answer, name) {
-      const challenge = challengeOf(answer.response.clientDataJSON);
-      const pending = registrations.take(challenge, scopeOf("register", caller));
+      const challenge = getChallenge(answer.response.clientDataJSON);
+      const pending = registrations.take(challenge, getScope("register", caller));
       if (pending === undefined) {
         await rightToEnrol(caller, undefined);
         throw new AppError(
@@ -197,7 +204,7 @@ export function createPasskeys(options: {
       const { id, publicKey, counter, transports } = await verifyRegistration(answer, expected(caller, challenge))
         .catch((error) => {
           const reason = messageOf(error instanceof AppError ? error.cause : error);
-          log("warn", "Refused to register a passkey", { reason: reason.slice(0, 200) });
+          log("warn", "Refused to register a passkey", { client: caller.clientAddress, reason: reason.slice(0, 200) });
           throw error;
         });
       if (pending.right.kind === "code") codes.consume(pending.right.ticket);
@@ -217,7 +224,7 @@ export function createPasskeys(options: {
     },
 
     beginLogin(caller) {
-      const challenge = logins.issue(scopeOf("login", caller), caller.clientAddress, true);
+      const challenge = logins.issue(getScope("login", caller), caller.clientAddress, true);
       return {
         challenge,
         rpId: caller.rpId,
@@ -228,17 +235,16 @@ export function createPasskeys(options: {
     },
 
     async finishLogin(caller, answer) {
-      const challenge = challengeOf(answer.response.clientDataJSON);
-      const isUnderWay = logins.take(challenge, scopeOf("login", caller)) !== undefined;
+      const challenge = getChallenge(answer.response.clientDataJSON);
+      const isUnderWay = logins.take(challenge, getScope("login", caller)) !== undefined;
       const found = await credentials.find(answer.id);
       const credential = found?.rp_id === caller.rpId ? found : undefined;
       const result = isUnderWay
         ? await verifyLogin(answer, expected(caller, challenge), credential)
         : { refusal: "the ceremony is unknown, used up or over" };
       const refuse = (reason: string) => {
-        log("warn", "Refused a sign-in", { reason: reason.slice(0, 200) });
         const refusal = new AppError("unauthenticated", "Can't sign in: the passkey wasn't accepted");
-        return failures.count(caller.clientAddress, refusal);
+        return failures.count(caller.clientAddress, refusal, { method: "passkey", reason });
       };
       if ("refusal" in result || credential === undefined) throw refuse("refusal" in result ? result.refusal : "");
       const usedAt = new Date(now()).toISOString();
@@ -253,7 +259,7 @@ function hasBypass(identity: Identity): boolean {
   return identity.method === null && (identity.bypass === "loopback" || identity.bypass === "auth_disabled");
 }
 
-function scopeOf(kind: CeremonyScope["kind"], { rpId, origin, browser }: CeremonyCaller): CeremonyScope {
+function getScope(kind: CeremonyScope["kind"], { rpId, origin, browser }: CeremonyCaller): CeremonyScope {
   return { kind, rpId, origin, browser };
 }
 

@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 
 /**
- * Gives the WebAuthn RP ID for the host a browser used to reach us.
+ * Returns the WebAuthn RP ID for the host that the browser used.
  *
  * Machines of one tailnet share their parent domain, so one passkey serves them all. Any other host stands alone.
  *
@@ -13,7 +13,7 @@ import { AppError } from "../errors.ts";
  * @throws {AppError} `invalid_request` when the host is empty.
  * @see WebAuthn Level 2, section 4, "Relying Party Identifier"
  */
-export function rpIdForHost(host: string, tailnetSuffix: string, ownSuffix?: string): string {
+export function getRpId(host: string, tailnetSuffix: string, ownSuffix?: string): string {
   if (host === "") throw new AppError("invalid_request", "Can't determine the RP ID: the host is empty");
   const parent = host.slice(host.indexOf(".") + 1);
   if (parent === host || parent === "") return host;

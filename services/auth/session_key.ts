@@ -2,7 +2,7 @@
 import { createKeyFile, isPrivateFile, KEY_BYTES, readKeyFile } from "../crypto/key_file.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { type FileState, fileState } from "../storage/file_state.ts";
+import { type FileState, readFileState } from "../storage/atomic_file.ts";
 
 const WHAT = "session key";
 
@@ -11,7 +11,7 @@ export interface SessionKey {
   /** The file was missing at the start, so no earlier session is valid. */
   readonly isFresh: boolean;
   /**
-   * Gives the key, the same object until it changes; a missing file is made anew.
+   * Returns the key, the same object until it changes. Creates a missing file.
    *
    * @returns `undefined` while the file is something that must not be used: then no session counts.
    */
@@ -31,7 +31,7 @@ export async function openSessionKey(path: string, log: Log): Promise<SessionKey
 
   async function refresh(): Promise<void> {
     if (!await isPrivateFile(path, WHAT)) await createKeyFile(path, WHAT);
-    const found = fileState(path);
+    const found = readFileState(path);
     const content = await readKeyFile(path, WHAT);
     if (content === undefined) {
       throw new AppError("internal", `Can't read the ${WHAT} from "${path}": the file disappeared`);
@@ -45,7 +45,7 @@ export async function openSessionKey(path: string, log: Log): Promise<SessionKey
   return {
     isFresh,
     async read() {
-      const seen = fileState(path);
+      const seen = readFileState(path);
       if (seen.id === state?.id && state.isSettled && seen.id !== "absent") return key;
       reading ??= refresh().catch((error) => {
         // Cached, so that an unusable file is reported once and not read for every request.

@@ -1,10 +1,11 @@
 /** Sign-in sessions: stored on the server, signed into a cookie, ended by sign-out, revocation, a deleted key file or 30 idle days. */
+import { Buffer } from "node:buffer";
+import { nodeCrypto } from "../crypto/node_crypto.ts";
 import { randomToken } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { CredentialRecord, CredentialStore } from "./credential_store.ts";
-import { readSession, type SessionClaims, signSession } from "./session_cookie.ts";
 import type { SessionKey } from "./session_key.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -36,7 +37,7 @@ export interface Sessions {
    *
    * @param lifetimeMs Ends it after that time, and with the process: the command line needs one for a moment only.
    * @returns The value of its cookie.
-   * @throws {AppError} `internal` when the session key cannot be used.
+   * @throws {AppError} `internal` if the session key can't be used.
    */
   open(owner: { rpId: string; credentialId: string }, lifetimeMs?: number): Promise<string>;
   /** Finds the session of a cookie for an RP ID, and records its use. */
@@ -99,7 +100,7 @@ export async function openSessions(options: {
     if (found === presentKey) return found;
     presentKey = found;
     verified.clear();
-    // While the key can't be used, nobody can sign in. Cookies signed with an old key never become valid again.
+    // Without the key, sign-in fails. Cookies signed with an old key never become valid again.
     if (found !== undefined) await drop([...sessions.values()]);
     return found;
   }
@@ -189,4 +190,43 @@ export async function openSessions(options: {
       await drop([...sessions.values()].filter((session) => session.credentialId === credentialId));
     },
   };
+}
+
+/** Claims of a cookie. sessions.ts knows whether the session is still valid. */
+interface SessionClaims {
+  id: string;
+  rp_id: string;
+  credential_id: string;
+  /** When this value was created, in ms since 1970. The session can be older. */
+  issued: number;
+}
+
+/** First part of every value: the version of its format. */
+const VERSION = "1";
+
+/** No valid value is longer: an RP ID has at most 253 characters, a credential ID 1364. */
+const MAX_LENGTH = 3072;
+
+/** Returns `1.<claims>.<HMAC-SHA256>`, both in base64url. */
+export function signSession(key: Uint8Array, claims: SessionClaims): string {
+  const signed = `${VERSION}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
+  return `${signed}.${computeMac(key, signed)}`;
+}
+
+/** Returns the claims of a value, or `undefined` if this key didn't sign exactly these characters. */
+export function readSession(key: Uint8Array, value: string): SessionClaims | undefined {
+  if (value.length > MAX_LENGTH) return undefined;
+  const end = value.lastIndexOf(".");
+  const signed = value.slice(0, Math.max(end, 0));
+  // Compares the texts, not the bytes: the same bytes have several base64url encodings.
+  const given = Buffer.from(value.slice(end + 1));
+  const expected = Buffer.from(computeMac(key, signed));
+  if (given.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(given, expected)) return undefined;
+  const [version, claims, ...rest] = signed.split(".");
+  if (version !== VERSION || claims === undefined || rest.length > 0) return undefined;
+  return JSON.parse(Buffer.from(claims, "base64url").toString());
+}
+
+function computeMac(key: Uint8Array, signed: string): string {
+  return nodeCrypto().createHmac("sha256", key).update(signed).digest("base64url");
 }

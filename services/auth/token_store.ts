@@ -6,10 +6,17 @@ import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { openSealedDocument } from "../storage/documents/sealed_json_file.ts";
 
+/** What a token opens: everything, or only the OpenAI-compatible API below `/api/v1`. */
+export const TOKEN_SCOPES = ["all", "openai"] as const;
+
+/** One of the scopes. */
+export type TokenScope = (typeof TOKEN_SCOPES)[number];
+
 /** A token without its text. */
 export interface TokenRecord {
   id: string;
   label: string;
+  scope: TokenScope;
   /** SHA-256 of the token, base64url. */
   hash: string;
   /** ISO 8601, UTC. */
@@ -25,7 +32,7 @@ const PREFIX = "parlor_";
 const RANDOM_BYTES = 32;
 const PATTERN = new RegExp(`^${PREFIX}[A-Za-z0-9_-]{43}$`);
 
-/** How much of the last use a killed process can lose. Writing the file for every request would cost too much. */
+/** How old the stored time of last use may be. Writing the file for every request would cost too much. */
 const USE_WRITTEN_EVERY_MS = 10 * 60 * 1000;
 
 /** The tokens on disk. */
@@ -37,7 +44,7 @@ export interface TokenStore {
   /** Returns all tokens, newest first. @throws {AppError} `internal` if the file can't be read. */
   list(): Promise<TokenRecord[]>;
   /** Creates a token. Its text is returned only this once and isn't stored. */
-  mint(label: string): Promise<{ record: TokenRecord; token: string }>;
+  mint(label: string, scope?: TokenScope): Promise<{ record: TokenRecord; token: string }>;
   /** @throws {AppError} `not_found` */
   revoke(id: string): Promise<void>;
   /** Saves pending last uses. */
@@ -112,10 +119,17 @@ export function createTokenStore(options: {
     async list() {
       return [...(await present()).values()].map(withUse).reverse();
     },
-    async mint(label) {
+    async mint(label, scope = "all") {
       const token = PREFIX + randomToken(RANDOM_BYTES);
       const createdAt = new Date(now()).toISOString();
-      const record = { id: uuidV7(), label, hash: hashOf(token), created_at: createdAt, last_used_at: null };
+      const record: TokenRecord = {
+        id: uuidV7(),
+        label,
+        scope,
+        hash: hashOf(token),
+        created_at: createdAt,
+        last_used_at: null,
+      };
       await document.change((current) => new Map([...current ?? [], [record.hash, record]]));
       return { record, token };
     },
@@ -144,12 +158,14 @@ function hashOf(token: string): string {
 
 function parseTokens(value: unknown): Map<string, TokenRecord> {
   if (!Array.isArray(value) || !value.every(isRecord)) throw new Error("expected a list of tokens");
-  return new Map(value.map((record) => [record.hash, record]));
+  // Tokens of earlier versions have no scope and open everything.
+  return new Map(value.map((record) => [record.hash, { ...record, scope: record.scope ?? "all" }]));
 }
 
-function isRecord(value: unknown): value is TokenRecord {
+function isRecord(value: unknown): value is Omit<TokenRecord, "scope"> & Partial<TokenRecord> {
   if (typeof value !== "object" || value === null) return false;
-  const { id, label, hash, created_at, last_used_at } = value as Record<string, unknown>;
+  const { id, label, scope, hash, created_at, last_used_at } = value as Record<string, unknown>;
   return [id, label, hash, created_at].every((field) => typeof field === "string") &&
+    (scope === undefined || TOKEN_SCOPES.some((known) => known === scope)) &&
     (last_used_at === null || typeof last_used_at === "string");
 }

@@ -8,11 +8,13 @@ export interface ArchiveEntry {
   /** Relative, with slashes: `"characters/Ann.png"`. */
   path: string;
   sizeBytes: number;
+  /** Time of the last modification, in milliseconds since 1970, if it matters. */
+  mtimeMs?: number;
   /** Exactly `sizeBytes` bytes. */
   content: AsyncIterable<Uint8Array>;
 }
 
-type Head = { path: string; size: number } | { end: true; entries: number };
+type Head = { path: string; size: number; mtime?: number } | { end: true; entries: number };
 
 const LENGTH_BYTES = 4;
 /** A header is a path of at most 4 kB and a number. */
@@ -22,8 +24,8 @@ const encoder = new TextEncoder();
 /** Writes files one after another. @throws {AppError} `internal` if a file doesn't have its declared size. */
 export async function* writeArchive(entries: AsyncIterable<ArchiveEntry>): AsyncGenerator<Uint8Array> {
   let count = 0;
-  for await (const { path, sizeBytes, content } of entries) {
-    yield headBytes({ path, size: sizeBytes });
+  for await (const { path, sizeBytes, mtimeMs, content } of entries) {
+    yield headBytes({ path, size: sizeBytes, mtime: mtimeMs });
     let written = 0;
     for await (const chunk of content) {
       written += chunk.byteLength;
@@ -54,7 +56,7 @@ export async function* readArchive(source: AsyncIterable<Uint8Array>): AsyncGene
       return;
     }
     const content = bytes.take(head.size);
-    yield { path: head.path, sizeBytes: head.size, content };
+    yield { path: head.path, sizeBytes: head.size, mtimeMs: head.mtime, content };
     for await (const _ of content); // skip what wasn't read
   }
 }
@@ -72,7 +74,8 @@ async function readHead(bytes: ByteSource): Promise<Head> {
   const size = new DataView(length.buffer, length.byteOffset).getUint32(0);
   if (size > MAX_HEAD_BYTES) throw damaged("the head of a file is too long");
   const head = JSON.parse(new TextDecoder().decode(await bytes.exactly(size)));
-  const isFile = typeof head.path === "string" && Number.isSafeInteger(head.size) && head.size >= 0;
+  const isFile = typeof head.path === "string" && Number.isSafeInteger(head.size) && head.size >= 0 &&
+    (head.mtime === undefined || Number.isSafeInteger(head.mtime));
   if (!isFile && !(head.end === true && Number.isSafeInteger(head.entries))) {
     throw damaged("the head of a file is none");
   }

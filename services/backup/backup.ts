@@ -7,8 +7,9 @@ import { AppError } from "../errors.ts";
 import { fileError, TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
 import { snapshotDatabase } from "../storage/database/snapshot.ts";
 import type { ArchiveEntry } from "./archive.ts";
+import { type BackupContents, countFiles, countRows, type RowCounts } from "./backup_contents.ts";
 import { backupBytes, openBackup } from "./backup_file.ts";
-import { DATABASE_NAME, dataFiles } from "./data_files.ts";
+import { DATABASE_NAME, listDataFiles } from "./data_files.ts";
 
 /** What to back up, and how. */
 export interface BackupRequest {
@@ -39,6 +40,7 @@ export interface BackupReport {
   path: string;
   sizeBytes: number;
   files: number;
+  contents: BackupContents;
 }
 
 /** Entry of the storage key in a backup. */
@@ -59,10 +61,12 @@ const LEFTOVER_AGE_MS = 24 * 60 * 60 * 1000;
 export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}): Promise<BackupReport> {
   const { dataDir, storageKey, path, passphrase, version, nowMs } = request;
   await removeLeftovers(dataDir);
-  const took = await counterOf(dataDir, watch);
+  const { took, finish } = await createCounter(dataDir, watch);
   const digests = new Map<string, string>();
   const key = passphrase === undefined ? { storageKey } : { passphrase };
-  const entries = digested(entriesOf(request), digests, took);
+  let rows: RowCounts | undefined;
+  const onDatabase = (copy: string) => void (rows = countRows(copy));
+  const entries = digestPieces(packEntries(request, onDatabase), digests, took);
   await writeChunksAtomic(path, backupBytes({ version, nowMs }, key, entries));
   try {
     await checkBackup(request, digests, took);
@@ -70,26 +74,35 @@ export async function makeBackup(request: BackupRequest, watch: BackupWatch = {}
     await Deno.remove(path).catch(() => {});
     throw error;
   }
-  return { path, sizeBytes: (await Deno.stat(path)).size, files: digests.size };
+  finish();
+  const contents = { ...rows!, ...countFiles(digests.keys()) };
+  return { path, sizeBytes: (await Deno.stat(path)).size, files: digests.size, contents };
 }
 
 /** Counts the bytes of each chunk. @throws The signal's reason. */
 type Took = (bytes: number) => void;
 
 /** Everything is written and then verified, so it counts twice. */
-async function counterOf(dataDir: string, { signal, progress }: BackupWatch): Promise<Took> {
+async function createCounter(
+  dataDir: string,
+  { signal, progress }: BackupWatch,
+): Promise<{ took: Took; finish(): void }> {
   let totalBytes = 0;
   if (progress !== undefined) {
     totalBytes = (await Deno.stat(join(dataDir, DATABASE_NAME)).catch(() => undefined))?.size ?? 0;
-    for await (const { sizeBytes } of dataFiles(dataDir)) totalBytes += sizeBytes;
+    for await (const { sizeBytes } of listDataFiles(dataDir)) totalBytes += sizeBytes;
     totalBytes *= 2;
   }
   let doneBytes = 0;
-  return (bytes) => {
-    signal?.throwIfAborted();
-    doneBytes += bytes;
-    // Files can grow while the backup runs.
-    progress?.(Math.min(doneBytes, totalBytes), totalBytes);
+  return {
+    took(bytes) {
+      signal?.throwIfAborted();
+      doneBytes += bytes;
+      // Files can grow while the backup runs.
+      progress?.(Math.min(doneBytes, totalBytes), totalBytes);
+    },
+    // The total is an estimate: files grow and shrink, and the copy of the database is smaller than the original.
+    finish: () => progress?.(doneBytes, doneBytes),
   };
 }
 
@@ -101,42 +114,46 @@ async function checkBackup(
   const keys = { passphrase: () => Promise.resolve(passphrase!), storageKey: () => Promise.resolve(storageKey) };
   using backup = await openBackup(path, keys);
   const found = new Map<string, string>();
-  for await (const entry of digested(backup.entries, found, took)) for await (const _ of entry.content);
+  for await (const entry of digestPieces(backup.entries, found, took)) for await (const _ of entry.content);
   const isSame = found.size === digests.size && [...digests].every(([name, digest]) => found.get(name) === digest);
   if (!isSame) throw new AppError("internal", `The backup "${path}" doesn't match what was written to it`);
 }
 
-async function* entriesOf({ dataDir, storageKey, passphrase }: BackupRequest): AsyncGenerator<ArchiveEntry> {
+async function* packEntries(
+  { dataDir, storageKey, passphrase }: BackupRequest,
+  onDatabase: (copy: string) => void,
+): AsyncGenerator<ArchiveEntry> {
   if (passphrase !== undefined) {
     yield { path: KEY_ENTRY, sizeBytes: storageKey.byteLength, content: only(storageKey) };
   }
   const seen = new Map<string, string>();
-  yield* filesOf(dataDir, seen);
-  yield* databaseOf(dataDir);
-  yield* filesOf(dataDir, seen);
+  yield* packFiles(dataDir, seen);
+  yield* packDatabase(dataDir, onDatabase);
+  yield* packFiles(dataDir, seen);
 }
 
 /** The database occurs once in the archive. A file can occur again; the last occurrence counts. */
-async function* databaseOf(dataDir: string): AsyncGenerator<ArchiveEntry> {
+async function* packDatabase(dataDir: string, onDatabase: (copy: string) => void): AsyncGenerator<ArchiveEntry> {
   const copy = join(dataDir, `.backup-${randomToken(9)}${TEMPORARY_ENDING}`);
   try {
     await snapshotDatabase(join(dataDir, DATABASE_NAME), copy);
-    yield* fileOf(copy, DATABASE_NAME);
+    onDatabase(copy);
+    yield* packFile(copy, DATABASE_NAME);
   } finally {
     for (const ending of ["", "-wal", "-shm", "-journal"]) await Deno.remove(copy + ending).catch(() => {});
   }
 }
 
-async function* filesOf(dataDir: string, seen: Map<string, string>): AsyncGenerator<ArchiveEntry> {
-  for await (const { path, state } of dataFiles(dataDir)) {
+async function* packFiles(dataDir: string, seen: Map<string, string>): AsyncGenerator<ArchiveEntry> {
+  for await (const { path, state } of listDataFiles(dataDir)) {
     if (seen.get(path) === state) continue;
     seen.set(path, state);
-    yield* fileOf(join(dataDir, path), path);
+    yield* packFile(join(dataDir, path), path);
   }
 }
 
 /** Files are replaced, never modified, except journals, which only grow: the size at opening is consistent. */
-async function* fileOf(from: string, path: string): AsyncGenerator<ArchiveEntry> {
+async function* packFile(from: string, path: string): AsyncGenerator<ArchiveEntry> {
   let file: Deno.FsFile;
   try {
     file = await Deno.open(from);
@@ -145,14 +162,14 @@ async function* fileOf(from: string, path: string): AsyncGenerator<ArchiveEntry>
     throw fileError(`Can't back up "${from}"`, cause);
   }
   try {
-    const { size } = await file.stat();
-    yield { path, sizeBytes: size, content: bytesOfFile(file, size, from) };
+    const { size, mtime } = await file.stat();
+    yield { path, sizeBytes: size, mtimeMs: mtime?.getTime(), content: bytesOfFile(file, size, from) };
   } finally {
     file.close();
   }
 }
 
-async function* digested(
+async function* digestPieces(
   entries: AsyncIterable<ArchiveEntry>,
   digests: Map<string, string>,
   took: Took,

@@ -54,7 +54,7 @@ export async function* backupBytes(
   };
   const line = `${MAGIC}${JSON.stringify(head)}\n`;
   yield new TextEncoder().encode(line);
-  yield* sealPieces(sealerOf(archiveKey), toAad(line), writeArchive(entries));
+  yield* sealPieces(createPieceSealer(archiveKey), toAad(line), writeArchive(entries));
 }
 
 /**
@@ -73,7 +73,7 @@ export async function openBackup(path: string, keys: BackupKeys): Promise<OpenBa
   }
   try {
     const { line, head } = await readHead(file, path);
-    const sealer = sealerOf(await keyOf(head, keys, path));
+    const sealer = createPieceSealer(await deriveKey(head, keys, path));
     const begin = new TextEncoder().encode(line).byteLength;
     const { size } = await file.stat();
     await file.seek(begin, Deno.SeekMode.Start);
@@ -116,7 +116,7 @@ function isBackupHead(head: unknown): head is BackupHead {
     typeof head.created_at === "string" && (head.key === "storage_key" || isPassphraseSeal(head.key));
 }
 
-async function keyOf({ key }: BackupHead, keys: BackupKeys, path: string): Promise<Uint8Array> {
+async function deriveKey({ key }: BackupHead, keys: BackupKeys, path: string): Promise<Uint8Array> {
   if (key !== "storage_key") {
     if (keys.passphrase === undefined) {
       throw new AppError("invalid_request", `Can't open "${path}": its passphrase is required`);
@@ -132,7 +132,7 @@ async function keyOf({ key }: BackupHead, keys: BackupKeys, path: string): Promi
   );
 }
 
-function sealerOf(key: Uint8Array): PurposeSealer {
+function createPieceSealer(key: Uint8Array): PurposeSealer {
   return createSealer(key).forPurpose(PURPOSE);
 }
 

@@ -1,4 +1,4 @@
-/** Creates a backup off the serving thread, then ends. `backup_worker_client.ts` is its other side. */
+/** Creates a backup off the serving thread, then ends. `backups.ts` starts it. */
 import { AppError, type ErrorCode, messageOf } from "../errors.ts";
 import { type BackupReport, type BackupRequest, makeBackup } from "./backup.ts";
 
@@ -29,7 +29,7 @@ async function run(request: BackupRequest, signal: AbortSignal): Promise<BackupA
   let toldAtMs = 0;
   const progress = (doneBytes: number, totalBytes: number) => {
     const nowMs = performance.now();
-    if (nowMs - toldAtMs < PROGRESS_INTERVAL_MS) return;
+    if (nowMs - toldAtMs < PROGRESS_INTERVAL_MS && doneBytes < totalBytes) return;
     toldAtMs = nowMs;
     self.postMessage({ progress: { doneBytes, totalBytes } } satisfies BackupAnswer);
   };

@@ -1,10 +1,17 @@
 /** Backups in the owner's folder, created by the running server: one a day with rotation, and others on request. */
 import { join, resolve } from "node:path";
+import { Mutex } from "../async/keyed_mutex.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job.ts";
 import type { Log } from "../log.ts";
-import { fileError } from "../storage/atomic_file.ts";
-import { backupInWorker } from "./backup_worker_client.ts";
+import { fileError, fileExists } from "../storage/atomic_file.ts";
+import { AFTER_BACKUP_TIMEOUT_MS, runAfterBackup } from "./after_backup.ts";
+import { contentsText } from "./backup_contents.ts";
+import { assertMounted } from "./mount_point.ts";
+import type { BackupReport, BackupRequest, BackupWatch } from "./backup.ts";
+import type { BackupAnswer, BackupOrder } from "./backup_worker.ts";
+import { backupTimeOf, DAILY_NAME, getBackupName } from "./backup_name.ts";
+import { type BackupSettings, prepareBackupFolder } from "./backup_settings.ts";
 
 /** Dependencies and settings. */
 export interface BackupOptions {
@@ -17,10 +24,16 @@ export interface BackupOptions {
   passphrase: string | undefined;
   /** Version of the program. */
   version: string;
-  /** Target folder; `null` for no backups. */
-  folder: string | null;
-  /** Number of daily backups to keep. */
-  keep: number;
+  /** Folder, schedule and number at the start. */
+  settings: BackupSettings;
+  /** Settings that can't be changed while the server runs. */
+  fixed: readonly (keyof BackupSettings)[];
+  /** Saves changed settings for the next start. */
+  save(before: BackupSettings, after: BackupSettings): Promise<void>;
+  /** Program and arguments to run after a backup; empty for none. */
+  after: readonly string[];
+  /** Refuses a folder that isn't on a mounted disk. */
+  mustBeMount: boolean;
   /** When the database was created, if known. */
   storeCreatedAtMs?: number;
 }
@@ -41,11 +54,12 @@ interface BackupParams {
 
 const KIND = "backup";
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** How often to check whether a day has passed; a machine that slept catches up. */
+/** How much older than the last scheduled backup the next one is. */
+const INTERVALS_MS = { daily: DAY_MS, weekly: 7 * DAY_MS, off: Infinity };
+/** How often to check whether one is due; a machine that slept catches up. */
 const LOOK_MS = 60 * 60 * 1000;
 /** If a backup is this many times larger than the latest, it has data that is missing now. */
 const MOST_SHRUNK = 2;
-const DAILY_NAME = /^parlor-(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)(\d\d)Z\.backup$/;
 /** File names that count as backups. None can leave the folder. */
 const NAME = /^[^./\\\0][^/\\\0]*\.backup$/;
 
@@ -54,14 +68,17 @@ export class Backups {
   readonly #options: BackupOptions;
   #timer: ReturnType<typeof setInterval> | undefined;
   #looking: Promise<void> = Promise.resolve();
+  #settings: BackupSettings;
+  readonly #changes = new Mutex();
 
   private constructor(options: BackupOptions) {
     this.#options = options;
+    this.#settings = options.settings;
   }
 
   /** Opens the service. @throws {AppError} `invalid_request` if the folder is inside the data directory. */
   static open(options: BackupOptions): Backups {
-    const { jobs, folder, dataDir } = options;
+    const { jobs, dataDir, settings: { folder } } = options;
     if (folder !== null && `${resolve(folder)}/`.startsWith(`${resolve(dataDir)}/`)) {
       throw new AppError(
         "invalid_request",
@@ -70,14 +87,45 @@ export class Backups {
     }
     const backups = new Backups(options);
     jobs.register(KIND, { parallel: 1, resumable: false, run: (context) => backups.#run(context) });
-    if (folder !== null) {
-      backups.look();
-      backups.#timer = setInterval(() => backups.look(), LOOK_MS);
-    }
+    backups.look();
+    backups.#timer = setInterval(() => backups.look(), LOOK_MS);
     return backups;
   }
 
-  /** Starts a backup if the last one is a day old. */
+  /** Returns where backups go and how often, and what of it can't be changed. */
+  settings(): BackupSettings & { fixed: readonly (keyof BackupSettings)[] } {
+    return { ...this.#settings, fixed: this.#options.fixed };
+  }
+
+  /**
+   * Changes folder, schedule or number, from now on and after a restart. A new folder is checked and created. Backups in
+   * the old folder stay there.
+   *
+   * @throws {AppError} `conflict` if a flag or the environment sets one of them; `invalid_request` and errors of the
+   *   disk if the folder can't be used.
+   */
+  change(changes: Partial<BackupSettings>): Promise<BackupSettings> {
+    return this.#changes.run(async () => {
+      const before = this.#settings;
+      const after = { ...before, ...changes };
+      const { dataDir, save, log } = this.#options;
+      const names = (Object.keys(after) as (keyof BackupSettings)[]).filter((name) => after[name] !== before[name]);
+      const fixed = names.find((name) => this.#options.fixed.includes(name));
+      if (fixed !== undefined) {
+        throw new AppError("conflict", `Can't change the ${fixed} of backups: a flag or the environment sets it`);
+      }
+      if (after.folder !== null && after.folder !== before.folder) {
+        after.folder = await prepareBackupFolder(after.folder, dataDir);
+      }
+      await save(before, after);
+      this.#settings = after;
+      log("info", "Changed the backup settings", { ...after });
+      this.look();
+      return after;
+    });
+  }
+
+  /** Starts a backup if one is due. */
   look(): void {
     this.#looking = this.#startWhenDue().catch((error) =>
       this.#options.log("error", "Can't start the daily backup", { error: String(error) })
@@ -91,7 +139,7 @@ export class Backups {
 
   /** Lists all backups, newest first. @throws {AppError} if the folder can't be read. */
   async list(): Promise<BackupFile[]> {
-    const { folder } = this.#options;
+    const { folder } = this.#settings;
     if (folder === null) return [];
     const files = (await this.#names(NAME)).map(async (name): Promise<BackupFile[]> => {
       const info = await Deno.stat(join(folder, name)).catch(() => undefined); // removed a moment ago
@@ -103,7 +151,7 @@ export class Backups {
 
   /** Opens a backup for download; the caller closes it. @throws {AppError} `not_found` */
   async openFile(name: string): Promise<{ file: Deno.FsFile; sizeBytes: number; version: string }> {
-    const { folder } = this.#options;
+    const { folder } = this.#settings;
     if (folder === null || !NAME.test(name)) throw noBackup(name);
     let file: Deno.FsFile;
     try {
@@ -122,7 +170,8 @@ export class Backups {
 
   /** Deletes a backup. @throws {AppError} `not_found` if the folder has no such backup. */
   async remove(name: string): Promise<void> {
-    const { folder, log } = this.#options;
+    const { log } = this.#options;
+    const { folder } = this.#settings;
     if (folder === null || !NAME.test(name)) throw noBackup(name);
     const path = join(folder, name);
     try {
@@ -145,40 +194,55 @@ export class Backups {
   }
 
   async #startWhenDue(): Promise<void> {
+    const { folder, schedule } = this.#settings;
+    if (folder === null || schedule === "off") return;
     // The job reports a folder that can't be read, where the owner sees it.
     const last = (await this.#names(DAILY_NAME).catch(() => [])).at(-1);
-    if (last !== undefined && this.#options.now() - timeOf(last) < DAY_MS) return;
+    if (last !== undefined && this.#options.now() - backupTimeOf(last) < INTERVALS_MS[schedule]) return;
     await this.#start({});
   }
 
   async #start(params: BackupParams): Promise<JobSnapshot> {
-    const { jobs, folder } = this.#options;
+    const { jobs } = this.#options;
+    const { folder, schedule } = this.#settings;
     if (folder === null) throw noFolder();
-    const title = params.isAsked ? "Backup" : "Daily backup";
+    const title = params.isAsked ? "Backup" : schedule === "weekly" ? "Weekly backup" : "Daily backup";
     return await jobs.start(KIND, { title, params, key: folder });
   }
 
-  async #run({ params, signal, progress, verifying }: JobContext): Promise<void> {
+  async #run({ params, signal, progress, detail, verifying }: JobContext): Promise<void> {
     const { isAsked = false } = params as BackupParams;
-    const { log, now, dataDir, storageKey, passphrase, version, folder, keep } = this.#options;
+    const { log, now, dataDir, storageKey, passphrase, version, after, mustBeMount } = this.#options;
+    const { folder, keep } = this.#settings;
     if (folder === null) throw noFolder();
+    if (mustBeMount) await assertMounted(folder);
     await Deno.mkdir(folder, { recursive: true, mode: 0o700 }).catch((cause) => {
       throw fileError(`Can't make the folder "${folder}"`, cause);
     });
     const nowMs = now();
-    const path = join(folder, nameOf(nowMs, isAsked));
+    const path = await findFreePath(folder, nowMs, isAsked);
     const report = await backupInWorker({ dataDir, storageKey, path, passphrase, version, nowMs }, {
       signal,
       progress: (done, total) => progress({ done, total, unit: "bytes" }),
     });
     try {
-      await verifying();
+      // With a command to follow, the job can still be cancelled: the command ends then, and the backup stays.
+      if (after.length === 0) await verifying();
+      signal.throwIfAborted();
     } catch (cancelled) {
       await Deno.remove(path);
       throw cancelled;
     }
     await this.#rotate(folder, keep, report.sizeBytes);
-    log("info", "Created a backup", { daily: !isAsked, files: report.files, bytes: report.sizeBytes });
+    const { files, sizeBytes: bytes, contents } = report;
+    log("info", "Created a backup", { daily: !isAsked, files, bytes, contents: contentsText(contents) });
+    detail({ contents: contentsText(contents) });
+    if (after.length === 0) return;
+    const startedAtMs = performance.now();
+    await runAfterBackup({ command: after, file: path, signal, timeoutMs: AFTER_BACKUP_TIMEOUT_MS });
+    const tookS = Math.round((performance.now() - startedAtMs) / 1000);
+    log("info", "Ran backup_after", { program: after[0], seconds: tookS });
+    detail({ contents: contentsText(contents), after: after[0] });
   }
 
   /**
@@ -187,13 +251,13 @@ export class Backups {
    */
   async #rotate(folder: string, keep: number, latestBytes: number): Promise<void> {
     const { log, storeCreatedAtMs = 0 } = this.#options;
-    const daily = await this.#names(DAILY_NAME);
+    const daily = await this.#names(DAILY_NAME, folder);
     const held: string[] = [];
     for (const name of daily.slice(0, Math.max(0, daily.length - keep))) {
       const path = join(folder, name);
       const { size } = await Deno.stat(path);
       // File names have seconds.
-      const isOfThisStore = timeOf(name) >= Math.floor(storeCreatedAtMs / 1000) * 1000;
+      const isOfThisStore = backupTimeOf(name) >= Math.floor(storeCreatedAtMs / 1000) * 1000;
       if (isOfThisStore && size <= latestBytes * MOST_SHRUNK) await Deno.remove(path);
       else held.push(name);
     }
@@ -205,8 +269,7 @@ export class Backups {
   }
 
   /** Lists names in order, which for daily backups is by date. */
-  async #names(pattern: RegExp): Promise<string[]> {
-    const folder = this.#options.folder!;
+  async #names(pattern: RegExp, folder = this.#settings.folder!): Promise<string[]> {
     try {
       const entries = await Array.fromAsync(Deno.readDir(folder));
       return entries.map(({ name }) => name).filter((name) => pattern.test(name)).sort();
@@ -217,20 +280,61 @@ export class Backups {
   }
 }
 
-function nameOf(nowMs: number, isAsked: boolean): string {
-  const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(":", "");
-  return `parlor-${time}Z${isAsked ? "-asked" : ""}.backup`;
+/** Returns the path for a backup. The next second's, if there is a backup of this one already. */
+async function findFreePath(folder: string, nowMs: number, isAsked: boolean): Promise<string> {
+  for (let ms = nowMs;; ms += 1000) {
+    const path = join(folder, getBackupName(ms, isAsked));
+    if (!await fileExists(path)) return path;
+  }
 }
 
 function noFolder(): AppError {
-  return new AppError("not_available", "Backups are off. Set backup_dir to a folder on another disk");
+  return new AppError(
+    "not_available",
+    "Backups are off. Choose a folder on another disk in Settings, Data, or set backup_dir",
+  );
 }
 
 function noBackup(name: string): AppError {
   return new AppError("not_found", `Can't find the backup "${name}"`);
 }
 
-function timeOf(name: string): number {
-  const [, date, hour, minute, second] = DAILY_NAME.exec(name)!;
-  return Date.parse(`${date}T${hour}:${minute}:${second}Z`);
+/** How long a canceled Worker may take to remove its files, in milliseconds. */
+const STOPPING_MS = 10_000;
+
+/** Runs `makeBackup` in a Worker. @throws Its errors; the signal's reason once nothing remains. */
+async function backupInWorker(
+  request: BackupRequest,
+  { signal, progress }: Required<BackupWatch>,
+): Promise<BackupReport> {
+  signal.throwIfAborted();
+  const worker = new Worker(new URL("./backup_worker.ts", import.meta.url), { type: "module" });
+  const { promise, resolve, reject } = Promise.withResolvers<Exclude<BackupAnswer, { progress: unknown }>>();
+  worker.onmessage = ({ data }: MessageEvent<BackupAnswer>) => {
+    if ("progress" in data) progress(data.progress.doneBytes, data.progress.totalBytes);
+    else resolve(data);
+  };
+  worker.onerror = (event) => {
+    event.preventDefault(); // an unhandled error event would end the process
+    reject(new AppError("internal", `Can't create the backup: ${event.message}`));
+  };
+  let stopping: ReturnType<typeof setTimeout> | undefined;
+  const send = (order: BackupOrder) => worker.postMessage(order);
+  const stop = () => {
+    send("stop");
+    // Copying a large database can't be interrupted. Later backups ignore its temporary file.
+    stopping = setTimeout(() => reject(signal.reason), STOPPING_MS);
+  };
+  signal.addEventListener("abort", stop);
+  try {
+    send(request);
+    const answer = await promise;
+    if ("report" in answer) return answer.report;
+    signal.throwIfAborted();
+    throw new AppError(answer.failure.code, answer.failure.message);
+  } finally {
+    clearTimeout(stopping);
+    signal.removeEventListener("abort", stop);
+    worker.terminate();
+  }
 }

@@ -46,7 +46,7 @@ export function isBackedUp(name: string): boolean {
 }
 
 /** Lists the files except the database, without following links. */
-export async function* dataFiles(dataDir: string): AsyncGenerator<DataFile> {
+export async function* listDataFiles(dataDir: string): AsyncGenerator<DataFile> {
   for await (const { name } of Deno.readDir(dataDir)) {
     // The database with its log and copies from before upgrades.
     if (!isBackedUp(name) || name.startsWith(DATABASE_NAME)) continue;

@@ -1,9 +1,8 @@
 /** Export and import of the storage key. */
 import { join } from "node:path";
 import { openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
-import { settleKeyCheck } from "../crypto/key_check.ts";
+import { findStorageKey, parseStorageKey, settleKeyCheck, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
-import { findStorageKey, parseStorageKey, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";

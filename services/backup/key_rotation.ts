@@ -1,10 +1,9 @@
 /** Rotates the storage key: seals all data again next to the old data, then replaces it in one step. */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { settleKeyCheck } from "../crypto/key_check.ts";
+import { findStorageKey, settleKeyCheck, STORAGE_KEY_BYTES, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
 import { randomBytes } from "../crypto/random.ts";
 import { createSealer } from "../crypto/sealer.ts";
-import { findStorageKey, STORAGE_KEY_BYTES, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
 import { fileError, fileExists, syncFolder } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";
@@ -47,8 +46,8 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
     throw new AppError(
       "invalid_request",
       storageKeyFile === undefined
-        ? "Bad value for --new-key-file: the key lies in the data folder and stays there; leave it out"
-        : `The storage key lies in "${storageKeyFile}", which Parlor does not write: give --new-key-file FILE for the new one`,
+        ? "Bad value for --new-key-file: the key is in the data folder and stays there; leave the option out"
+        : `The storage key is in "${storageKeyFile}", which Parlor doesn't write: use --new-key-file FILE for the new one`,
     );
   }
   const dataDir = await openDataDir(request.dataDir);

@@ -4,9 +4,10 @@ import type { DatabaseSync } from "node:sqlite";
 import { parseVersionPart } from "../attachments/attachments.ts";
 import { attachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import type { Sealer } from "../crypto/sealer.ts";
+import { originalFile } from "../documents/document_rows.ts";
 import { AppError } from "../errors.ts";
 import { fileExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
-import { linkOrCopy, versionAad, versionNumber } from "../storage/versions.ts";
+import { linkOrCopy, parseVersionNumber, versionAad } from "../storage/versions.ts";
 import { DATABASE_NAME, isBackedUp } from "./data_files.ts";
 import { reseal, type SealCandidate } from "./reseal_rows.ts";
 
@@ -23,9 +24,17 @@ export interface ResealPlan {
   to: Sealer;
 }
 
-/** Says which file nobody knows how to seal anew. @throws {AppError} `conflict` */
+/** Checks that every file can be resealed. @throws {AppError} `conflict` with the name of one that can't. */
 export async function refuseUnknownFiles(dataDir: string): Promise<void> {
-  const known = [...IN_THE_CLEAR, ...Object.keys(DOCUMENTS), "attachments", "trash", "replies", "versions"];
+  const known = [
+    ...IN_THE_CLEAR,
+    ...Object.keys(DOCUMENTS),
+    "attachments",
+    "documents",
+    "trash",
+    "replies",
+    "versions",
+  ];
   for await (const { name } of Deno.readDir(dataDir)) {
     if (!isBackedUp(name) || name.startsWith(DATABASE_NAME) || known.includes(name)) continue;
     throw new AppError(
@@ -35,7 +44,8 @@ export async function refuseUnknownFiles(dataDir: string): Promise<void> {
   }
 }
 
-const DOCUMENTS: Record<string, SealCandidate> = {
+/** Files that are sealed as one value. */
+export const DOCUMENTS: Record<string, SealCandidate> = {
   "credentials.json": {
     purpose: "credentials",
     aad: { table: "credentials.json", id: "credentials", field: "document", version: 1 },
@@ -43,7 +53,7 @@ const DOCUMENTS: Record<string, SealCandidate> = {
   "tokens.json": { purpose: "tokens", aad: { table: "tokens.json", id: "tokens", field: "document", version: 1 } },
 };
 
-/** Seals all files anew. @returns Names of those that could not be opened, and stay as they are or missing. */
+/** Reseals all files. @returns Names of those that couldn't be decrypted, which stay as they are. */
 export async function resealFiles(plan: ResealPlan, database: DatabaseSync): Promise<string[]> {
   return [
     ...await resealWhole(
@@ -51,6 +61,7 @@ export async function resealFiles(plan: ResealPlan, database: DatabaseSync): Pro
       Object.entries(DOCUMENTS).map(([path, candidate]) => ({ path, candidates: [candidate] })),
     ),
     ...await resealAttachments(plan, database),
+    ...await resealOriginals(plan, database),
     ...await resealTrashFolder(plan),
     ...await resealJournals(plan),
     ...await resealVersions(plan),
@@ -88,7 +99,21 @@ async function resealAttachments({ dataDir, folder, from, to }: ResealPlan, data
   return unreadable;
 }
 
-/** Seals a file anew that is sealed piece by piece. @returns False when it cannot be opened; nothing is written then. */
+/** Originals of documents, also of those in the trash. A link that isn't fetched has none. */
+async function resealOriginals({ dataDir, folder, from, to }: ResealPlan, database: DatabaseSync): Promise<string[]> {
+  const unreadable: string[] = [];
+  await Deno.mkdir(`${folder}/documents`, { mode: 0o700 });
+  for (const { id } of database.prepare("SELECT id FROM document_file").all() as { id: string }[]) {
+    const [old, fresh] = [dataDir, folder].map((root) => originalFile(`${root}/documents`, id));
+    if (!await fileExists(old!.path)) continue;
+    if (await resealPieces("documents", from, old!, to, fresh!)) continue;
+    unreadable.push(`documents ${id}`);
+    await writeFileAtomic(fresh!.path, await Deno.readFile(old!.path));
+  }
+  return unreadable;
+}
+
+/** Reseals a file that is sealed in pieces. @returns False, with nothing written, if it can't be decrypted. */
 async function resealPieces(
   purpose: string,
   from: Sealer,
@@ -106,14 +131,14 @@ async function resealPieces(
 }
 
 /** Files in the trash that are sealed in chunks, by field: removed personas, and the assets of removed cards. */
-const TRASH_PIECES = ["persona", "assets"];
+export const TRASH_PIECES = ["persona", "assets"];
 
 /** Removed cards are sealed as one value. */
 async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
   const { dataDir, folder, from, to } = plan;
   await Deno.mkdir(`${folder}/trash`, { mode: 0o700 });
   const whole: string[] = [];
-  for (const name of await namesIn(`${dataDir}/trash`)) {
+  for (const name of await listNames(`${dataDir}/trash`)) {
     let isDone = false;
     for (const field of TRASH_PIECES) {
       const aad = { table: "trash", id: name, field, version: 1 };
@@ -131,10 +156,10 @@ async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
   );
 }
 
-/** A torn record ends its journal, for every reader. */
+/** A torn record ends its journal. */
 async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
   await Deno.mkdir(`${folder}/replies`, { mode: 0o700 });
-  for (const name of await namesIn(`${dataDir}/replies`)) {
+  for (const name of await listNames(`${dataDir}/replies`)) {
     const number = String(Number(name.split(".")[0]));
     const bytes = await Deno.readFile(`${dataDir}/replies/${name}`);
     const view = new DataView(bytes.buffer);
@@ -162,13 +187,13 @@ async function resealVersions({ dataDir, folder, from, to }: ResealPlan): Promis
   const unreadable: string[] = [];
   await Deno.mkdir(`${folder}/versions`, { mode: 0o700 });
   if (!await fileExists(`${dataDir}/versions`)) return [];
-  for (const path of await filesBelow(`${dataDir}/versions`)) {
+  for (const path of await listFilesBelow(`${dataDir}/versions`)) {
     const [old, fresh] = [dataDir, folder].map((root) => `${root}/versions/${path}`) as [string, string];
     await Deno.mkdir(dirname(fresh), { recursive: true, mode: 0o700 });
     const [kind, , version, part = ""] = path.split("/");
     const { isSealed, isDone } = await resealVersion(
       kind!,
-      { old, fresh, n: versionNumber(version ?? ""), part },
+      { old, fresh, n: parseVersionNumber(version ?? ""), part },
       from,
       to,
     );
@@ -200,17 +225,18 @@ async function resealVersion(
 }
 
 /** Lists files with their paths relative to a folder. */
-async function filesBelow(root: string, path = ""): Promise<string[]> {
+export async function listFilesBelow(root: string, path = ""): Promise<string[]> {
   const found: string[] = [];
   for await (const { name, isDirectory, isFile } of Deno.readDir(path === "" ? root : `${root}/${path}`)) {
     const below = path === "" ? name : `${path}/${name}`;
-    if (isDirectory) found.push(...await filesBelow(root, below));
+    if (isDirectory) found.push(...await listFilesBelow(root, below));
     else if (isFile && !name.endsWith(TEMPORARY_ENDING)) found.push(below);
   }
   return found;
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+/** Lists the files directly in a folder; none if there is no folder. */
+export async function listNames(folder: string): Promise<string[]> {
   if (!await fileExists(folder)) return [];
   return (await Array.fromAsync(Deno.readDir(folder))).filter(({ isFile, name }) => isFile && !name.endsWith(".tmp"))
     .map(({ name }) => name);

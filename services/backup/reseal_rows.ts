@@ -3,7 +3,8 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Aad, Sealer } from "../crypto/sealer.ts";
-import { bodyOf, headOf, joined, partAad } from "../storage/documents/sealed_document.ts";
+import { documentAad, textAad } from "../documents/document_rows.ts";
+import { joined, openBody, openHead, partAad } from "../storage/documents/sealed_document.ts";
 import { AppError } from "../errors.ts";
 
 type Row = Record<string, string | number | null | Uint8Array>;
@@ -22,21 +23,29 @@ export const PURPOSES = [
   "connections",
   "conversations",
   "credentials",
+  "documents",
   "images",
   "jobs",
   "journal",
   "key-check",
   "lorebooks",
+  "memories",
   "presets",
+  "push",
   "settings",
   "speech",
   "tokens",
+  "tools",
+  "transcription",
   "trash",
   "voices",
+  "web tools",
 ] as const;
 
 /** Tables shared by several services: the purpose follows from the value. */
-const SHARED_PURPOSES = PURPOSES.filter((purpose) => !["conversations", "jobs", "journal", "trash"].includes(purpose));
+const SHARED_PURPOSES = PURPOSES.filter((purpose) =>
+  !["conversations", "documents", "jobs", "journal", "trash"].includes(purpose)
+);
 
 const chat = (table: string, field: string, id: unknown, version: unknown): SealCandidate[] => [
   { purpose: "conversations", aad: { table, id: String(id), field, version: Number(version) } },
@@ -62,6 +71,13 @@ const COLUMNS: Record<string, Record<string, (row: Row) => SealCandidate[]>> = {
       ...chat("variant", "text", `${row.mid}/${row.n}`, row.version), // before schema 3
     ],
   },
+  tool_call: {
+    sealed: (row) => chat("tool_call", "record", `${row.call_id}/${row.conversation_id}`, row.version),
+  },
+  tool_permission: { sealed: (row) => chat("tool_permission", "permissions", row.conversation_id, row.version) },
+  reply_resume: {
+    sealed: (row) => chat("reply_resume", "state", `${row.mid}/${row.conversation_id}`, row.version),
+  },
   draft: { sealed: (row) => chat("draft", "text", row.conversation_id, row.version) },
   revision: { sealed: (row) => chat("revision", "record", `${row.n}/${row.conversation_id}`, row.n) },
   setting: { sealed: (row) => shared("setting", ["value", "sealed"], String(row.key), [row.version, 1]) },
@@ -74,6 +90,12 @@ const COLUMNS: Record<string, Record<string, (row: Row) => SealCandidate[]>> = {
         row.created_at,
       ]),
   },
+  document_file: {
+    sealed: (row) => [{ purpose: "documents", aad: documentAad(String(row.id), Number(row.updated_at)) }],
+  },
+  document_text: {
+    sealed: (row) => [{ purpose: "documents", aad: textAad(String(row.document_id), Number(row.part)) }],
+  },
   job: {
     sealed: (row) => [{
       purpose: "jobs",
@@ -83,7 +105,7 @@ const COLUMNS: Record<string, Record<string, (row: Row) => SealCandidate[]>> = {
 };
 
 /** Purposes of two-part documents. */
-const DOCUMENT_PURPOSES = ["lorebooks", "presets"] as const;
+const DOCUMENT_PURPOSES = ["lorebooks", "memories", "presets"] as const;
 
 /** A trash item: a title with its length, and a record. */
 const TRASH_PARTS = ["title", "record"] as const;
@@ -121,8 +143,8 @@ export function resealRows(
   };
   target.exec("BEGIN IMMEDIATE");
   // Replication programs keep their own tables in the database.
-  const own = new Set(tablesOf(target));
-  for (const table of tablesOf(source).filter((name) => own.has(name))) {
+  const own = new Set(listTables(target));
+  for (const table of listTables(source).filter((name) => own.has(name))) {
     let insert: StatementSync | undefined;
     for (const row of source.prepare(`SELECT * FROM ${table}`).iterate() as Iterable<Row>) {
       const what = `${table} ${row.id ?? row.key ?? row.mid ?? row.conversation_id}`;
@@ -142,7 +164,7 @@ export function resealRows(
   return found;
 }
 
-function tablesOf(database: DatabaseSync): string[] {
+function listTables(database: DatabaseSync): string[] {
   return database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").all()
     .map(({ name }) => String(name));
 }
@@ -168,7 +190,7 @@ export function reseal(
 /** A document in two parts: its head with its length, and its body. */
 function resealParts({ kind, id, version, sealed }: Row, from: Sealer, to: Sealer): Uint8Array | undefined {
   const whole = sealed as Uint8Array;
-  const [head, body] = ([["head", headOf(whole)], ["body", bodyOf(whole)]] as const).map(([field, part]) => {
+  const [head, body] = ([["head", openHead(whole)], ["body", openBody(whole)]] as const).map(([field, part]) => {
     const aad = partAad({ kind: String(kind), id: String(id) }, field, Number(version));
     return reseal(part, DOCUMENT_PURPOSES.map((purpose) => ({ purpose, aad })), from, to);
   });

@@ -1,8 +1,7 @@
 /** Restores a backup into a data directory: completely or not at all, and never over data unless requested. */
 import { dirname, join } from "node:path";
-import { settleKeyCheck } from "../crypto/key_check.ts";
+import { findStorageKey, settleKeyCheck, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
-import { findStorageKey, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
 import { fileError } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";
@@ -11,6 +10,7 @@ import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { openReader } from "../storage/database/reader.ts";
 import { checkDatabase } from "../storage/database/snapshot.ts";
 import type { ArchiveEntry } from "./archive.ts";
+import { type BackupContents, countFiles, countRows } from "./backup_contents.ts";
 import { KEY_ENTRY } from "./backup.ts";
 import { type BackupHead, type OpenBackup, openBackup } from "./backup_file.ts";
 import { DATABASE_NAME, isBackedUp, REPLACED_PREFIX } from "./data_files.ts";
@@ -32,6 +32,7 @@ export interface RestoreRequest {
 export interface RestoreReport {
   head: BackupHead;
   files: number;
+  contents: BackupContents;
   /** Folder with the previous files. */
   keptIn?: string;
   /** True if the storage key came from the backup and is now in the data directory. */
@@ -56,7 +57,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
         `Can't restore into "${dataDir.path}": it has data (${
           others.slice(0, 3).join(", ")
         }); name another folder by ` +
-          "--data-dir, or give --replace to put aside what is there",
+          "--data-dir, or use --replace to move what is there aside",
       );
     }
     const presentKey = await findStorageKey({ dataDir: dataDir.path, storageKeyFile }).catch((error) => {
@@ -66,13 +67,14 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
     const storageKey = () => Promise.resolve(presentKey);
     using backup = await openBackup(request.path, { passphrase: request.passphrase, storageKey });
     const incoming = await openIncoming(dataDir.path);
-    const { files, key = presentKey! } = await unpack(backup, incoming.folder);
+    const { paths, key = presentKey! } = await unpack(backup, incoming.folder);
     const isKeyNew = presentKey === undefined || presentKey.some((byte, index) => byte !== key[index]);
     if (isKeyNew) {
       if (presentKey !== undefined && (storageKeyFile !== undefined || !replace)) throw otherKey(storageKeyFile);
       await Deno.writeFile(join(incoming.folder, STORAGE_KEY_FILE_NAME), key, { mode: 0o600, createNew: true });
     }
     await checkUnpacked(incoming.folder, key);
+    const contents = { ...countRows(join(incoming.folder, DATABASE_NAME)), ...countFiles(paths) };
 
     const isSomethingReplaced = others.length > 0 || (isKeyNew && present.includes(STORAGE_KEY_FILE_NAME));
     const keptIn = isSomethingReplaced
@@ -81,7 +83,8 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
     await incoming.commit(others, keptIn);
     return {
       head: backup.head,
-      files,
+      files: paths.size,
+      contents,
       isKeyRestored: isKeyNew,
       keptIn: keptIn && dataDir.file(keptIn),
     };
@@ -104,7 +107,7 @@ async function namesIn(dataDir: string): Promise<string[]> {
 async function unpack(
   backup: OpenBackup,
   folder: string,
-): Promise<{ files: number; key: Uint8Array | undefined }> {
+): Promise<{ paths: ReadonlySet<string>; key: Uint8Array | undefined }> {
   const paths = new Set<string>();
   let key: Uint8Array | undefined;
   for await (const entry of backup.entries) {
@@ -116,10 +119,10 @@ async function unpack(
     paths.add(entry.path);
   }
   if (!paths.has(DATABASE_NAME)) throw new AppError("unprocessable", "Can't read the backup: it has no database");
-  return { files: paths.size, key };
+  return { paths, key };
 }
 
-async function writeEntry(folder: string, { path, content }: ArchiveEntry): Promise<void> {
+async function writeEntry(folder: string, { path, mtimeMs, content }: ArchiveEntry): Promise<void> {
   const segments = path.split("/");
   const isInside = segments.every((segment) => !/^\.{0,2}$/.test(segment) && !/[\\\0]/.test(segment)) &&
     isBackedUp(segments[0]!);
@@ -131,6 +134,8 @@ async function writeEntry(folder: string, { path, content }: ArchiveEntry): Prom
     for await (const chunk of content) {
       for (let at = 0; at < chunk.byteLength;) at += await file.write(chunk.subarray(at));
     }
+    // Cards and voice samples show when they were changed last.
+    if (mtimeMs !== undefined) await file.utime(mtimeMs / 1000, mtimeMs / 1000);
   } catch (cause) {
     throw fileError(`Can't write "${path}"`, cause);
   }
@@ -138,12 +143,12 @@ async function writeEntry(folder: string, { path, content }: ArchiveEntry): Prom
 
 function otherKey(storageKeyFile: string | undefined): AppError {
   const remedy = storageKeyFile === undefined
-    ? "move it away, or give --replace to put aside what is there"
+    ? "move it away, or use --replace to move what is there aside"
     : "restore without storage_key_file, then move the file storage-key of the data folder to where the key is to lie";
   const where = storageKeyFile === undefined ? "in the data folder" : `"${storageKeyFile}"`;
   return new AppError(
     "conflict",
-    `Can't restore beside the storage key ${where}: the backup was made with another one; ${remedy}`,
+    `Can't restore next to the storage key ${where}: the backup was made with another one; ${remedy}`,
   );
 }
 

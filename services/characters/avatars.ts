@@ -194,5 +194,5 @@ function isCompletePng(bytes: Uint8Array): boolean {
 }
 
 function avatarNotFound(id: string): AppError {
-  return new AppError("not_found", `There is no picture of a character "${id}"`);
+  return new AppError("not_found", `There is no portrait of a character "${id}"`);
 }

@@ -7,22 +7,15 @@ import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { fileExists, readFileIfExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import { filePieces } from "../storage/file_pieces.ts";
+import { streamFilePieces } from "../storage/file_pieces.ts";
 import type { CardAssets } from "./charx/card_assets.ts";
 import { parseCardFile } from "./card/card_file.ts";
 import { type CardFileStat, type CardRow, toCardRow, toUnreadableRow } from "./card/card_head.ts";
 import type { CardIndex } from "./index/card_index.ts";
 import { findCardRow, findCaseClash, type StoredCard } from "./index/card_rows.ts";
+import type { TrashBin } from "../storage/trash.ts";
 import type { Versions } from "../storage/versions.ts";
 import { removeFile, statPlainFile } from "../storage/plain_files.ts";
-
-/** The trash; implemented for all kinds of items. */
-export interface TrashBin {
-  /** Returns the statement that adds an item. @param title Display name. */
-  put(kind: string, title: string, record: unknown): Statement;
-  /** Call after the write. */
-  changed(): void;
-}
 
 /** Dependencies of `CardTrash`. */
 export interface CardTrashDeps {
@@ -72,7 +65,7 @@ export class CardTrash {
     try {
       await writeFileAtomic(this.#sealedPath(record), await sealer.seal(toSealedPlace(record), content));
       if (record.sealedAssets !== undefined) {
-        await writeSealedFile(sealer, this.#sealedAssets(record.sealedAssets), filePieces(assets.getPath(id)));
+        await writeSealedFile(sealer, this.#sealedAssets(record.sealedAssets), streamFilePieces(assets.getPath(id)));
       }
       await db.write([bin.put("character", title, record)]);
       bin.changed();

@@ -1,7 +1,7 @@
 /** Receives uploaded card files. Possible CHARX files are written to disk, others are small and kept in memory. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
-import { joinedBytes } from "../storage/concat_bytes.ts";
+import { joinBytes } from "../storage/concat_bytes.ts";
 import { writePieces } from "../storage/file_pieces.ts";
 import { isCharx, MAX_CHARX_BYTES } from "./charx/charx_format.ts";
 import { removeFile } from "../storage/plain_files.ts";
@@ -44,8 +44,8 @@ export class CardUploads {
       if (!next.done) size += head[head.push(next.value) - 1]!.length;
     }
     const whole = prepend(head, pieces);
-    if (isCharx(joinedBytes(head))) return await this.withTemporaryFile(limitBytes(whole, MAX_CHARX_BYTES), use);
-    return await use(joinedBytes(await Array.fromAsync(limitBytes(whole, maxBytes))));
+    if (isCharx(joinBytes(head))) return await this.withTemporaryFile(limitBytes(whole, MAX_CHARX_BYTES), use);
+    return await use(joinBytes(await Array.fromAsync(limitBytes(whole, maxBytes))));
   }
 
   /** Writes a temporary file that exists while `use` runs. @throws {AppError} like `receive` */

@@ -7,7 +7,7 @@ import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { fileExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database/database.ts";
-import { filePieces } from "../storage/file_pieces.ts";
+import { streamFilePieces } from "../storage/file_pieces.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
 import { type Card, parseCard } from "./card/card.ts";
@@ -265,7 +265,7 @@ export class Characters {
       const { name, bytes, card, assetsPath } = await this.#readVersion(id, n);
       const changeAssets = async () => {
         if (assetsPath === undefined) await removeFile(assets.getPath(id));
-        else await writeChunksAtomic(assets.getPath(id), filePieces(assetsPath));
+        else await writeChunksAtomic(assets.getPath(id), streamFilePieces(assetsPath));
       };
       const ending = isPngPath(name) ? "png" : "json";
       return await this.#replace(stored, { content: bytes, card, cause: "restore", ending, changeAssets });

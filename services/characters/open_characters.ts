@@ -9,20 +9,23 @@ import { CardUploads } from "./card_uploads.ts";
 import { Avatars } from "./avatars.ts";
 import { BuiltinCharacter, installBuiltinCharacter, type InstalledFlag } from "./builtin/builtin_character.ts";
 import { CardAssets } from "./charx/card_assets.ts";
+import { Expressions } from "./expressions.ts";
 import { CardIndex } from "./index/card_index.ts";
-import { CardTrash, type TrashBin } from "./card_trash.ts";
+import type { TrashBin } from "../storage/trash.ts";
+import { CardTrash } from "./card_trash.ts";
 import { Characters, type ImageTools } from "./characters.ts";
 import type { Versions } from "../storage/versions.ts";
 
 /** The character services. */
-export interface CharacterRoom {
+export interface CharacterServices {
   characters: Characters;
   avatars: Avatars;
+  expressions: Expressions;
   builtinCharacter: BuiltinCharacter;
 }
 
 /** Dependencies of the character services. */
-export interface CharacterRoomOptions {
+export interface CharacterServicesOptions {
   db: Database;
   databasePath: string;
   dataDir: DataDir;
@@ -39,7 +42,7 @@ export interface CharacterRoomOptions {
   versions: Versions;
   events: EventHub;
   log: Log;
-  pictures: ImageTools;
+  images: ImageTools;
   builtinFlag: InstalledFlag;
 }
 
@@ -49,9 +52,9 @@ export interface CharacterRoomOptions {
  * @throws {AppError} `internal` if a folder can't be created
  */
 export async function openCharacters(
-  options: CharacterRoomOptions,
-): Promise<{ room: CharacterRoom; close(): Promise<void> }> {
-  const { db, dataDir, cardDirs, versions, events, log, pictures, builtinFlag: flag } = options;
+  options: CharacterServicesOptions,
+): Promise<CharacterServices & { close(): Promise<void> }> {
+  const { db, dataDir, cardDirs, versions, events, log, images, builtinFlag: flag } = options;
   const folder = await dataDir.ensureFolder("characters");
   const sealedFolder = await dataDir.ensureFolder("trash");
   const cache = await dataDir.ensureFolder("cache");
@@ -72,26 +75,25 @@ export async function openCharacters(
     sealer: options.trashSealer,
   });
   options.trash.register("character", trash);
-  const arriving = new CardUploads(join(cache, "arriving"));
-  await arriving.clear();
+  const uploads = new CardUploads(join(cache, "arriving"));
+  await uploads.clear();
   const characters = new Characters({
-    uploads: arriving,
+    uploads,
     db,
     index,
     trash,
     assets,
     versions,
-    images: pictures,
+    images,
     events,
     folder,
   });
-  const avatars = new Avatars({ db, index, images: pictures, log, folder: join(cache, "avatars") });
+  const avatars = new Avatars({ db, index, images, log, folder: join(cache, "avatars") });
   return {
-    room: {
-      characters,
-      avatars,
-      builtinCharacter: new BuiltinCharacter({ characters, flag }),
-    },
+    characters,
+    avatars,
+    expressions: new Expressions(characters),
+    builtinCharacter: new BuiltinCharacter({ characters, flag }),
     async close() {
       await prepared;
       await index.close();

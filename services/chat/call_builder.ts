@@ -2,13 +2,26 @@
 import { type ImagePartsDeps, inlineImages } from "../attachments/image_parts.ts";
 import type { ConversationHead, ConversationState } from "../conversations/conversation.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
+import { type Message, textOfContent } from "../conversations/message.ts";
+import { parseDocumentUses } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
+import type { JsonObject } from "../json/type_guards.ts";
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
+import { mergeFields } from "../llm/openai/openai_request.ts";
+import { getTargetDialect } from "../llm/provider.ts";
 import type { ModelRoute, ModelRouter, WantedModel } from "../llm/model_router.ts";
+import { refusesPrefill } from "../llm/refusals/prefill.ts";
+import { estimateTokens } from "../llm/token_estimate.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
-import type { Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
+import type { ClientPromptSource, Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
+import type { Counted, PromptEntry } from "../prompts/prompt_messages.ts";
 import type { PromptPreset } from "../prompts/prompt_context.ts";
 import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_request.ts";
+import type { ToolOffer } from "../tools/tool_registry.ts";
+import { takesTools } from "./tools/chat_tools.ts";
+import { addToolNote, TOOL_NOTE, toRoundMessages } from "./tools/tool_history.ts";
+import { toPlainMessages } from "./tools/tool_fallback.ts";
+import { openClientContext, toPromptMessages, withoutOrphanedResults } from "./client_context.ts";
 import type { HistoryEnd } from "./history.ts";
 import { chooseNextSpeaker, listNextSpeakers, openReplyContext, type ReplyContextDeps } from "./reply_context.ts";
 
@@ -18,6 +31,12 @@ export interface CallBuilderDeps extends ReplyContextDeps {
   prompts: Prompts;
   modelRouter: ModelRouter;
   images: ImagePartsDeps;
+  tools: {
+    /** Lists the tools for the next request of a chat. Returns undefined if it has none. */
+    list(conversationId: string, signal: AbortSignal): Promise<ToolOffer | undefined>;
+    /** Whether the model is known to take no tools. */
+    areRefused(route: ModelRoute): boolean;
+  };
 }
 
 /** A call to a model, ready to be sent. */
@@ -42,7 +61,23 @@ export interface ChatPreview {
   preset?: Pick<PromptPreset, "id" | "name">;
   /** Ids of the characters that would speak, in order. */
   speakers: string[];
+  /** The tools that go with the request, and what isn't offered. Their definitions are in `params`. */
+  tools: Pick<ToolOffer, "tools" | "leftOut">;
 }
+
+/** The tools of one request of a reply. */
+export interface ReplyTools {
+  /** As in OpenAI's `tools`. */
+  definitions?: readonly JsonObject[];
+  /** The model has to answer now. */
+  isLastRound: boolean;
+  /** The model takes neither tools nor their results. */
+  isWithoutTools: boolean;
+  /** Messages of the rounds before. */
+  rounds: readonly Message[];
+}
+
+const NO_TOOLS: ReplyTools = { isLastRound: false, isWithoutTools: false, rounds: [] };
 
 /** Builds calls and previews of them. */
 export class CallBuilder {
@@ -64,12 +99,24 @@ export class CallBuilder {
     messageId: string,
     route: ModelRoute,
     signal: AbortSignal,
+    tools: ReplyTools = NO_TOOLS,
   ): Promise<UpstreamCall> {
-    const end: HistoryEnd = { before: messageId, isIncluded: request.action === "continue" };
-    return await this.#build(request, route, signal, () => ({
+    const stored = this.#find(request.conversationId, messageId);
+    // After calls of tools, and where nothing was written before them, there is no text to continue.
+    const isContinued = request.action === "continue" && stored !== undefined && textOfContent(stored.content) !== "";
+    const end: HistoryEnd = { before: messageId, isIncluded: isContinued };
+    const action = request.action === "continue" && !isContinued ? "send" : request.action;
+    const built = await this.#build({ ...withTools(request, tools), action }, route, signal, () => ({
       end,
-      characterId: this.#writerOf(request.conversationId, messageId),
+      characterId: typeof stored?.character_id === "string" ? stored.character_id : undefined,
     }));
+    const { messages, stableMessages: stable } = built.call;
+    const finished = finishMessages(messages, { request, route, tools });
+    const added = finished.length - messages.length;
+    return {
+      ...built,
+      call: { ...built.call, messages: finished, ...(stable !== undefined && { stableMessages: stable + added }) },
+    };
   }
 
   /**
@@ -84,8 +131,9 @@ export class CallBuilder {
     const head = conversationId === undefined ? undefined : store.getForWrite(conversationId).head;
     const route = await modelRouter.route(wantedModel(request, head), signal);
     if (conversationId === undefined) {
-      const { messages, params } = request;
-      return { target: route.target, call: { model: route.model, messages, params } };
+      return request.context === "character"
+        ? await this.#assembleAround(request, route, undefined, signal)
+        : await this.#buildAsGiven(request, route, undefined, signal);
     }
     const stateful = request as StatefulChatRequest;
     this.refuseEmpty(stateful);
@@ -105,12 +153,23 @@ export class CallBuilder {
     const { conversationId } = request;
     const head = conversationId === undefined ? undefined : store.find(conversationId)?.head;
     const route = await modelRouter.route(wantedModel(request, head), signal);
+    const { offer, tools } = await this.#previewTools(request, route, signal);
     if (conversationId === undefined || request.context !== "server") {
-      const { params } = request;
-      const prompt = await prompts.describe(request.messages, limitsOf(route, params), signal);
-      return { route, context: "client", params, prompt, dropped: { count: 0 }, speakers: [] };
+      const { params } = tools === undefined ? request : withTools(request, tools);
+      const source = toClientSource(request, head);
+      const prompt = withoutPositions(await prompts.addDocuments(source, limitsOf(route, params), signal, false));
+      return {
+        route,
+        context: "client",
+        params: mergeFields(route.target.extraBody, params),
+        prompt: tools === undefined ? prompt : finishPrompt(prompt, { request, route, tools }),
+        dropped: { count: 0 },
+        speakers: [],
+        tools: offer,
+      };
     }
-    const stateful = { ...request, conversationId, action: request.action ?? "send" } as StatefulChatRequest;
+    const given = { ...request, conversationId, action: request.action ?? "send" } as StatefulChatRequest;
+    const stateful = tools === undefined ? given : withTools(given, tools);
     this.refuseEmpty(stateful);
     const state = store.find(conversationId) ?? newConversation(conversationId);
     const end = this.#historyEnd(stateful);
@@ -119,14 +178,26 @@ export class CallBuilder {
       end,
       characterId,
       model: route.model,
+      continuesPrefill: continuesPrefill(route),
+      refusesPrefill: refusesPrefill(route.target, route.model),
       action: stateful.action,
       timeZone: stateful.timeZone,
     });
-    const params = mergeParams(stateful, head, scene.preset);
-    const limits = { ...limitsOf(route, params, scene.preset), isExact: true };
+    const { params, contextTokens } = mergeParams(stateful, head, scene.preset);
+    const limits = { ...limitsOf(route, params, contextTokens), isExact: true };
     const prompt = await prompts.assemble(source, limits, signal, false);
     const dropped = this.#droppedMessages(conversationId, prompt);
-    return { route, context: "server", params, prompt, dropped, preset: scene.preset, speakers };
+    const extraBody = mergeFields(route.target.extraBody, scene.preset.extraBody);
+    return {
+      route,
+      context: "server",
+      params: mergeFields(extraBody, params),
+      prompt: tools === undefined ? prompt : finishPrompt(prompt, { request: given, route, tools }),
+      dropped,
+      preset: scene.preset,
+      speakers,
+      tools: offer,
+    };
   }
 
   /** Refuses a request that would send no message. @throws {AppError} `invalid_request` */
@@ -148,6 +219,7 @@ export class CallBuilder {
     request: StatefulChatRequest,
     conversation: ConversationState | undefined,
   ): Promise<string | undefined> {
+    if (request.context === "character") return request.characterId;
     const isNew = request.action === "send" || request.action === "edit";
     if (conversation === undefined || !isNew) return undefined;
     const last = request.messages.at(-1);
@@ -162,11 +234,45 @@ export class CallBuilder {
     signal: AbortSignal,
     findEnd: () => { end: HistoryEnd; characterId?: string },
   ): Promise<UpstreamCall> {
-    const { target, model } = route;
+    const findHead = () => this.#deps.store.find(request.conversationId)?.head;
     const built = request.context === "server"
       ? await this.#assemble(request, route, findEnd(), signal)
-      : { target, call: { model, messages: request.messages, params: request.params } };
+      : request.context === "character"
+      ? await this.#assembleAround(request, route, findHead(), signal)
+      : await this.#buildAsGiven(request, route, findHead(), signal);
     return { ...built, call: { ...built.call, messages: await inlineImages(this.#deps.images, built.call.messages) } };
+  }
+
+  /**
+   * Builds the call of a request whose messages the client assembled. Adds the documents of the messages and of the conversation.
+   *
+   * @param head Of the conversation that the reply belongs to.
+   */
+  async #buildAsGiven(
+    request: AnyChatRequest,
+    route: ModelRoute,
+    head: ConversationHead | undefined,
+    signal: AbortSignal,
+  ): Promise<UpstreamCall> {
+    const { prompts } = this.#deps;
+    const { target, model } = route;
+    const { params } = request;
+    const source = toClientSource(request, head);
+    const limits = limitsOf(route, params);
+    if (source.documents.length > 0 || source.history.some(({ documents = [] }) => documents.length > 0)) {
+      const prompt = await prompts.addDocuments(source, limits, signal);
+      const { userMessageId } = request;
+      const asked = source.history.findLast(({ message }) => message.role === "user")?.id;
+      const parts = prompt.parts.map(({ messageId, ...part }) =>
+        messageId === asked && userMessageId !== undefined ? { ...part, messageId: userMessageId } : part
+      );
+      return toCall(route, { ...prompt, parts }, params, {});
+    }
+    const call: ChatCall = { model, messages: source.history.map(({ message }) => message), params };
+    // Only calls that set the context size have to know what they need.
+    if (target.kind !== "ollama") return { target, call };
+    const { neededTokens } = await prompts.describe(call.messages, limits, signal);
+    return { target, call: { ...call, neededTokens } };
   }
 
   async #assemble(
@@ -176,21 +282,50 @@ export class CallBuilder {
     signal: AbortSignal,
   ): Promise<UpstreamCall> {
     const { store, prompts } = this.#deps;
-    const { target, model } = route;
+    const { model } = route;
     const state = store.get(request.conversationId);
     const { source, scene, joint } = await openReplyContext(this.#deps, state, {
       end,
       characterId,
       model,
+      continuesPrefill: continuesPrefill(route),
+      refusesPrefill: refusesPrefill(route.target, model),
       action: request.action,
       timeZone: request.timeZone,
     });
-    const params = mergeParams(request, state.head, scene.preset);
-    const prompt = await prompts.assemble(source, limitsOf(route, params, scene.preset), signal);
-    const { contextSize } = prompt;
-    // Without a limit in the request, the provider derives the answer's limit from this size.
-    const sized = contextSize.isAssumed ? target : { ...target, contextSize: contextSize.tokens };
-    return { target: sized, call: { model, messages: prompt.messages, params }, prompt, joint };
+    const { params, contextTokens } = mergeParams(request, state.head, scene.preset);
+    const prompt = await prompts.assemble(source, limitsOf(route, params, contextTokens), signal);
+    return { ...toCall(route, prompt, params, scene.preset), joint };
+  }
+
+  /** Builds the prompt of a character around the client's messages. @param head Of the conversation that the reply belongs to. */
+  async #assembleAround(
+    request: ChatRequest,
+    route: ModelRoute,
+    head: ConversationHead | undefined,
+    signal: AbortSignal,
+  ): Promise<UpstreamCall> {
+    const { prompts } = this.#deps;
+    const { source, scene } = await openClientContext(this.#deps, request, { head, model: route.model });
+    const { params, contextTokens } = mergeParams(request, head, scene.preset);
+    const prompt = await prompts.assemble(source, limitsOf(route, params, contextTokens), signal);
+    const messages = withoutOrphanedResults(prompt.messages);
+    return toCall(route, { ...withoutPositions(prompt), messages }, params, scene.preset);
+  }
+
+  /** Returns the tools that a reply would be sent with, undefined for a request whose answer isn't stored. */
+  async #previewTools(
+    request: AnyChatRequest,
+    route: ModelRoute,
+    signal: AbortSignal,
+  ): Promise<{ offer: ChatPreview["tools"]; tools?: ReplyTools }> {
+    const { conversationId, action } = request;
+    const none = { tools: [], leftOut: [] };
+    if (conversationId === undefined || action === "impersonate") return { offer: none };
+    const listed = takesTools(request) ? await this.#deps.tools.list(conversationId, signal) : undefined;
+    const isWithoutTools = this.#deps.tools.areRefused(route);
+    if (isWithoutTools) return { offer: none, tools: { ...NO_TOOLS, isWithoutTools } };
+    return { offer: listed ?? none, tools: { ...NO_TOOLS, definitions: listed?.definitions } };
   }
 
   async #previewSpeakers(
@@ -210,11 +345,15 @@ export class CallBuilder {
     return { characterId, speakers: characterId === undefined ? [] : [characterId, ...others] };
   }
 
-  /** Returns the id of the character whose message this is. */
-  #writerOf(id: string, mid: string): string | undefined {
+  #find(id: string, mid: string): Message | undefined {
     const { blocks } = this.#deps;
     const row = blocks.rowOf(id, mid);
-    const message = row && blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
+    return row && blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
+  }
+
+  /** Returns the id of the character whose message this is. */
+  #writerOf(id: string, mid: string): string | undefined {
+    const message = this.#find(id, mid);
     return typeof message?.character_id === "string" ? message.character_id : undefined;
   }
 
@@ -251,7 +390,107 @@ export class CallBuilder {
 
 /** Returns the model and connection that a request and its conversation name. */
 export function wantedModel(request: ChatRequest, head: ConversationHead | undefined): WantedModel {
-  return { model: request.model, connectionId: head?.connection_id, conversationModel: head?.model };
+  return {
+    model: request.model,
+    requestConnectionId: request.connectionId,
+    connectionId: head?.connection_id,
+    conversationModel: head?.model,
+  };
+}
+
+/** Replaces images in the results of tools where the server takes only text there. */
+function withoutToolImages(messages: ChatMessage[], { target }: ModelRoute): ChatMessage[] {
+  if (target.kind === "anthropic") return messages;
+  return messages.map((message) => {
+    const { role, content } = message;
+    if (role !== "tool" || !Array.isArray(content)) return message;
+    const texts = content.map((part) =>
+      typeof part.text === "string" ? part.text : "[an image, shown to the user only]"
+    );
+    return { ...message, content: texts.join("\n") };
+  });
+}
+
+/** Adds the definitions of tools to a request, and the rounds before. */
+function withTools<T extends ChatRequest>(request: T, { definitions, isLastRound, rounds }: ReplyTools): T {
+  // A call that is forced is made once. Otherwise the model could never answer.
+  const { tool_choice: choice, ...others } = request.params;
+  const chosen = isLastRound ? "none" : rounds.length > 0 ? undefined : choice;
+  const params = definitions === undefined || definitions.length === 0
+    ? request.params
+    : { ...others, tools: definitions, ...(chosen !== undefined && { tool_choice: chosen }) };
+  // The server's own prompt has the rounds in its history.
+  const messages = request.context === "server" ? request.messages : [...request.messages, ...toRoundMessages(rounds)];
+  return { ...request, params, messages };
+}
+
+/** How the messages of a reply are finished. */
+interface MessageFinish {
+  request: ChatRequest;
+  route: ModelRoute;
+  tools: ReplyTools;
+}
+
+/**
+ * Whether a model gets calls and results as text. Ollama knows no `tool_choice`: a model that sees calls makes more of
+ * them (docs/protocols/llm.md#tool-calls).
+ */
+function takesPlainText({ request, route, tools }: MessageFinish): boolean {
+  return tools.isWithoutTools ||
+    (tools.isLastRound && route.target.kind === "ollama" && request.params.tools === undefined);
+}
+
+/** Converts calls of tools and their results to what the model takes. Only a note can be added, at the start. */
+function finishMessages(messages: ChatMessage[], finish: MessageFinish): ChatMessage[] {
+  const { request, route, tools } = finish;
+  const shown = withoutToolImages(messages, route);
+  if (takesPlainText(finish)) return toPlainMessages(shown);
+  const hasTools = tools.definitions !== undefined || shown.some(({ role }) => role === "tool");
+  return hasTools && request.params.tools === undefined ? addToolNote(shown) : shown;
+}
+
+/** Finishes a prompt for a preview: its messages, and what they are put together from. */
+function finishPrompt(prompt: Prompt, finish: MessageFinish): Prompt {
+  const messages = finishMessages(prompt.messages, finish);
+  const [first, ...others] = prompt.parts;
+  const isAdded = messages.length > prompt.messages.length;
+  const hasNote = isAdded || messages[0]?.content !== prompt.messages[0]?.content && messages[0]?.role === "system";
+  if (!hasNote) return { ...prompt, messages };
+  const tokens = Math.ceil(estimateTokens(TOOL_NOTE));
+  const piece: Counted = { part: "tools", role: "system", text: TOOL_NOTE, tokens };
+  const parts: PromptEntry[] = isAdded || first === undefined
+    ? [{ part: "tools", message: messages[0]!, tokens, pieces: [piece] }, ...prompt.parts]
+    : [
+      { ...first, message: messages[0]!, tokens: first.tokens + tokens, pieces: [...first.pieces ?? [], piece] },
+      ...others,
+    ];
+  return { ...prompt, messages, parts, tokens: prompt.tokens + tokens };
+}
+
+/** Creates the call for a prompt that the server assembled. */
+function toCall(
+  { target, model }: ModelRoute,
+  prompt: Prompt,
+  params: Record<string, unknown>,
+  { extraBody }: Pick<PromptPreset, "extraBody">,
+): UpstreamCall {
+  const { contextSize, neededTokens, messages } = prompt;
+  // Without a limit in the request, the provider derives the answer's limit from this size. Where calls set the size, the
+  // target's is the owner's limit.
+  const isKnown = !contextSize.isAssumed && target.kind !== "ollama";
+  const sized = isKnown ? { ...target, contextSize: contextSize.tokens } : target;
+  const stableMessages = countStable(prompt);
+  return { target: sized, call: { model, messages, params, extraBody, neededTokens, stableMessages }, prompt };
+}
+
+/** Returns a client's messages, oldest first, and the documents of the conversation. */
+function toClientSource({ messages }: ChatRequest, head: ConversationHead | undefined): ClientPromptSource {
+  return { history: toPromptMessages(messages), documents: parseDocumentUses(head?.documents) };
+}
+
+/** Removes ids that are positions in the request: they mean nothing to those who look for stored messages. */
+function withoutPositions(prompt: Prompt): Prompt {
+  return { ...prompt, parts: prompt.parts.map(({ messageId: _, ...part }) => part) };
 }
 
 /** A conversation that will exist once its first message is stored. */
@@ -259,18 +498,49 @@ function newConversation(id: string): ConversationState {
   return { id, revision: 0, createdAtMs: 0, updatedAtMs: 0, messageCount: 0, head: { title: "", participants: [] } };
 }
 
-/** Merges sampling parameters: the request's win over the conversation's, and those over the preset's. */
+/**
+ * Merges sampling parameters: the request's win over the conversation's, and those over the preset's. `context_size` isn't
+ * sent: it limits the prompt, as a preset's does; the smaller of both counts.
+ */
 function mergeParams(
   request: ChatRequest,
   head: ConversationHead | undefined,
   preset: PromptPreset | undefined,
-): Record<string, unknown> {
+): { params: Record<string, unknown>; contextTokens?: number } {
   const own = head?.params;
-  return { ...preset?.params, ...(typeof own === "object" && own), ...request.params };
+  const sampler = Object.entries(preset?.params ?? {}).filter(([name]) =>
+    !Object.hasOwn(preset?.extraBody ?? {}, name)
+  );
+  const merged = { ...Object.fromEntries(sampler), ...(typeof own === "object" && own), ...request.params };
+  const { context_size: wanted, ...params } = merged as Record<string, unknown>;
+  const isLimit = typeof wanted === "number" && Number.isInteger(wanted) && wanted > 0;
+  if (!isLimit) return { params, contextTokens: preset?.contextSize };
+  return { params, contextTokens: Math.min(wanted, preset?.contextSize ?? Infinity) };
 }
 
-function limitsOf({ target, model }: ModelRoute, params: Record<string, unknown>, preset?: PromptPreset): PromptLimits {
+/** Returns whether the server continues a reply that is sent as the last message. */
+function continuesPrefill({ target }: ModelRoute): boolean {
+  return target.kind === "demo" || getTargetDialect(target).continues;
+}
+
+function limitsOf(
+  { target, model }: ModelRoute,
+  params: Record<string, unknown>,
+  contextTokens?: number,
+): PromptLimits {
   const limit = params.max_tokens ?? params.max_completion_tokens;
   const answerTokens = typeof limit === "number" ? limit : undefined;
-  return { target, model, answerTokens, contextTokens: preset?.contextSize };
+  const toolTokens = Array.isArray(params.tools) ? Math.ceil(estimateTokens(JSON.stringify(params.tools))) : undefined;
+  return { target, model, answerTokens, contextTokens, toolTokens };
+}
+
+/**
+ * Counts the messages at the start of a prompt that will be the same in the next one: all up to the first block between or behind
+ * the messages of the history, because such blocks move with every message.
+ */
+function countStable({ parts, messages }: Prompt): number {
+  const first = parts.findIndex(({ part }) => part === "history");
+  const end = first < 0 ? -1 : parts.findIndex(({ part }, index) => index > first && part !== "history");
+  // Messages that were removed after the prompt was assembled were at its start.
+  return (end < 0 ? parts.length : end) - (parts.length - messages.length);
 }

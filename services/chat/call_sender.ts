@@ -1,13 +1,17 @@
 /** Sends calls to models, in the form that each model's chat template accepts. */
 import { UpstreamError } from "../http/upstream_error.ts";
-import type { ChatCall, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
-import type { ChatStream, UpstreamClient } from "../llm/upstream_client.ts";
+import type { ChatCall, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
+import type { ChatStream, ListenToNotices, UpstreamClient } from "../llm/upstream_client.ts";
 import { isTemplateRefusal, type RoleStrictness, toAlternatingRoles } from "../prompts/alternating_roles.ts";
 import type { TokenRatios } from "../prompts/tokens/token_ratios.ts";
 import type { UpstreamCall } from "./call_builder.ts";
 
 /** Models whose strictness is remembered. */
 const MAX_MODELS = 200;
+
+function hasTools({ role, tool_calls }: ChatMessage): boolean {
+  return role === "tool" || tool_calls !== undefined;
+}
 
 /** Sends calls, and learns from their answers. */
 export class CallSender {
@@ -21,8 +25,8 @@ export class CallSender {
   }
 
   /** Opens a stream. @throws {AppError} `upstream_error` and others, see `Provider`. */
-  open(sent: UpstreamCall, signal: AbortSignal): Promise<ChatStream> {
-    return this.#send(sent, (call) => this.#client.openChatStream(sent.target, call, signal));
+  open(sent: UpstreamCall, signal: AbortSignal, onNotice?: ListenToNotices): Promise<ChatStream> {
+    return this.#send(sent, (call) => this.#client.openChatStream(sent.target, call, signal, onNotice));
   }
 
   /** Returns the whole answer as one OpenAI-shaped object. @throws {AppError} `upstream_error` and others, see `Provider`. */
@@ -33,7 +37,9 @@ export class CallSender {
   }
 
   /** Improves later token estimates by the token count that the server reported for a call. */
-  learnUsage({ model, messages }: ChatCall, usage: Usage | undefined): void {
+  learnUsage({ model, messages, params }: ChatCall, usage: Usage | undefined): void {
+    // The definitions of tools count, too, and no message has them.
+    if (params.tools !== undefined) return;
     this.#ratios.learn(model, messages, usage);
   }
 
@@ -43,10 +49,12 @@ export class CallSender {
    */
   async #send<T>(sent: UpstreamCall, send: (call: ChatCall) => Promise<T>): Promise<T> {
     const { target, call, prompt } = sent;
-    if (prompt === undefined) return await send(call);
+    // Rewritten roles would separate tool calls from their results.
+    if (prompt === undefined || call.messages.some(hasTools)) return await send(call);
     const key = `${target.baseUrl}\n${call.model}`;
     for (let strictness = this.#strictness.get(key) ?? 0;; strictness++) {
-      sent.call = { ...call, messages: toAlternatingRoles(call.messages, strictness as RoleStrictness) };
+      const messages = toAlternatingRoles(call.messages, strictness as RoleStrictness);
+      sent.call = { ...call, messages, ...(strictness > 0 && { stableMessages: undefined }) };
       try {
         const answer = await send(sent.call);
         if (strictness > 0) this.#remember(key, strictness as RoleStrictness);

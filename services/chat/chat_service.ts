@@ -2,14 +2,21 @@
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
-import { AppError } from "../errors.ts";
+import { AppError, traceOf } from "../errors.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import { findUnendedReplies } from "../conversations/reply_rows.ts";
+import type { Database } from "../storage/database/database.ts";
 import type { ChatEvent, OpenAiCompletion } from "../llm/chat_event.ts";
 import { type CallBuilder, wantedModel } from "./call_builder.ts";
 import type { CallSender } from "./call_sender.ts";
 import type { AnyChatRequest, StatefulChatRequest } from "./chat_request.ts";
 import type { Journal } from "./journal/journal.ts";
+import type { MemoryReading } from "./memory_reading.ts";
 import type { MessageWriter } from "./message_writer.ts";
 import { Reply } from "./reply.ts";
+import { toRoundGeneration } from "./tools/tool_messages.ts";
+import { takesTools } from "./tools/chat_tools.ts";
+import { ToolRun, type ToolRunDeps } from "./tools/tool_run.ts";
 import type { Replies } from "./replies.ts";
 import type { ReplyRunner } from "./reply_runner.ts";
 import type { ReplyCursor, ReplySource } from "./reply_source.ts";
@@ -38,6 +45,11 @@ export interface ChatServiceDeps {
   sender: CallSender;
   runner: ReplyRunner;
   replies: Replies;
+  memoryReading: MemoryReading;
+  db: Database;
+  blocks: BlockStore;
+  /** What replies need to run tools. */
+  tools: ToolRunDeps;
   now(): number;
 }
 
@@ -45,6 +57,8 @@ export interface ChatServiceDeps {
 export class ChatService {
   readonly replies: Replies;
   readonly calls: CallBuilder;
+  /** Reads chats that have ended for notes. */
+  readonly memoryReading: MemoryReading;
   readonly #deps: ChatServiceDeps;
   #isClosing = false;
 
@@ -52,6 +66,7 @@ export class ChatService {
     this.#deps = deps;
     this.replies = deps.replies;
     this.calls = deps.calls;
+    this.memoryReading = deps.memoryReading;
   }
 
   /** Returns the model's stream. `signal` ends the upstream call. */
@@ -98,6 +113,40 @@ export class ChatService {
     });
   }
 
+  /** Goes on with the replies that waited for a decision when the server stopped. To be called once, before any is started. */
+  async resumeWaiting(): Promise<void> {
+    const { db, store, blocks, locks, journal, runner, tools } = this.#deps;
+    for (const row of findUnendedReplies(db)) {
+      const { conversation_id: conversationId, mid: messageId, generation, started_at: startedAtMs } = row;
+      try {
+        await locks.run(conversationId, () => {
+          const state = store.find(conversationId);
+          const resumed = tools.resumes.find(conversationId, messageId);
+          if (state === undefined || resumed === undefined) return;
+          const rounds = blocks.roundsOf(conversationId, messageId);
+          const count = rounds.filter(({ role }) => role === "assistant").length;
+          const reply = new Reply({
+            conversationId,
+            messageId,
+            generation,
+            model: blocks.messageOf(conversationId, messageId).model,
+            startedAtMs,
+            base: { text: "", reasoning: "" },
+            previous: undefined,
+            previousVariant: row.previous_variant,
+            rounds,
+            journal: journal.begin({ messageId, generation: toRoundGeneration(generation, count) }),
+          });
+          const { request } = resumed;
+          reply.tools = new ToolRun(tools, reply, request, resumed);
+          runner.start(reply, request, wantedModel(request, state.head));
+        });
+      } catch (error) {
+        this.#deps.tools.log("error", "Can't go on with a reply that waits for a decision", { error: traceOf(error) });
+      }
+    }
+  }
+
   /** Interrupts all replies, keeps their text and waits until it is saved. */
   async close(): Promise<void> {
     this.#isClosing = true;
@@ -136,10 +185,12 @@ export class ChatService {
       startedAtMs,
       base,
       previous,
+      rounds: request.action === "continue" ? previous?.tool_rounds : undefined,
       journal: replyJournal,
     });
+    if (takesTools(request)) reply.tools = new ToolRun(this.#deps.tools, reply, request);
+    const from = reply.position;
     const started = runner.start(reply, request, wanted);
-    const from = { seq: 0, textLength: base.text.length, reasoningLength: base.reasoning.length };
     return { reply, userMessageId: userMessage?.id ?? request.userMessageId, from, started };
   }
 

@@ -5,16 +5,16 @@ import { findCharacterCard, toGreetingNames } from "../prompts/greetings.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { readHistory } from "./history.ts";
-import type { LorebookRoom } from "../lorebooks/open_lorebooks.ts";
+import type { LorebookServices } from "../lorebooks/lorebooks.ts";
 import type { Activation, LorebookScanSource } from "../lorebooks/activation.ts";
 import { type ScannedConversation, type TrialRequest, tryLorebook } from "../lorebooks/lorebook_trial.ts";
 import type { Personas } from "../personas/personas.ts";
 import { Macros } from "../prompts/macros/macros.ts";
 import { createSeededRandom } from "../prompts/seeded_random.ts";
-import { estimateTokens, splitContent } from "../prompts/tokens/token_estimate.ts";
+import { estimateTokens, splitContent } from "../llm/token_estimate.ts";
 
 /** Dependencies of `createLorebookTrial`. */
-export interface LorebookTrialDeps extends LorebookRoom {
+export interface LorebookTrialDeps extends LorebookServices {
   store: ConversationStore;
   blocks: BlockStore;
   characters: Characters;

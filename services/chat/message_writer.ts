@@ -10,6 +10,7 @@ import {
   isEmptyFailure,
   isSameContent,
   type Message,
+  type MessageInput,
   textOfContent,
 } from "../conversations/message.ts";
 import { startReplyRow } from "../conversations/reply_rows.ts";
@@ -19,8 +20,9 @@ import { createLinearTree } from "../conversations/tree/message_tree.ts";
 import { toUserText, type VariantStore, withoutText } from "../conversations/variants.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
+import type { ChatMessage } from "../llm/chat_event.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import type { StatefulChatRequest } from "./chat_request.ts";
+import type { ConversationOpening, StatefulChatRequest } from "./chat_request.ts";
 
 /** Dependencies of a MessageWriter. */
 export interface MessageWriterDeps {
@@ -66,9 +68,31 @@ export class MessageWriter {
    */
   async storeImages(request: StatefulChatRequest): Promise<StatefulChatRequest> {
     const last = request.messages.at(-1);
-    if (!addsMessage(request) || last?.role !== "user") return request;
+    if (!addsMessage(request) || last === undefined) return request;
+    if (last.role === "tool") {
+      const messages: ChatMessage[] = [];
+      for (const message of request.messages) {
+        const content = message.role === "tool"
+          ? await storeInlineImages(this.#deps.images, message.content)
+          : message.content;
+        messages.push({ ...message, content });
+      }
+      return { ...request, messages };
+    }
+    if (last.role !== "user") {
+      return { ...request, opening: request.opening && await this.#storeOpeningImages(request.opening) };
+    }
     const content = await storeInlineImages(this.#deps.images, last.content);
-    return { ...request, messages: [...request.messages.slice(0, -1), { ...last, content }] };
+    const opening = request.opening && await this.#storeOpeningImages(request.opening);
+    return { ...request, opening, messages: [...request.messages.slice(0, -1), { ...last, content }] };
+  }
+
+  async #storeOpeningImages(opening: ConversationOpening): Promise<ConversationOpening> {
+    const messages: ChatMessage[] = [];
+    for (const message of opening.messages) {
+      messages.push({ ...message, content: await storeInlineImages(this.#deps.images, message.content) });
+    }
+    return { ...opening, messages };
   }
 
   /**
@@ -82,7 +106,7 @@ export class MessageWriter {
     const { blocks, store, conversations } = this.#deps;
     if (!store.exists(conversationId) || blocks.taken(conversationId, [mid]).size === 0) return;
     const stored = conversations.reader.message(conversationId, mid);
-    if (stored.role === "user" && isSameContent(stored.content, last.content)) return;
+    if (stored.role === "user" && isSameContent(stored.content, last.content ?? "")) return;
     throw new AppError(
       "conflict",
       `Conversation "${conversationId}" already has a message "${mid}" with other content; send a new user_message_id`,
@@ -121,7 +145,8 @@ export class MessageWriter {
     }
     const isStored = userMessage !== undefined && taken.has(userMessage.id);
     if (isStored) blocks.requireOnPath(id, userMessage.id);
-    const added = userMessage === undefined || isStored ? [emptyReply(reply)] : [userMessage, emptyReply(reply)];
+    const results = this.#findNewResults(request, reply, existing);
+    const added = [...(userMessage === undefined || isStored ? [] : [userMessage]), ...results, emptyReply(reply)];
     if (existing === undefined) await this.#createConversation(request, reply, added, userMessage);
     else {
       const touched = { added: added.map((message) => message.id) };
@@ -129,6 +154,24 @@ export class MessageWriter {
       await conversations.write(withTitle(existing, request), added.length, edit, [startRow(id, reply)]);
     }
     return { userMessage, base };
+  }
+
+  /** Returns the results of tools at the end of a request, which the client ran, as far as they aren't stored. */
+  #findNewResults(request: StatefulChatRequest, reply: NewReply, existing: ConversationState | undefined): Message[] {
+    const { blocks } = this.#deps;
+    const sent = request.messages.slice(request.messages.findLastIndex(({ role }) => role !== "tool") + 1);
+    if (sent.length === 0) return [];
+    const stored = new Set<unknown>();
+    let row = existing && blocks.previous(existing.id);
+    search: for (; row !== undefined; row = blocks.previous(existing!.id, row)) {
+      for (const message of blocks.messagesOf(existing!.id, row).toReversed()) {
+        if (message.role !== "tool") break search;
+        stored.add(message.tool_call_id);
+      }
+    }
+    return sent.filter(({ tool_call_id }) => !stored.has(tool_call_id)).map(({ id: _, mid: __, ...fields }) =>
+      completeMessage(fields, uuidV7(), isoTime(reply))
+    );
   }
 
   /** Adds a version to a user message and makes it the active one, followed by the empty reply alone. */
@@ -166,7 +209,7 @@ export class MessageWriter {
     const base = { text: "", reasoning: "" };
     const saved: Statement[] = [];
     let previous: Message | undefined;
-    const edit = blocks.edit(id, mid, (before) => {
+    const edit = blocks.editReply(id, mid, (before) => {
       if (addsMessage(request) && !isEmptyFailure(before)) {
         throw new AppError("conflict", `Message "${mid}" is already there and was not written by a reply`);
       }
@@ -176,7 +219,8 @@ export class MessageWriter {
         base.reasoning = before.reasoning ?? "";
         previous = before;
         saved.push(...variants.keep(id, before));
-        return { ...before, model: reply.model ?? before.model, status: "streaming", error: undefined };
+        const { finish_reason: _, output_limit: __, left_out: ___, split_reasoning: ____, ...rest } = before;
+        return { ...rest as Message, model: reply.model ?? before.model, status: "streaming", error: undefined };
       }
       // Its text stays as a version, unless it has none.
       if (isEmptyAttempt(before)) return emptied(before, reply);
@@ -188,7 +232,7 @@ export class MessageWriter {
         active_variant: before.variant_count,
       };
     });
-    await conversations.write(existing, 0, edit, [...saved, startRow(id, reply, previous)]);
+    await conversations.write(existing, edit.messagesAdded, edit, [...saved, startRow(id, reply, previous)]);
     return { base, previous };
   }
 
@@ -200,16 +244,21 @@ export class MessageWriter {
   ): Promise<void> {
     const { db, conversations } = this.#deps;
     const id = request.conversationId;
+    const { participants = [], messages: earlier = [] } = request.opening ?? {};
+    const all = [
+      ...earlier.map((message) => completeMessage(toOpeningInput(message, reply), uuidV7(), isoTime(reply))),
+      ...added,
+    ];
     const state: ConversationState = {
       id,
       revision: 1,
       createdAtMs: reply.now,
       updatedAtMs: reply.now,
-      messageCount: added.length,
-      head: { title: titleOf(request), participants: [] },
+      messageCount: all.length,
+      head: { title: titleOf(request), participants },
     };
     const { statements } = await conversations.replacing(undefined, state, {
-      tree: createLinearTree(added),
+      tree: createLinearTree(all),
       storedTree: EMPTY_TREE,
       snippetOwner: userMessage,
     });
@@ -237,17 +286,28 @@ function createUserMessage(
   return completeMessage(input, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
 }
 
+/** Returns an earlier message of a new conversation as it is stored: without the ids that its client gave it. */
+function toOpeningInput({ id: _, mid: __, variants: ___, ...fields }: ChatMessage, reply: NewReply): MessageInput {
+  return fields.role === "assistant" ? { character_id: reply.characterId, ...fields } : fields;
+}
+
 function emptyReply(reply: NewReply): Message {
   // A message keeps its model and character, whatever the conversation uses later.
   const input = { role: "assistant", model: reply.model, character_id: reply.characterId };
   return { ...completeMessage(input, reply.messageId, isoTime(reply)), status: "streaming" };
 }
 
+/** What a reply leaves in its message besides its text. */
+const REPLY_FIELDS = [
+  ...["reasoning", "error", "usage", "timings", "finish_reason", "tool_calls", "lorebook_state", "documents"],
+  ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details"],
+  "tool_rounds",
+];
+
 /** Returns a message that is about to be written again, without what the last reply left in it. */
 function emptied(before: Message, reply: NewReply): Message {
-  const { reasoning: _, error: __, usage: ___, timings: ____, finish_reason: _____, tool_calls: ______, ...rest } =
-    before;
-  delete rest.lorebook_state;
+  const rest: Message = { ...before };
+  for (const field of REPLY_FIELDS) delete rest[field];
   return { ...rest, content: "", model: reply.model, status: "streaming", updated_at: isoTime(reply) };
 }
 

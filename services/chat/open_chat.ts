@@ -1,31 +1,42 @@
 /** Opens chat: assembling prompts, calling the model, saving replies, and generating titles and summaries when idle. */
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
-import type { CloseHook } from "../async/lazy.ts";
+import type { CloseHook, Lazy } from "../async/lazy.ts";
 import type { Characters } from "../characters/characters.ts";
 import type { ConversationServices } from "../conversations/open_conversations.ts";
+import { DocumentUses } from "../documents/document_uses.ts";
+import type { DocumentServices } from "../documents/open_documents.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
-import type { LorebookRoom } from "../lorebooks/open_lorebooks.ts";
+import type { MemoryServices } from "../memories/open_memories.ts";
+import type { LorebookServices } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { Presets } from "../presets/presets.ts";
 import type { ModelRouter } from "../llm/model_router.ts";
 import { CallBuilder } from "./call_builder.ts";
 import { CallSender } from "./call_sender.ts";
 import { ChatService } from "./chat_service.ts";
+import { MemoryReading } from "./memory_reading.ts";
 import { MessageWriter } from "./message_writer.ts";
 import { Replies } from "./replies.ts";
 import { ReplyRunner } from "./reply_runner.ts";
 import { ReplySaver } from "./reply_saver.ts";
+import type { ToolCallStore } from "../tools/tool_call_store.ts";
+import type { ToolRegistry } from "../tools/tool_registry.ts";
+import { listChatTools } from "./tools/chat_tools.ts";
+import { ReplyResumes } from "./tools/reply_resume.ts";
+import { ToolFallback } from "./tools/tool_fallback.ts";
+import type { ToolLimits, ToolRunDeps } from "./tools/tool_run.ts";
 import { IdleQueue } from "./idle_queue.ts";
 import { Journal } from "./journal/journal.ts";
 import { Summaries } from "./summaries.ts";
 import { Titles } from "./titles.ts";
+import type { DocumentReader } from "../prompts/document_choice.ts";
 import { openPrompts } from "../prompts/open_prompts.ts";
 import { TokenRatios } from "../prompts/tokens/token_ratios.ts";
 import type { Core } from "../core/open_core.ts";
 
 /** Dependencies of `openChat`. */
-export interface ChatDeps extends ConversationServices, LorebookRoom {
+export interface ChatDeps extends ConversationServices, LorebookServices {
   attachments: Attachments;
   images: ImagePool;
   cards: Characters;
@@ -33,6 +44,16 @@ export interface ChatDeps extends ConversationServices, LorebookRoom {
   presets: Presets;
   upstream: UpstreamClient;
   modelRouter: ModelRouter;
+  /** Tells other devices of replies. */
+  push: ToolRunDeps["push"] & { replyCompleted(reply: { conversationId: string }): void };
+  /** Opens the documents. */
+  documents: Lazy<DocumentServices>;
+  memory: MemoryServices;
+  /** Opens the tools. */
+  tools: () => Promise<ToolRegistry>;
+  callStore: ToolCallStore;
+  /** Limits of replies that call tools, for tests. */
+  toolLimits?: Partial<ToolLimits>;
   /** How long no reply may run before titles and summaries are generated; `Infinity` for never. */
   titleIdleMs: number | undefined;
 }
@@ -57,6 +78,18 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     ownerName: getOwnerName,
     isWanted: () => settings.get().settings.auto_summary,
   });
+  const memoryReading = new MemoryReading({
+    ...deps.memory,
+    ...idleDeps,
+    modelRouter,
+    cards,
+    personas,
+    events,
+    ownerName: getOwnerName,
+    settings: () => settings.get().settings,
+    now,
+  });
+  onClose(() => memoryReading.close());
   const { prompts, scenes } = openPrompts({
     upstream,
     ratios,
@@ -66,26 +99,85 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     cards,
     lorebooks,
     matcher: keyMatcher,
+    memories: {
+      listUsable: () => deps.memory.proposals.listUsable(),
+      budgetPercent: () => settings.get().settings.memory_budget_percent,
+    },
+    openDocuments: async () => toDocumentReader(await deps.documents()),
     owner: () => ({
       name: getOwnerName(),
       personaId: settings.get().settings.default_persona_id ?? undefined,
     }),
   });
   const partDeps = { attachments, images };
-  const calls = new CallBuilder({ store, blocks, scenes, prompts, modelRouter, images: partDeps, now });
+  const { callStore } = deps;
+  const chatTools = { store, registry: deps.tools, callStore };
+  const fallback = new ToolFallback(now);
+  const calls = new CallBuilder({
+    uses: new DocumentUses({ db, events }),
+    store,
+    blocks,
+    scenes,
+    prompts,
+    modelRouter,
+    images: partDeps,
+    tools: {
+      list: (conversationId, signal) => listChatTools(chatTools, conversationId, signal),
+      areRefused: (route) => fallback.find(route) !== undefined,
+    },
+    now,
+  });
   const sender = new CallSender({ client: upstream, ratios });
   const saver = new ReplySaver({ conversations, variants, log, now });
+  const conversationSealer = sealer.forPurpose("conversations");
+  const tools: ToolRunDeps = {
+    ...chatTools,
+    conversations,
+    images: partDeps,
+    resumes: new ReplyResumes(db, conversationSealer),
+    journal,
+    events,
+    log,
+    now,
+    limits: deps.toolLimits,
+    push: deps.push,
+  };
   const chat = new ChatService({
+    db,
     store,
+    blocks,
+    tools,
     locks,
     journal,
     writer: new MessageWriter({ db, store, blocks, variants, conversations, images: partDeps }),
     calls,
     sender,
-    runner: new ReplyRunner({ live, events, log, modelRouter, calls, sender, saver, listeners: [titles, summaries] }),
-    replies: new Replies({ db, store, reader, variants, live, locks }),
+    runner: new ReplyRunner({
+      live,
+      events,
+      log,
+      modelRouter,
+      calls,
+      sender,
+      saver,
+      fallback,
+      listeners: [prompts, titles, summaries, deps.push],
+    }),
+    memoryReading,
+    replies: new Replies({ db, store, reader, variants, live, locks, blocks, callStore }),
     now,
   });
   onClose(() => chat.close());
+  await chat.resumeWaiting();
   return chat;
+}
+
+function toDocumentReader({ documents, passages }: DocumentServices): DocumentReader {
+  return {
+    find: (id) => documents.find(id),
+    waitUntilRead: (id, signal) => documents.waitUntilRead(id, signal),
+    readPages: (id, ranges) => documents.readPages(id, ranges),
+    rank: (ids, query) => passages.rank(ids, query),
+    listPassages: (id) => passages.list(id),
+  };
 }

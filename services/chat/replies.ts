@@ -1,5 +1,8 @@
 /** The replies of all conversations, running or ended, for clients that list, follow or stop them. */
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import { refuseOtherDecision, type ToolDecision } from "./tools/tool_run.ts";
+import type { ToolCallRecord, ToolCallStore } from "../tools/tool_call_store.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import type { LiveReplies } from "../conversations/live_replies.ts";
@@ -21,6 +24,8 @@ export interface RepliesDeps {
   variants: VariantStore;
   live: LiveReplies<Reply>;
   locks: KeyedMutex;
+  blocks: BlockStore;
+  callStore: ToolCallStore;
 }
 
 /** Finds and stops replies. */
@@ -69,6 +74,46 @@ export class Replies {
     throw new AppError("not_found", `There is no reply "${mid}"`);
   }
 
+  /**
+   * Decides about a call of a tool.
+   *
+   * @param mid The reply, or the message with the call.
+   * @throws {AppError} `not_found`; `conflict` if the call was decided otherwise or its tool has changed; `invalid_request`
+   */
+  async decide(mid: string, callId: string, decision: ToolDecision, conversationId?: string): Promise<ToolCallRecord> {
+    const running = this.#findRunning(mid, callId, conversationId);
+    if (running !== undefined) return await running.tools!.decide(callId, decision);
+    const record = this.findCall(mid, callId, conversationId);
+    refuseOtherDecision(record, decision);
+    return record;
+  }
+
+  /** Finds a call of a tool. @throws {AppError} `not_found` */
+  findCall(mid: string, callId: string, conversationId?: string): ToolCallRecord {
+    const { db, blocks, callStore } = this.#deps;
+    const running = this.#findRunning(mid, callId, conversationId)?.tools?.find(callId);
+    if (running !== undefined) return running;
+    const ids = conversationId === undefined ? callStore.listConversations(callId) : [conversationId];
+    for (const id of ids) {
+      const record = callStore.find(id, callId);
+      if (record === undefined) continue;
+      const isReply = () =>
+        findReplyRow(db, id, mid) !== undefined && blocks.rowAnywhere(id, mid) !== undefined &&
+        blocks.roundsOf(id, mid).some((message) => message.id === record.messageId);
+      if (record.messageId === mid || isReply()) return record;
+    }
+    throw new AppError("not_found", `Reply "${mid}" has no call "${callId}"`);
+  }
+
+  /** Finds the running reply that made a call. */
+  #findRunning(mid: string, callId: string, conversationId: string | undefined): Reply | undefined {
+    return this.#deps.live.all().find((reply) => {
+      if (conversationId !== undefined && reply.conversationId !== conversationId) return false;
+      const record = reply.tools?.find(callId);
+      return record !== undefined && (reply.messageId === mid || record.messageId === mid);
+    });
+  }
+
   /** Finds the reply that an earlier request with the same ids started, unless it failed without any text. */
   findStarted(request: StatefulChatRequest): ReplySource | undefined {
     const { assistantMessageId: mid, conversationId, action } = request;
@@ -86,7 +131,8 @@ export class Replies {
     const { db, store, reader, variants } = this.#deps;
     const row = findReplyRow(db, conversationId, mid);
     if (row === undefined || store.find(conversationId) === undefined) return undefined;
-    const stored = reader.message(conversationId, mid);
+    const rounds = this.#deps.blocks.roundsOf(conversationId, mid);
+    const stored = { ...reader.message(conversationId, mid), ...(rounds.length > 0 && { tool_rounds: rounds }) };
     const isRun = what === "lastRun" && row.previous_variant !== null;
     const message = isRun ? lastAttemptOf(variants, conversationId, stored) : stored;
     return new StoredReply(conversationId, row.generation, row.started_at, message);

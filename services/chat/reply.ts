@@ -2,18 +2,25 @@
 import type { LiveReply } from "../conversations/live_replies.ts";
 import type { Message } from "../conversations/message.ts";
 import { AppError } from "../errors.ts";
-import type { ChatEvent, Usage } from "../llm/chat_event.ts";
-import { ToolCalls } from "../llm/tool_calls.ts";
+import type { ChatEvent, ChatNotice, Usage } from "../llm/chat_event.ts";
+import type { SentFacts } from "../llm/provider.ts";
+import { type SplitAnswer, splitAtClosingTag } from "../llm/reasoning.ts";
+import { ReasoningDetails } from "../llm/reasoning_details.ts";
+import { type ToolCall, ToolCalls } from "../llm/tool_calls.ts";
 import type { JournalBatch, ReplyJournal } from "./journal/journal.ts";
+import type { ToolRun } from "./tools/tool_run.ts";
+import { ReplyCalls, type ToolCallJson } from "./reply_calls.ts";
 import {
+  addStoredCalls,
   INTERRUPTED,
+  nextCalls,
+  nextText,
   type ReplyBatch,
   type ReplyCursor,
   type ReplyEnd,
   type ReplyEvent,
   type ReplySource,
   type ReplyStep,
-  restAfter,
 } from "./reply_source.ts";
 
 /** Text kept as batches for clients that lag a little. A client further behind gets the rest in one batch. */
@@ -39,7 +46,23 @@ export interface ReplyOptions {
   base: { text: string; reasoning: string };
   /** The message before, if the reply continues it or writes it again. */
   previous?: Message;
+  /** Number of the version before, if the message itself isn't known anymore. */
+  previousVariant?: number | null;
+  /** Messages of the rounds before, if the reply continues after calls of tools. */
+  rounds?: readonly Message[];
   journal: ReplyJournal;
+}
+
+/** What the model sent before it called tools. */
+export interface WrittenRound {
+  text: string;
+  reasoning: string;
+  isSplit: boolean;
+  details?: Record<string, unknown>[];
+  calls: ToolCall[];
+  usage?: Usage;
+  timings?: Record<string, unknown>;
+  finishReason: string | null;
 }
 
 /** Why the upstream call was ended early. */
@@ -64,15 +87,33 @@ export class Reply implements LiveReply, ReplySource {
   readonly generation: string;
   /** Empty until it is known. */
   model: string;
+  /** The connection that answers. Absent until it is known. */
+  connectionId: string | undefined;
+  /** What the request was sent with. Absent until the model answers. */
+  sent: SentFacts | undefined;
   readonly startedAtMs: number;
-  readonly journal: ReplyJournal;
+  readonly calls = new ReplyCalls();
+  /** Runs the tools that the model calls. Absent for a reply without tools of Parlor. */
+  tools: ToolRun | undefined;
+  #journal: ReplyJournal;
+  /** Number of the last event before the current journal. */
+  #journalStart = 0;
   readonly #previous: Message | undefined;
+  readonly #previousVariant: number | null;
+  /** Text that the message had before this run. */
+  #base: { text: string; reasoning: string };
+  /** Messages of the rounds before the current one. */
+  #rounds: readonly Message[];
+  /** Lengths of their text, which clients have followed as one. */
+  #start: { text: number; reasoning: number };
   readonly #abort = new AbortController();
   #state: ReplyState = { phase: "writing" };
   /** Resolves when clients first see an end. */
   readonly #endShown = Promise.withResolvers<void>();
   #text: string;
   #reasoning: string;
+  /** The message in two parts, if it ended and only a closing tag separates them. */
+  #split: SplitAnswer | undefined;
   #seq = 0;
   #recent: ReplyBatch[] = [];
   #recentChars = 0;
@@ -80,7 +121,12 @@ export class Reply implements LiveReply, ReplySource {
   #finishReason: string | null = null;
   #usage: Usage | undefined;
   #timings: Record<string, unknown> | undefined;
-  readonly #toolCalls = new ToolCalls();
+  #toolCalls = new ToolCalls();
+  #details = new ReasoningDetails();
+  /** What the model server does before it answers. Absent once it answers. */
+  #notice: ChatNotice | undefined;
+  #notices = 0;
+  #isSuspended = false;
 
   constructor(options: ReplyOptions) {
     this.conversationId = options.conversationId;
@@ -88,10 +134,35 @@ export class Reply implements LiveReply, ReplySource {
     this.generation = options.generation;
     this.model = options.model ?? "";
     this.startedAtMs = options.startedAtMs;
-    this.journal = options.journal;
+    this.#journal = options.journal;
     this.#previous = options.previous;
-    this.#text = options.base.text;
-    this.#reasoning = options.base.reasoning;
+    this.#previousVariant = options.previousVariant ?? null;
+    this.#base = options.base;
+    this.#rounds = options.rounds ?? [];
+    const before = addStoredCalls(this.calls, this.#rounds);
+    this.#start = { text: before.text.length, reasoning: before.reasoning.length };
+    this.#text = before.text + options.base.text;
+    this.#reasoning = before.reasoning + options.base.reasoning;
+  }
+
+  get journal(): ReplyJournal {
+    return this.#journal;
+  }
+
+  /** Messages of the rounds before the current one. */
+  get rounds(): readonly Message[] {
+    return this.#rounds;
+  }
+
+  /** The position of a client that has all text and all calls. */
+  get position(): ReplyCursor {
+    const [textLength, reasoningLength] = [this.#text.length, this.#reasoning.length];
+    return { seq: this.#seq, textLength, reasoningLength, calls: this.calls.changes };
+  }
+
+  /** Whether the reply was left to go on at the next start. */
+  get isSuspended(): boolean {
+    return this.#isSuspended;
   }
 
   /** Fires when the upstream call has to end. */
@@ -99,14 +170,14 @@ export class Reply implements LiveReply, ReplySource {
     return this.#abort.signal;
   }
 
-  /** The text written so far. */
+  /** The text written since the last calls of tools. At the end, without reasoning that only a closing tag set off. */
   get text(): string {
-    return this.#text;
+    return this.#split?.text ?? this.#text.slice(this.#start.text);
   }
 
   /** Number of the version that was active before. */
   get previousVariant(): number | null {
-    return this.#previous?.active_variant ?? null;
+    return this.#previous?.active_variant ?? this.#previousVariant;
   }
 
   /** How the reply ended. `undefined` while the model writes. */
@@ -128,16 +199,19 @@ export class Reply implements LiveReply, ReplySource {
     // A version that can't be saved yet doesn't hide the answer before it.
     if (this.#state.phase === "unsaved" && this.#previous !== undefined) {
       const { shownEnd: { status, error }, since } = this.#state;
-      return { ...this.#previous, last_attempt: { status, error, created_at: since } };
+      const { tool_rounds: _, ...previous } = this.#previous;
+      return { ...previous as Message, last_attempt: { status, error, created_at: since } };
     }
     // Until clients see the end, the reply counts as being written: nothing else may start in its conversation.
     const end = this.#shownEnd;
-    return end === undefined ? { ...this.finalMessage(stored), status: "streaming" } : this.#messageWith(stored, end);
+    return this.#messageWith(stored, end ?? this.end, end === undefined);
   }
 
-  /** Returns the message as it will be stored. */
+  /** Returns the message as it will be stored, with its `tool_rounds`. */
   finalMessage(stored: Message): Message {
-    return this.#messageWith(stored, this.end);
+    const message = this.#messageWith(stored, this.end);
+    delete message.tool_rounds;
+    return this.#rounds.length === 0 ? message : { ...message, tool_rounds: [...this.#rounds] };
   }
 
   async stop(): Promise<void> {
@@ -153,21 +227,91 @@ export class Reply implements LiveReply, ReplySource {
     this.#abort.abort();
   }
 
-  /** Collects everything the model sends. Never throws: `end` says what happened. */
-  async collect(batches: AsyncIterable<ChatEvent[]>): Promise<void> {
+  /**
+   * Collects everything the model sends. Never throws: `end` says what happened.
+   *
+   * @param options.runsTools Calls of tools don't end the reply.
+   * @returns Whether the model called tools and the reply goes on with their results.
+   */
+  async collect(
+    batches: AsyncIterable<ChatEvent[]>,
+    { runsTools = false }: { runsTools?: boolean } = {},
+  ): Promise<boolean> {
     try {
       for await (const events of batches) {
         if (this.#state.phase === "aborting") break;
         const batch = this.#toBatch(events);
         if (batch === undefined) continue;
-        await this.journal.append(batch);
+        const { after, seq, ...texts } = batch;
+        await this.#journal.append({ ...texts, after: after - this.#journalStart, seq: seq - this.#journalStart });
         // Only now: clients must not see text that a crash could take back.
         this.#add(batch);
       }
-      this.#finish(this.#state.phase === "aborting" ? this.#abortedEnd(this.#state.reason) : this.#completedEnd());
+      if (this.#state.phase === "aborting") this.#finish(this.#abortedEnd(this.#state.reason));
+      else if (runsTools && !this.#toolCalls.isEmpty) return true;
+      else this.#finish(this.#completedEnd());
     } catch (error) {
       this.fail(error);
     }
+    return false;
+  }
+
+  /** Returns what the model sent since the last calls of tools. */
+  readRound(): WrittenRound {
+    const [whole, thought] = [this.#text.slice(this.#start.text), this.#reasoning.slice(this.#start.reasoning)];
+    const split = thought === this.#base.reasoning ? splitContinued(this.#base, whole) : undefined;
+    return {
+      text: split?.text ?? whole,
+      reasoning: split?.reasoning ?? thought,
+      isSplit: split !== undefined,
+      details: this.#details.isEmpty ? undefined : this.#details.all(),
+      calls: this.#toolCalls.all(),
+      usage: this.#usage,
+      timings: this.#timings,
+      finishReason: this.#finishReason,
+    };
+  }
+
+  /** Begins the next round. The one before is in `rounds` from here on. */
+  beginRound(rounds: readonly Message[]): void {
+    this.#rounds = rounds;
+    this.#start = { text: this.#text.length, reasoning: this.#reasoning.length };
+    this.#base = { text: "", reasoning: "" };
+    this.#toolCalls = new ToolCalls();
+    this.#details = new ReasoningDetails();
+    [this.#usage, this.#timings, this.#finishReason] = [undefined, undefined, null];
+  }
+
+  /** Replaces the messages of the rounds, after a call has changed. */
+  setRounds(rounds: readonly Message[]): void {
+    this.#rounds = rounds;
+  }
+
+  /** Journals the text of the next round apart, so that what is stored already isn't recovered again. */
+  useJournal(journal: ReplyJournal): void {
+    this.#journal = journal;
+    this.#journalStart = this.#seq;
+  }
+
+  /** Shows a call, or a change of one, to clients. */
+  showCall(call: ToolCallJson): void {
+    this.calls.set(call, this.position);
+    this.#wakeClients();
+  }
+
+  /** Leaves the reply as it is stored, because the server stops. It goes on at the next start. */
+  suspend(): void {
+    const end: ReplyEnd = { status: "interrupted", finishReason: null, error: INTERRUPTED };
+    this.#isSuspended = true;
+    this.#state = { phase: "settled", end, isSaved: true };
+    this.#abort.abort();
+    this.#showEnd();
+  }
+  /** Tells clients what the model server does before it answers. */
+  notify(notice: ChatNotice): void {
+    this.#notice = notice;
+    this.#notices++;
+    this.#wakeClients();
   }
 
   /** Ends the reply with an error, or with the abort that caused it. */
@@ -175,13 +319,16 @@ export class Reply implements LiveReply, ReplySource {
     if (this.#state.phase === "aborting") return this.#finish(this.#abortedEnd(this.#state.reason));
     const code = thrown instanceof AppError ? thrown.code : "internal";
     const message = thrown instanceof AppError ? thrown.message : "The reply failed because of a bug in the server";
-    this.#finish({ status: "failed", finishReason: null, error: { code, message }, ...this.#measurements() });
+    const upstream = thrown instanceof AppError ? thrown.upstream : undefined;
+    const error = { code, message, ...(upstream && { upstream }) };
+    this.#finish({ status: "failed", finishReason: null, error, ...this.#measurements() });
     this.#abort.abort(); // If the error was ours, the model needn't go on.
   }
 
-  /** Records that the message is on disk. */
-  markSaved(): void {
-    this.#state = { phase: "saved", end: this.end! };
+  /** Records that the message is on disk. Clients get it if it isn't what was streamed. */
+  markSaved(message: Message): void {
+    const end = this.end!;
+    this.#state = { phase: "saved", end: this.#split === undefined ? end : { ...end, message } };
   }
 
   /**
@@ -217,24 +364,38 @@ export class Reply implements LiveReply, ReplySource {
     return new Promise((resolve) => this.#waiting.push({ cursor, resolve }));
   }
 
-  #messageWith(stored: Message, end: ReplyEnd | undefined): Message {
-    const message: Message = { ...stored, content: this.#text, status: end?.status ?? "streaming" };
+  #messageWith(stored: Message, end: ReplyEnd | undefined, isStreaming = end === undefined): Message {
+    const { text, reasoning } = this.#split ??
+      { text: this.#text.slice(this.#start.text), reasoning: this.#reasoning.slice(this.#start.reasoning) };
+    const message: Message = { ...stored, content: text, status: isStreaming ? "streaming" : end!.status };
     if (this.model !== "") message.model = this.model;
-    if (this.#reasoning !== "") message.reasoning = this.#reasoning;
+    if (this.connectionId !== undefined) message.connection_id = this.connectionId;
+    if (this.sent?.outputLimit !== undefined) message.output_limit = this.sent.outputLimit;
+    if (this.sent !== undefined && this.sent.leftOut.length > 0) message.left_out = this.sent.leftOut;
+    if (reasoning !== "") message.reasoning = reasoning;
+    if (this.#split !== undefined) message.split_reasoning = true;
     const { error, usage, timings, toolCalls, finishReason } = end ?? {};
     if (error !== undefined) message.error = error;
     if (usage !== undefined) message.usage = usage;
     if (timings !== undefined) message.timings = timings;
     if (toolCalls !== undefined) message.tool_calls = toolCalls;
+    // Servers want them back with the results of tools, and at no other time.
+    if (toolCalls !== undefined && !this.#details.isEmpty) message.reasoning_details = this.#details.all();
     if (finishReason) message.finish_reason = finishReason;
     return message;
   }
 
   #stepAfter(cursor: ReplyCursor): ReplyStep | undefined {
+    const calls = nextCalls(cursor, this.calls);
+    if (calls !== undefined) return calls;
     // After a power cut a client may have more text than there is.
     const isCurrent = cursor.textLength >= this.#text.length && cursor.reasoningLength >= this.#reasoning.length;
     const end = this.#shownEnd;
-    if (isCurrent) return end && { end };
+    if (isCurrent && end !== undefined) return { end };
+    if (isCurrent) {
+      const isNew = this.#notice !== undefined && cursor.notices !== this.#notices;
+      return isNew ? { notice: this.#notice!, after: { ...cursor, notices: this.#notices } } : undefined;
+    }
     const oldest = this.#recent[0]?.[0]?.seq ?? Infinity;
     if (cursor.seq + 1 >= oldest) {
       // Newest first: nearly every client waits for the last batch.
@@ -244,7 +405,7 @@ export class Reply implements LiveReply, ReplySource {
         if (batch[0]!.seq <= cursor.seq) break;
       }
     }
-    return { batch: restAfter(cursor, this.#text, this.#reasoning, this.#seq) };
+    return nextText(cursor, this.calls, { text: this.#text, reasoning: this.#reasoning }, this.#seq);
   }
 
   /** Records everything but text, and returns the text as a batch for the journal and the clients. */
@@ -269,6 +430,9 @@ export class Reply implements LiveReply, ReplySource {
         case "tool_calls":
           this.#toolCalls.add(event.delta);
           break;
+        case "reasoning_details":
+          this.#details.add(event.details);
+          break;
         case "finish":
           this.#finishReason = event.reason;
           break;
@@ -284,6 +448,7 @@ export class Reply implements LiveReply, ReplySource {
     this.#text += text;
     this.#reasoning += reasoning;
     this.#seq = seq;
+    this.#notice = undefined;
     this.#remember(events, text.length + reasoning.length);
     this.#wakeClients();
     if (this.#text.length + this.#reasoning.length > MAX_CHARS) {
@@ -313,11 +478,16 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   #finish(end: ReplyEnd): void {
-    if (this.end === undefined) this.#state = { phase: "ended", end };
+    if (this.end !== undefined) return;
+    // The server's own reasoning has no tags.
+    if (this.#reasoning.slice(this.#start.reasoning) === this.#base.reasoning) {
+      this.#split = splitContinued(this.#base, this.#text.slice(this.#start.text));
+    }
+    this.#state = { phase: "ended", end };
   }
 
   #completedEnd(): ReplyEnd {
-    if (this.#seq === 0 && this.#toolCalls.isEmpty) {
+    if (this.#seq === this.#journalStart && this.#toolCalls.isEmpty) {
       return {
         status: "failed",
         finishReason: null,
@@ -325,7 +495,7 @@ export class Reply implements LiveReply, ReplySource {
         ...this.#measurements(),
       };
     }
-    return { status: "complete", finishReason: this.#finishReason, ...this.#measurements() };
+    return { status: "complete", finishReason: this.#finishReason, ...this.#measurements(true) };
   }
 
   #abortedEnd(reason: AbortReason): ReplyEnd {
@@ -333,13 +503,29 @@ export class Reply implements LiveReply, ReplySource {
     return { status: "interrupted", finishReason: null, error: INTERRUPTED, ...this.#measurements() };
   }
 
-  #measurements(): Pick<ReplyEnd, "usage" | "timings" | "toolCalls"> {
+  #measurements(isComplete = false): Pick<ReplyEnd, "usage" | "timings" | "toolCalls"> {
+    // Nobody answers calls of Parlor's own tools after the end.
+    const isDropped = this.tools !== undefined && !isComplete;
     return {
       usage: this.#usage,
       timings: this.#timings,
-      toolCalls: this.#toolCalls.isEmpty ? undefined : this.#toolCalls.all(),
+      toolCalls: this.#toolCalls.isEmpty || isDropped ? undefined : this.#toolCalls.all(),
     };
   }
+}
+
+/**
+ * Splits the new part of an answer at a closing tag of reasoning.
+ *
+ * @param base The answer that is continued, empty for a new one.
+ * @param text The whole text.
+ */
+export function splitContinued(base: { text: string; reasoning: string }, text: string): SplitAnswer | undefined {
+  const added = text.slice(base.text.length);
+  const split = splitAtClosingTag(added);
+  if (split === undefined) return undefined;
+  const separator = base.text === "" ? "" : /^\s*/.exec(added)![0];
+  return { reasoning: base.reasoning + split.reasoning, text: base.text + separator + split.text };
 }
 
 function startsAt(event: ReplyEvent, cursor: ReplyCursor): boolean {

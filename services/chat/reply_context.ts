@@ -1,7 +1,10 @@
 /** Collects what the server assembles a prompt from: the scene, the character that speaks, and the history. */
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import { parseDocumentUses } from "../documents/document.ts";
+import type { DocumentUses } from "../documents/document_uses.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
 import { type Message, textOfContent } from "../conversations/message.ts";
+import { readPinnedMessages } from "../conversations/pinned_messages.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { LoadedParticipant } from "../prompts/participants.ts";
 import type { PromptSource } from "../prompts/prompts.ts";
@@ -14,6 +17,7 @@ import { chooseSpeaker, nextSpeakers, type ReplyOrder, type SpeakerQuestion } fr
 export interface ReplyContextDeps {
   blocks: BlockStore;
   scenes: PromptContexts;
+  uses: Pick<DocumentUses, "get" | "hasDocuments">;
   now(): number;
 }
 
@@ -24,6 +28,10 @@ export interface WantedReply {
   /** The character that speaks. */
   characterId?: string;
   model: string;
+  /** False for a server that doesn't continue a reply that is sent as the last message. */
+  continuesPrefill?: boolean;
+  /** The model refuses the start of a reply. */
+  refusesPrefill?: boolean;
   timeZone?: string;
 }
 
@@ -44,9 +52,9 @@ const SPEAKER_LOOKBACK = 200;
  * @throws {AppError} As `PromptContexts.open` and `PromptContexts.loadParticipants`.
  */
 export async function openReplyContext(
-  { blocks, scenes, now }: ReplyContextDeps,
+  { blocks, scenes, uses, now }: ReplyContextDeps,
   conversation: ConversationState,
-  { end, action, characterId, model, timeZone }: WantedReply,
+  { end, action, characterId, model, timeZone, continuesPrefill, refusesPrefill }: WantedReply,
 ): Promise<ReplyContext> {
   const { id: conversationId, head } = conversation;
   const cast = await scenes.loadParticipants(head);
@@ -55,6 +63,8 @@ export async function openReplyContext(
     fields: head,
     participants: cast,
     model,
+    continuesPrefill,
+    refusesPrefill,
     timeZone,
     messageCount: countUpTo(blocks, conversation, end),
     greetingIndex: () => findGreetingIndex(blocks, conversationId),
@@ -73,6 +83,17 @@ export async function openReplyContext(
     history,
     compose: (seen) => scene.compose(seen),
     continuesLast: isPrefilled,
+    pinned: readPinned(blocks, conversation, end).map((message) => ({
+      id: message.id,
+      name: message.role === "user" ? persona.name : findName(message, cast, persona.name) ?? "Assistant",
+      text: textOfContent(message.content),
+    })).filter(({ text }) => text !== ""),
+    documents: [
+      ...scene.context.character === undefined ? [] : uses.get("character", scene.context.character.id),
+      ...scene.personaId === undefined ? [] : uses.get("persona", scene.personaId),
+      ...parseDocumentUses(head.documents),
+    ],
+    hasEarlierDocuments: uses.hasDocuments(),
   };
   return { source, scene, joint: action === "continue" ? continuation?.separator ?? "" : "" };
 }
@@ -119,6 +140,14 @@ function countUpTo(blocks: BlockStore, { id, messageCount }: ConversationState, 
     ? messageCount
     : blocks.countBefore(id, end.before) + (end.isIncluded ? 1 : 0);
   return stored + (end.userMessage === undefined ? 0 : 1);
+}
+
+/** Reads the pinned messages before the end of the history. */
+function readPinned(blocks: BlockStore, { id, head }: ConversationState, { before }: HistoryEnd): Message[] {
+  const pinned = readPinnedMessages(blocks, id, head);
+  if (before === undefined || pinned.length === 0) return pinned;
+  const end = blocks.countBefore(id, before);
+  return pinned.filter((message) => blocks.countBefore(id, message.id) < end);
 }
 
 /** Returns the number of the greeting that the conversation starts with. */

@@ -4,14 +4,18 @@ import { traceOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ChatCall, ChatEvent } from "../llm/chat_event.ts";
 import type { ModelRouter, WantedModel } from "../llm/model_router.ts";
+import { AppError } from "../errors.ts";
+import { learnPrefillRefusal } from "../llm/refusals/prefill.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
+import type { ToolOffer } from "../tools/tool_registry.ts";
 import type { Prompt } from "../prompts/prompts.ts";
 import type { CallBuilder, UpstreamCall } from "./call_builder.ts";
 import type { CallSender } from "./call_sender.ts";
 import type { StatefulChatRequest } from "./chat_request.ts";
 import type { Reply } from "./reply.ts";
 import type { ReplySaver } from "./reply_saver.ts";
+import type { ToolFallback } from "./tools/tool_fallback.ts";
 
 /** A reply that the model finished. */
 export interface CompletedReply {
@@ -34,6 +38,7 @@ export interface ReplyRunnerDeps {
   calls: CallBuilder;
   sender: CallSender;
   saver: ReplySaver;
+  fallback: ToolFallback;
   /** Called for each completed reply. */
   listeners: readonly { replyCompleted(reply: CompletedReply): void }[];
 }
@@ -69,7 +74,11 @@ export class ReplyRunner {
   /** Interrupts all replies and waits until they are saved. */
   async close(): Promise<void> {
     this.#deps.saver.stopRetrying();
-    for (const reply of this.#deps.live.all()) reply.abort("interrupted");
+    for (const reply of this.#deps.live.all()) {
+      // A reply that waits for the owner goes on at the next start.
+      if (reply.tools?.isWaiting) reply.suspend();
+      else reply.abort("interrupted");
+    }
     await Promise.all(this.#running);
   }
 
@@ -79,22 +88,22 @@ export class ReplyRunner {
     wanted: WantedModel,
     started: PromiseWithResolvers<void>,
   ): Promise<void> {
-    const { modelRouter, calls, sender, saver, live, events } = this.#deps;
+    const { saver, live, events } = this.#deps;
     let refusal: unknown;
     let sent: UpstreamCall | undefined;
     try {
-      const route = await modelRouter.route(wanted, reply.signal);
-      reply.model = route.model;
-      sent = await calls.buildForReply(request, reply.messageId, route, reply.signal);
-      const stream = await sender.open(sent, reply.signal);
-      started.resolve();
-      await reply.collect(joinContinuation(reply.text, sent.joint, stream.batches()));
+      sent = await this.#write(reply, request, wanted, started);
     } catch (error) {
       refusal = error;
       reply.fail(error);
     }
+    if (reply.isSuspended) {
+      live.remove(reply);
+      return started.resolve();
+    }
     try {
-      await saver.save(reply, sent?.prompt?.loreState);
+      await reply.tools?.abandon();
+      await saver.save(reply, sent?.prompt);
     } finally {
       live.remove(reply);
       reply.markSettled();
@@ -103,6 +112,82 @@ export class ReplyRunner {
     if (sent !== undefined) this.#report(reply, sent);
     if (reply.end?.status === "failed") started.reject(refusal);
     else started.resolve();
+  }
+
+  /** Asks the model, and runs the tools that it calls, until it has answered. Returns the last call. */
+  async #write(
+    reply: Reply,
+    request: StatefulChatRequest,
+    wanted: WantedModel,
+    started: PromiseWithResolvers<void>,
+  ): Promise<UpstreamCall | undefined> {
+    const { tools } = reply;
+    if (tools !== undefined && reply.rounds.length > 0 && tools.isResumed) {
+      started.resolve();
+      await tools.settleCalls();
+    }
+    for (;;) {
+      if (reply.signal.aborted) {
+        reply.fail(reply.signal.reason);
+        return undefined;
+      }
+      const ask = () => this.#ask(reply, request, wanted, started);
+      const { sent, offer, hasCalls } = await (tools === undefined ? ask() : tools.measure(ask));
+      if (!hasCalls || tools === undefined || offer === undefined) return sent;
+      if (tools.isOver) throw new AppError("upstream_error", tools.overReason);
+      await tools.storeRound(offer, sent);
+      await tools.settleCalls();
+    }
+  }
+
+  /** Asks the model once. */
+  async #ask(
+    reply: Reply,
+    request: StatefulChatRequest,
+    wanted: WantedModel,
+    started: PromiseWithResolvers<void>,
+  ): Promise<{ sent: UpstreamCall; offer: ToolOffer | undefined; hasCalls: boolean }> {
+    const { modelRouter, calls, sender, fallback } = this.#deps;
+    const { tools, signal } = reply;
+    const route = await modelRouter.route(wanted, signal);
+    reply.model = route.model;
+    reply.connectionId = route.connection.id;
+    const listed = await tools?.listOffer();
+    let refusal = fallback.find(route);
+    const build = () =>
+      calls.buildForReply(request, reply.messageId, route, signal, {
+        definitions: refusal === undefined ? listed?.definitions : undefined,
+        isLastRound: tools?.isOver === true,
+        isWithoutTools: refusal !== undefined,
+        rounds: tools?.ownRounds ?? [],
+      });
+    const open = (call: UpstreamCall) =>
+      sender.open(call, signal, (notice) => {
+        reply.notify(notice);
+        started.resolve(); // Clients should see the notice while they wait.
+      });
+    let sent = await build();
+    const stream = await open(sent).catch(async (error) => {
+      const { target, call, prompt } = sent;
+      const hasLearned = prompt !== undefined && learnPrefillRefusal(target, call.model, call.messages, error);
+      refusal = hasLearned ? refusal : fallback.learn(route, sent.call, error, request);
+      if (!hasLearned && refusal === undefined) throw error;
+      return await open(sent = await build());
+    });
+    const leftOut = [
+      ...stream.sent?.leftOut ?? [],
+      ...(refusal === undefined || listed === undefined ? [] : [refusal]),
+      ...(refusal !== undefined ? [] : listed?.leftOut ?? []).map(({ name, reason }) => ({
+        field: `tools: ${name}`,
+        status: 0,
+        reason,
+      })),
+    ];
+    reply.sent = leftOut.length > 0 ? { ...stream.sent, leftOut } : stream.sent;
+    started.resolve();
+    const offer = refusal === undefined && (listed?.tools.length ?? 0) > 0 ? listed : undefined;
+    const batches = joinContinuation(reply.text, sent.joint, stream.batches());
+    return { sent, offer, hasCalls: await reply.collect(batches, { runsTools: offer !== undefined }) };
   }
 
   #report(reply: Reply, { target, call, prompt }: UpstreamCall): void {

@@ -3,12 +3,13 @@
  */
 import { delay } from "../async/delay.ts";
 import type { Conversations } from "../conversations/conversations.ts";
-import { type Message, type MessageStatus, replyText } from "../conversations/message.ts";
-import { endReplyRow } from "../conversations/reply_rows.ts";
+import { type Message, type MessageError, type MessageStatus, replyText } from "../conversations/message.ts";
+import { deleteResumeRow, endReplyRow } from "../conversations/reply_rows.ts";
 import type { VariantStore } from "../conversations/variants.ts";
-import { AppError, traceOf } from "../errors.ts";
+import { AppError, messageOf, traceOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import type { ActivationState } from "../lorebooks/activation.ts";
+import type { SentDocument } from "../prompts/document_choice.ts";
+import type { Prompt } from "../prompts/prompts.ts";
 import type { Statement } from "../storage/database/database.ts";
 import type { Reply } from "./reply.ts";
 
@@ -39,20 +40,32 @@ export class ReplySaver {
   }
 
   /** Saves a message as its reply ended, and tries again until that works. The journal keeps the text until then. */
-  async save(reply: Reply, loreState: ActivationState = {}): Promise<void> {
+  async save(reply: Reply, prompt?: Pick<Prompt, "loreState" | "documents" | "parts" | "memories">): Promise<void> {
     const { conversations, variants, log, now } = this.#deps;
     const { conversationId, messageId } = reply;
-    const extra = Object.keys(loreState).length === 0 ? {} : { lorebook_state: loreState };
+    const { loreState = {}, documents = [], memories } = prompt ?? {};
+    const extra = {
+      ...(Object.keys(loreState).length > 0 && { lorebook_state: loreState }),
+      ...(documents.length > 0 &&
+        { documents: documents.map(toSentJson).map((sent) => ({ id: sent.id, use: sent.use, sent })) }),
+      // Ids alone: deleting a note removes its text from everywhere.
+      ...(prompt !== undefined && { memories: memories?.sent.map(({ id }) => id) }),
+    };
+    if (extra.memories?.length === 0) extra.memories = undefined;
     for (;;) {
       try {
         const time = new Date(now()).toISOString();
-        const statements: Statement[] = [endReplyRow(conversationId, messageId, now())];
+        const statements: Statement[] = [
+          endReplyRow(conversationId, messageId, now()),
+          deleteResumeRow(conversationId, messageId),
+        ];
+        let saved: Message | undefined;
         await conversations.editMessage(conversationId, messageId, (before) => {
           const ended = { ...reply.finalMessage(before), ...extra, updated_at: time };
           const settled = settleAttempt(variants, conversationId, ended, reply.previousVariant, time);
           statements.push(...settled.statements);
-          return settled.message;
-        }, { byReply: true, beside: () => statements, written: () => reply.markSaved() });
+          return saved = settled.message;
+        }, { byReply: true, withRounds: true, beside: () => statements, written: () => reply.markSaved(saved!) });
         break;
       } catch (error) {
         if (error instanceof AppError && error.code === "not_found") break;
@@ -63,13 +76,38 @@ export class ReplySaver {
       }
     }
     await reply.journal.settle();
+    if (prompt !== undefined && documents.length > 0) await this.#saveSent(conversationId, prompt);
   }
+
+  /** Notes in the message that was answered what was sent of its documents. */
+  async #saveSent(conversationId: string, { documents, parts }: Pick<Prompt, "documents" | "parts">): Promise<void> {
+    const { conversations, log } = this.#deps;
+    const asked = parts.findLast(({ part, message }) => part === "history" && message.role === "user")?.messageId;
+    if (asked === undefined) return;
+    const sent = new Map(documents.map((document) => [document.id, toSentJson(document)]));
+    try {
+      const before = conversations.reader.message(conversationId, asked).documents;
+      if (!Array.isArray(before) || !before.some(({ id }) => sent.has(id))) return;
+      await conversations.editMessage(conversationId, asked, (message) => ({
+        ...message,
+        documents: before.map((use) => sent.has(use.id) ? { ...use, sent: sent.get(use.id) } : use),
+      }), { byReply: true });
+    } catch (error) {
+      // Only a note: the reply itself is saved.
+      log("warn", "Can't note which pages were sent", { error: messageOf(error) });
+    }
+  }
+}
+
+/** Converts what was sent of a document to the API's form. */
+export function toSentJson({ id, name, use, pages, pageCount, unit, tokens, error }: SentDocument) {
+  return { id, name, use, pages, page_count: pageCount, unit, tokens, ...(error && { error }) };
 }
 
 /** The last attempt to write an answer again, if it failed. Part of the message until the next success. */
 interface LastAttempt {
   status: MessageStatus;
-  error?: { code: string; message: string };
+  error?: MessageError;
   /** When it ended; ISO 8601, UTC. */
   created_at: string;
 }
@@ -103,7 +141,9 @@ export function settleAttempt(
   const record = variants.find(conversationId, attempt.id, previous);
   if (record === undefined) return { message: attempt, statements: [] };
   const isContinued = previous === attempt.active_variant;
-  const hasText = replyText(attempt) !== (isContinued ? replyText(record) : "");
+  // Calls of tools are worth a version: they may have changed something.
+  const hasText = replyText(attempt) !== (isContinued ? replyText(record) : "") ||
+    (attempt.tool_rounds?.length ?? 0) !== (isContinued ? record.tool_rounds?.length ?? 0 : 0);
   if (hasText && (isContinued || attempt.status === "stopped")) return { message: settled as Message, statements: [] };
   const { lorebook_state: __, ...rest } = attempt;
   const before = variants.switched(conversationId, rest as Message, previous);
@@ -125,7 +165,19 @@ export function lastAttemptOf(variants: VariantStore, conversationId: string, me
   const n = message.variant_count - 1;
   const record = n === message.active_variant ? undefined : variants.find(conversationId, message.id, n);
   const isItsText = record?.updated_at === attempt.created_at;
-  const { reasoning: _, usage: __, timings: ___, tool_calls: ____, finish_reason: _____, ...rest } = message;
+  const {
+    reasoning: _,
+    usage: __,
+    timings: ___,
+    tool_calls: ____,
+    finish_reason: _____,
+    left_out: ______,
+    output_limit: _______,
+    split_reasoning: ________,
+    reasoning_details: _________,
+    tool_rounds: __________,
+    ...rest
+  } = message;
   return {
     ...rest,
     content: "",

@@ -1,9 +1,11 @@
 /**
- * Summarizes messages that no longer fit into the prompt, while no reply is being written. The summary is extended with each
- * cut of the history, and dropped when a message that it covers changes.
+ * Summarizes messages that no longer fit into the prompt, while no reply is being written. Each cut of the history adds a
+ * chapter. A chapter is dropped when a message that it covers changes, and written again. Edited ones stay as they are.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import { type Chapter, parseChapters, withChapters } from "../conversations/chapters.ts";
+import type { ConversationHead } from "../conversations/conversation.ts";
 import { type Message, textOfContent } from "../conversations/message.ts";
 import { updateHead, type UpdateHeadDeps } from "../conversations/system_update.ts";
 import { traceOf } from "../errors.ts";
@@ -13,7 +15,7 @@ import type { UpstreamClient } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
 import { type CardSource, loadParticipants } from "../prompts/participants.ts";
 import { parseStoredSummary } from "../prompts/prompt_context.ts";
-import { estimateTokens } from "../prompts/tokens/token_estimate.ts";
+import { estimateTokens } from "../llm/token_estimate.ts";
 import type { IdleQueue } from "./idle_queue.ts";
 import type { CompletedReply } from "./reply_runner.ts";
 
@@ -38,6 +40,15 @@ interface Range {
   isCut: boolean;
 }
 
+/** Messages that no chapter covers. */
+interface Gap {
+  /** Number of chapters before it. */
+  at: number;
+  after: string | undefined;
+  before: string;
+  range: Range;
+}
+
 /** A message to summarize. */
 interface NamedText {
   name: string;
@@ -57,6 +68,10 @@ const INSTRUCTION =
 /** Enough for the summary and for the reasoning before it. */
 const SUMMARY_TOKENS = 900;
 const MAX_SUMMARY_CHARS = 4_000;
+/** Share of the prompt budget that all chapters together may have. Beyond it, the oldest are merged. */
+const CHAPTERS_SHARE = 0.15;
+/** Of a chapter whose messages are all hidden. */
+const NOTHING = "…";
 
 /** Summarizes conversations. */
 export class Summaries {
@@ -85,33 +100,103 @@ export class Summaries {
   }
 
   async #write(reply: CompletedReply, oldest: string, budget: number, stop: AbortSignal): Promise<void> {
-    const { store, isWanted, client } = this.#deps;
-    const { conversationId: id, target, call: { model } } = reply;
-    const stored = store.find(id)?.head.summary;
-    const before = parseStoredSummary(stored);
+    const { store, isWanted } = this.#deps;
+    const head = store.find(reply.conversationId)?.head;
+    const written = parseStoredSummary(head?.summary);
     // A summary that names no message was written by the user and stays.
-    if (!isWanted() || (before !== undefined && before.upTo === undefined)) return;
-    const { messages, isCut } = this.#readRange(id, before?.upTo, oldest, budget);
-    if (messages.length === 0) return;
+    if (head === undefined || !isWanted() || (written !== undefined && written.upTo === undefined)) return;
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
+    const chapters = parseChapters(head);
+    const gap = this.#findGap(reply.conversationId, chapters, oldest, budget);
+    if (gap !== undefined) await this.#addChapter(reply, head, { chapters, gap, oldest, budget }, signal);
+    else await this.#mergeChapters(reply, head, { chapters, budget }, signal);
+  }
+
+  /** Finds the first messages that no chapter covers: after a chapter that was dropped, or after the last. */
+  #findGap(id: string, chapters: readonly Chapter[], oldest: string, budget: number): Gap | undefined {
+    for (let at = 0; at <= chapters.length; at++) {
+      const after = chapters[at - 1]?.up_to_message_id;
+      const next = chapters[at];
+      // A summary without chapters starts with the conversation.
+      if (next !== undefined && next.from_message_id === undefined) continue;
+      const before = next?.from_message_id ?? oldest;
+      const range = this.#readRange(id, after, before, budget);
+      if (range.messages.length > 0) return { at, after, before, range };
+    }
+    return undefined;
+  }
+
+  async #addChapter(
+    reply: CompletedReply,
+    { summary, chapters: stored }: ConversationHead,
+    { chapters, gap, oldest, budget }: { chapters: Chapter[]; gap: Gap; oldest: string; budget: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { conversationId: id, target, call: { model } } = reply;
+    const { messages } = gap.range;
     const names = new Map<string, string>();
     const texts: NamedText[] = [];
     for (const message of messages.filter(isSummarized)) {
       texts.push({ name: await this.#findName(message, names), text: textOfContent(message.content) });
     }
-    const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
+    const earlier = chapters.slice(0, gap.at).map(({ text }) => text).join("\n\n");
     const text = texts.length === 0
-      ? before?.text
-      : parseSummary(await client.completeChat(target, summaryCall(model, before?.text, texts), signal));
+      ? NOTHING
+      : parseSummary(await this.#deps.client.completeChat(target, chapterCall(model, earlier, texts), signal));
     if (text === undefined) return this.#recordFailure(id);
     let isWritten = false;
     await updateHead(this.#deps, id, (head) => {
-      const current = this.#readRange(id, before?.upTo, oldest, budget).messages;
+      const now = this.#readRange(id, gap.after, gap.before, budget).messages;
       // The messages may have changed while the model was writing.
-      if (!isDeepStrictEqual(head.summary, stored) || !isDeepStrictEqual(current, messages)) return undefined;
+      const isSame = isDeepStrictEqual([head.summary, head.chapters], [summary, stored]);
+      if (!isSame || !isDeepStrictEqual(now, messages)) return undefined;
       isWritten = true;
-      return { ...head, summary: { text, up_to_message_id: messages.at(-1)!.id } };
+      const chapter = { text, from_message_id: messages[0]!.id, up_to_message_id: messages.at(-1)!.id };
+      // Hidden messages alone make no chapter: the one before goes on over them.
+      const previous = texts.length === 0 ? chapters[gap.at - 1] : undefined;
+      return withChapters(
+        head,
+        previous === undefined
+          ? chapters.toSpliced(gap.at, 0, chapter)
+          : chapters.toSpliced(gap.at - 1, 1, { ...previous, up_to_message_id: chapter.up_to_message_id }),
+      );
     });
-    if (isWritten && isCut) this.replyCompleted(reply);
+    // Other gaps may be left, or the chapters may be too long together.
+    const isLong = sumChapterTokens(chapters) > budget * CHAPTERS_SHARE;
+    const hasMore = gap.range.isCut || this.#findGap(id, parseChapters(this.#headOf(id)), oldest, budget) !== undefined;
+    if (isWritten && (hasMore || isLong)) this.replyCompleted(reply);
+  }
+
+  /** Makes one chapter of the two oldest neighbours that nobody edited, if all are too long together. */
+  async #mergeChapters(
+    reply: CompletedReply,
+    { summary, chapters: stored }: ConversationHead,
+    { chapters, budget }: { chapters: Chapter[]; budget: number },
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (sumChapterTokens(chapters) <= budget * CHAPTERS_SHARE) return;
+    const at = chapters.findIndex((chapter, n) => !chapter.edited && chapters[n + 1] && !chapters[n + 1]!.edited);
+    if (at < 0) return;
+    const { conversationId: id, target, call: { model } } = reply;
+    const [first, second] = [chapters[at]!, chapters[at + 1]!];
+    const call = mergeCall(model, `${first.text}\n\n${second.text}`);
+    const text = parseSummary(await this.#deps.client.completeChat(target, call, signal));
+    // One that isn't shorter would be merged again and again.
+    if (text === undefined || text.length >= first.text.length + second.text.length) return this.#recordFailure(id);
+    let isWritten = false;
+    await updateHead(this.#deps, id, (head) => {
+      if (!isDeepStrictEqual([head.summary, head.chapters], [summary, stored])) return undefined;
+      isWritten = true;
+      return withChapters(
+        head,
+        chapters.toSpliced(at, 2, { ...first, text, up_to_message_id: second.up_to_message_id }),
+      );
+    });
+    if (isWritten) this.replyCompleted(reply);
+  }
+
+  #headOf(id: string): ConversationHead {
+    return this.#deps.store.find(id)?.head ?? { title: "", participants: [] };
   }
 
   async #findName({ role, character_id, persona_id }: Message, known: Map<string, string>): Promise<string> {
@@ -156,18 +241,30 @@ function isSummarized({ hidden, status, content }: Message): boolean {
   return hidden !== true && status !== "streaming" && content.length > 0;
 }
 
-/** @param before The summary of what came earlier. */
-function summaryCall(model: string, before: string | undefined, messages: readonly NamedText[]): ChatCall {
+/** @param earlier The chapters before. */
+function chapterCall(model: string, earlier: string, messages: readonly NamedText[]): ChatCall {
   const parts = [
-    ...(before === undefined ? [] : [`The record up to now:\n${before}`]),
+    ...(earlier === "" ? [] : [`The record up to now:\n${earlier}`]),
     `What happened then:\n${messages.map(({ name, text }) => `${name}: ${text}`).join("\n\n")}`,
-    "Write the whole record anew, with both.",
+    earlier === "" ? "Write the record." : "Write what happened then. Don't repeat the record up to now.",
   ];
+  return summaryCall(model, parts.join("\n\n"));
+}
+
+function mergeCall(model: string, record: string): ChatCall {
+  return summaryCall(model, `The record up to now:\n${record}\n\nWrite the whole record anew, shorter.`);
+}
+
+function summaryCall(model: string, content: string): ChatCall {
   return {
     model,
-    messages: [{ role: "system", content: INSTRUCTION }, { role: "user", content: parts.join("\n\n") }],
+    messages: [{ role: "system", content: INSTRUCTION }, { role: "user", content }],
     params: { max_tokens: SUMMARY_TOKENS },
   };
+}
+
+function sumChapterTokens(chapters: readonly Chapter[]): number {
+  return chapters.reduce((sum, { text }) => sum + estimateTokens(text), 0);
 }
 
 /** Returns the summary in a model's answer, `undefined` if there is none. */

@@ -1,6 +1,6 @@
 /** Titles conversations with their own model while no reply is being written. Until then a title is the first words. */
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { toTitle } from "../conversations/conversation.ts";
+import { isGreetingTitle, toTitle } from "../conversations/conversation.ts";
 import { textOfContent } from "../conversations/message.ts";
 import { updateHead, type UpdateHeadDeps } from "../conversations/system_update.ts";
 import { traceOf } from "../errors.ts";
@@ -80,15 +80,18 @@ export class Titles {
 
   /**
    * Returns the conversation's title if it is only its first words, taken when the conversation started or when it was
-   * answered without a title. Any other title was chosen by the user.
+   * answered without a title, or those of the character's greeting. Any other title was chosen by the user.
    */
   #findProvisionalTitle({ conversationId, call }: CompletedReply): string | undefined {
     const { store, blocks } = this.#deps;
-    const title = store.find(conversationId)?.head.title;
-    if (title === undefined) return undefined;
-    const first = blocks.next(conversationId);
+    const head = store.find(conversationId)?.head;
+    if (head === undefined) return undefined;
+    const { title } = head;
+    const block = blocks.next(conversationId);
+    const first = block === undefined ? [] : blocks.messagesOf(conversationId, block);
+    if (isGreetingTitle(head, first[0])) return title;
     const userMessages = [
-      ...(first === undefined ? [] : blocks.messagesOf(conversationId, first)).filter(({ role }) => role === "user"),
+      ...first.filter(({ role }) => role === "user"),
       ...call.messages.filter(({ role }) => role === "user").slice(-1),
     ];
     return userMessages.some(({ content }) => toTitle(textOfContent(content)) === title) ? title : undefined;

@@ -1,10 +1,10 @@
-/** `parlor auth …`: one switch over its commands. */
-import { AppError } from "../errors.ts";
-import { authInvite, type LocalServer } from "./auth_invite.ts";
+/** `parlor auth …`: runs its commands. `logout` and `whoami` are here, `login` and `invite` in files of their own. */
+import { findLocalServer } from "../diagnostics/local_server.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { authInvite, type InviteConfig } from "./auth_invite.ts";
 import { authLogin } from "./auth_login.ts";
-import { authLogout } from "./auth_logout.ts";
-import { authWhoami } from "./auth_whoami.ts";
-import { openOutside } from "./cli_environment.ts";
+import { type CliOutside, openOutside, parseOptions, readPem } from "./cli_environment.ts";
+import { openServerClient, ServerRefusal } from "./server_client.ts";
 
 /** Text of `parlor auth --help`. */
 export const AUTH_HELP =
@@ -21,25 +21,25 @@ export const AUTH_HELP =
 /**
  * Runs one of them.
  *
- * @param local Reads the server's configuration from the options given.
+ * @param readConfig Reads the server's configuration from the options given.
  * @throws {AppError} with a message for the terminal.
  */
 export async function runAuth(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
-  local: (rest: string[]) => LocalServer,
+  readConfig: (rest: string[]) => InviteConfig,
 ): Promise<void> {
   const [command, ...rest] = args;
   const outside = openOutside(environment);
   switch (command) {
     case "login":
-      return await authLogin(rest, outside, () => local([]).url);
+      return await authLogin(rest, outside, () => findLocalServer(readConfig([])).url);
     case "logout":
       return await authLogout(rest, outside);
     case "whoami":
       return await authWhoami(rest, outside);
     case "invite":
-      return await authInvite(rest, outside, local);
+      return await authInvite(rest, outside, readConfig);
     case undefined:
       throw new AppError(
         "invalid_request",
@@ -47,5 +47,59 @@ export async function runAuth(
       );
     default:
       throw new AppError("invalid_request", `Unknown command "auth ${command}". See parlor auth --help`);
+  }
+}
+
+/** Signs out. If the server can't be reached, the token is forgotten here, and a message says that it's still valid. */
+async function authLogout(args: readonly string[], outside: CliOutside): Promise<void> {
+  parseOptions(args, {});
+  const account = await outside.account.load();
+  if (account === undefined) {
+    await outside.account.forget();
+    outside.print("Not signed in");
+    return;
+  }
+  const { base_url, token, token_id, ca_cert } = account;
+  try {
+    const server = openServerClient(base_url, { caCert: ca_cert === undefined ? undefined : await readPem(ca_cert) });
+    try {
+      const headers = { Authorization: `Bearer ${token}` };
+      await server.send("DELETE", `/api/auth/tokens/${encodeURIComponent(token_id)}`, { headers });
+    } finally {
+      server.close();
+    }
+    outside.print(`Signed out of ${base_url}`);
+  } catch (error) {
+    const isGone = error instanceof ServerRefusal && (error.status === 401 || error.status === 404);
+    if (isGone) outside.print(`Signed out of ${base_url}; the token was already revoked`);
+    else {
+      outside.tell(`parlor: ${messageOf(error)}`);
+      outside.print(
+        `Signed out on this machine. The token stays valid until you revoke it in the settings of ${base_url}`,
+      );
+    }
+  }
+  await outside.account.forget();
+}
+
+/** @throws {AppError} `unauthenticated` without a valid token. */
+async function authWhoami(args: readonly string[], outside: CliOutside): Promise<void> {
+  parseOptions(args, {});
+  const account = await outside.account.load();
+  if (account === undefined) throw new AppError("unauthenticated", "Not signed in. Run parlor auth login");
+  const { base_url, token, token_id, ca_cert } = account;
+  const server = openServerClient(base_url, { caCert: ca_cert === undefined ? undefined : await readPem(ca_cert) });
+  try {
+    const headers = { Authorization: `Bearer ${token}` };
+    const { json: status } = await server.send("GET", "/api/auth/status", { headers });
+    if (status.method !== "token") {
+      throw new AppError("unauthenticated", `${base_url} no longer accepts the token. Run parlor auth login`);
+    }
+    const { json } = await server.send("GET", "/api/auth/tokens", { headers });
+    const tokens = json.items as { id: string; label: string; created_at: string }[];
+    const own = tokens.find(({ id }) => id === token_id);
+    outside.print(`${base_url} as "${own?.label ?? "a token"}"${own ? `, since ${own.created_at.slice(0, 10)}` : ""}`);
+  } finally {
+    server.close();
   }
 }

@@ -1,38 +1,42 @@
 /** `parlor auth invite`: a code by which another device may enrol, asked of the server that runs on this data folder. */
 import { operatorProof } from "../crypto/operator_proof.ts";
+import { findLocalServer, type ListenConfig } from "../diagnostics/local_server.ts";
 import { AppError, messageOf } from "../errors.ts";
-import { parseOptions } from "./options.ts";
 import { type CliOutside, readPem } from "./cli_environment.ts";
-import { openServerClient, Refusal, type ServerClient } from "./server_client.ts";
+import { takeOptions } from "./data_commands.ts";
+import { openServerClient, type ServerClient, ServerRefusal } from "./server_client.ts";
 
-/** What of the configuration tells where the server is, and that we may ask it. */
-export interface LocalServer {
+/** The configuration values that say where the server is, and where its session key is. */
+export interface InviteConfig extends ListenConfig {
   dataDir: string;
-  /** `"http://localhost:8787"` */
-  url: string;
-  /** Its own certificate may be one that only it vouches for. */
-  tlsCert: string | null;
 }
 
 /**
  * Prints a code.
  *
- * @param local Reads the configuration with the options that are not this command's own.
- * @throws {AppError} with a message for the terminal when no server answers, or the data folder is somebody else's.
+ * @param readConfig Reads the configuration with the options that are not this command's own.
+ * @throws {AppError} with a message for the terminal if no server answers or the data folder belongs to another user.
  */
 export async function authInvite(
   args: readonly string[],
   outside: CliOutside,
-  local: (rest: string[]) => LocalServer,
+  readConfig: (rest: string[]) => InviteConfig,
 ): Promise<void> {
-  const own = ["--base-url", "--ca-cert", "--rp-id"];
-  const isOwn = (arg: string | undefined) => own.some((name) => arg === name || arg?.startsWith(`${name}=`));
-  const mine = args.filter((arg, i) => isOwn(arg) || own.includes(args[i - 1] ?? ""));
-  const options = parseOptions(mine, { "base-url": true, "ca-cert": true, "rp-id": true });
-  const { dataDir, url, tlsCert } = local(args.filter((arg) => !mine.includes(arg)));
+  const { options, rest } = takeOptions(
+    args,
+    { "base-url": true, "ca-cert": true, "rp-id": true },
+    { wordCount: 0, usage: "parlor auth invite" },
+  );
+  const config = readConfig(rest);
+  const { dataDir, tlsCert } = config;
+  const { url, connectTo } = findLocalServer(config);
 
   const caCert = options.get("ca-cert") ?? tlsCert ?? undefined;
-  const server = openServerClient(options.get("base-url") ?? url, caCert && await readPem(caCert));
+  const baseUrl = options.get("base-url");
+  const server = openServerClient(baseUrl ?? url, {
+    caCert: caCert && await readPem(caCert),
+    ...(baseUrl === undefined && { connectTo }),
+  });
   try {
     const proof = operatorProof(await readSessionKey(dataDir), Date.now());
     const { json } = await askForInvite(server, proof, options.get("rp-id"));
@@ -53,8 +57,8 @@ async function askForInvite(server: ServerClient, proof: string, rpId: string | 
   try {
     return await ask({});
   } catch (error) {
-    // Where this machine is a trusted proxy, whoever comes from it has to say for whom.
-    if (error instanceof Refusal && error.code === "host_not_allowed") {
+    // If this machine is a trusted proxy, requests from it must name their client.
+    if (error instanceof ServerRefusal && error.code === "host_not_allowed") {
       return await ask({ "X-Forwarded-For": "127.0.0.1" });
     }
     throw error;

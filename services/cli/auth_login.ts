@@ -1,11 +1,8 @@
-/** `parlor auth login`: the ceremony at the server's page in a browser, a token for this command line. */
+/** `parlor auth login`: signs in on the server's page in a browser and stores a token for the command line. */
 import { createHash } from "node:crypto";
 import { randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { openBrowser } from "./browser.ts";
-import { openCallbackListener } from "./callback_listener.ts";
-import { parseOptions } from "./options.ts";
-import { type CliOutside, readPem } from "./cli_environment.ts";
+import { type CliOutside, parseOptions, readPem } from "./cli_environment.ts";
 import { openServerClient, type ServerClient } from "./server_client.ts";
 
 /** Time for finding the phone and the fingerprint. */
@@ -32,7 +29,7 @@ export async function authLogin(args: readonly string[], outside: CliOutside, de
   const before = await outside.account.load().catch(() => undefined);
   const baseUrl = options.get("base-url") ?? before?.base_url ?? defaultUrl();
   const caCert = options.get("ca-cert") ?? (before?.base_url === baseUrl ? before.ca_cert : undefined);
-  const server = openServerClient(baseUrl, caCert === undefined ? undefined : await readPem(caCert));
+  const server = openServerClient(baseUrl, { caCert: caCert === undefined ? undefined : await readPem(caCert) });
   try {
     await assertPasskeysWork(server);
     const verifier = randomToken(32);
@@ -43,7 +40,7 @@ export async function authLogin(args: readonly string[], outside: CliOutside, de
     const label = options.get("label") ?? `CLI on ${Deno.hostname()}`;
     const { id, token } = await tradeForToken(server, code, verifier, label);
     await outside.account.save({ token, base_url: server.baseUrl, token_id: id, ca_cert: caCert });
-    // The token of an earlier sign-in would lie about unused; where it cannot be revoked now, it stands in the settings.
+    // The token of an earlier sign-in would stay unused. If it can't be revoked now, the owner finds it in the settings.
     if (before?.base_url === server.baseUrl) {
       const headers = { Authorization: `Bearer ${before.token}` };
       await server.send("DELETE", `/api/auth/tokens/${before.token_id}`, { headers }).catch(() => {});
@@ -121,4 +118,97 @@ async function tradeForToken(
   const { json } = await server.send("POST", "/api/auth/token", { body: { label }, headers: session });
   await server.send("POST", "/api/auth/logout", { headers: session });
   return { id: String(json.id), token: String(json.token) };
+}
+
+/** Opens an address in the browser. */
+
+const OPENERS: Partial<Record<typeof Deno.build.os, string[]>> = {
+  darwin: ["open"],
+  windows: ["rundll32", "url.dll,FileProtocolHandler"],
+};
+
+/**
+ * Opens the browser, except over SSH, where it would be on the wrong machine.
+ *
+ * @param environment `BROWSER` overrides the program.
+ * @returns Whether a program was started.
+ */
+async function openBrowser(
+  url: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<boolean> {
+  const isRemote = environment.SSH_CONNECTION !== undefined || environment.SSH_TTY !== undefined;
+  const [command, ...args] = environment.BROWSER ? [environment.BROWSER] : OPENERS[Deno.build.os] ?? ["xdg-open"];
+  if (command === undefined || (isRemote && !environment.BROWSER)) return false;
+  // Doesn't prompt for permission to run programs: the address is printed in the terminal anyway.
+  const { state } = await Deno.permissions.query({ name: "run", command });
+  if (state !== "granted") return false;
+  try {
+    const child = new Deno.Command(command, { args: [...args, url], stdin: "null", stdout: "null", stderr: "null" });
+    child.spawn().unref();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Local listener that receives the sign-in code from the browser. */
+
+const CLOSE_WITHIN_MS = 1_000;
+
+/** Result of the sign-in in the browser. */
+type CallbackOutcome = { code: string } | { denied: true };
+
+/** An open listener. */
+interface CallbackListener {
+  readonly port: number;
+  readonly outcome: Promise<CallbackOutcome>;
+  close(): Promise<void>;
+}
+
+/**
+ * Listens on a free port of 127.0.0.1.
+ *
+ * @param state Random value. Requests without it come from other pages and are refused.
+ */
+function openCallbackListener(state: string): CallbackListener {
+  const { promise, resolve } = Promise.withResolvers<CallbackOutcome>();
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    const url = new URL(request.url);
+    // Checks the host, too: otherwise a page could reach the listener by its own host name (DNS rebinding).
+    const isOurs = url.hostname === "127.0.0.1" && url.pathname === "/callback" &&
+      url.searchParams.get("state") === state;
+    if (!isOurs) return page(404, "Nothing here", "This address is for signing in the command line.");
+    const code = url.searchParams.get("code");
+    if (code !== null) {
+      resolve({ code });
+      return page(200, "Return to the terminal", "The command line is signed in. You can close this tab.");
+    }
+    resolve({ denied: true });
+    return page(200, "Not signed in", "The request was denied. You can close this tab.");
+  });
+  return {
+    port: server.addr.port,
+    outcome: promise,
+    // Sends the last page, but doesn't wait for idle connections that browsers open in advance.
+    close: () =>
+      Promise.race([server.shutdown(), new Promise<void>((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS))]),
+  };
+}
+
+function page(status: number, title: string, text: string): Response {
+  const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title} · Parlor</title>` +
+    `<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">` +
+    `<main><h1>${title}</h1><p>${text}</p></main></html>`;
+  return new Response(html, {
+    status,
+    headers: {
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+      "Cache-Control": "no-store",
+      "Referrer-Policy": "no-referrer",
+      "X-Content-Type-Options": "nosniff",
+      "Connection": "close",
+    },
+  });
 }

@@ -2,6 +2,7 @@
 import { findStorageKey } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
 import { fileExists } from "../storage/atomic_file.ts";
+import { contentsText } from "../backup/backup_contents.ts";
 import { makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { type DataOutside, takeOptions } from "./data_commands.ts";
@@ -50,7 +51,8 @@ export async function runBackup(args: readonly string[], outside: DataOutside): 
     ? "It's encrypted with this data folder's storage key, which it doesn't contain: store the key somewhere else, too."
     : "It's encrypted with your passphrase: store the passphrase somewhere else.";
   outside.print(
-    `Backed up ${report.files} files (${report.sizeBytes} bytes) to "${path}" and verified the backup. ${key}`,
+    `Backed up ${contentsText(report.contents)} (${report.files} files, ${report.sizeBytes} bytes) to "${path}" and ` +
+      `verified the backup. ${key}`,
   );
 }
 
@@ -63,7 +65,7 @@ export async function runRestore(args: readonly string[], outside: DataOutside):
   );
   const { dataDir, storageKeyFile } = outside.place(rest);
   const file = options.get("passphrase-file");
-  const { head, files, keptIn, isKeyRestored } = await restoreBackup({
+  const { head, files, contents, keptIn, isKeyRestored } = await restoreBackup({
     path,
     dataDir,
     replace: options.has("replace"),
@@ -71,7 +73,11 @@ export async function runRestore(args: readonly string[], outside: DataOutside):
     storageKeyFile: storageKeyFile ?? undefined,
     passphrase: () => readPassphrase({ file, environment: outside.environment, isNew: false }),
   });
-  outside.print(`Restored ${files} files from ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`);
+  outside.print(
+    `Restored ${
+      contentsText(contents)
+    } (${files} files) from ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`,
+  );
   if (isKeyRestored) outside.print("The storage key was restored, too: it's in the file storage-key.");
   if (keptIn !== undefined) outside.print(`The previous data is in "${keptIn}". Delete it when everything works.`);
 }

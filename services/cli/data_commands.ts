@@ -1,12 +1,8 @@
 /** Shared by the commands on the data folder: their options, and the server's configuration. */
+import { CONFIG_ROWS, toFlagName } from "../config/config_keys.ts";
+import type { DataLocation } from "../diagnostics/data_checks.ts";
 import { AppError } from "../errors.ts";
-import { parseOptions } from "./options.ts";
-
-/** Location of the data. */
-export interface DataPlace {
-  dataDir: string;
-  storageKeyFile: string | null;
-}
+import { parseOptions } from "./cli_environment.ts";
 
 /** Parsed arguments of a command. */
 export interface CommandRequest {
@@ -22,7 +18,7 @@ export interface DataOutside {
   environment: Readonly<Record<string, string | undefined>>;
   version: string;
   /** Reads the server's configuration from the options that are not the command's own. @throws {AppError} */
-  place(rest: string[]): DataPlace;
+  place(rest: string[]): DataLocation;
   print(text: string): void;
 }
 
@@ -50,8 +46,14 @@ export function takeOptions(
     if (name === undefined && words.length < wordCount) words.push(arg);
     else if (name !== undefined && own[name] !== undefined) {
       mine.push(arg, ...(own[name] && takesNext ? [args[++i]!] : []));
-    } else rest.push(arg, ...(name !== undefined && takesNext && !args[i + 1]!.startsWith("--") ? [args[++i]!] : []));
+    } else rest.push(arg, ...(name !== undefined && takesNext && isValueOf(name, args[i + 1]!) ? [args[++i]!] : []));
   }
   if (words.length < wordCount) throw new AppError("invalid_request", `Usage: ${usage}`);
   return { words, options: parseOptions(mine, own), rest };
+}
+
+/** Returns whether the word after an option of the configuration is its value. A switch needs none: the word may be a file. */
+function isValueOf(name: string, next: string): boolean {
+  const isSwitch = CONFIG_ROWS.some(([key, { type }]) => type === "boolean" && toFlagName(key) === `--${name}`);
+  return isSwitch ? /^(true|false|0|1)$/.test(next) : !next.startsWith("--");
 }

@@ -5,14 +5,16 @@ import { takeOptions } from "./data_commands.ts";
 /** Text of `parlor doctor --help`. */
 export const DOCTOR_HELP = `Usage: parlor doctor [--url URL] [options of parlor serve]
 
-Checks configuration, permissions, addresses, data, disk, clock, programs, and the running server with its model.
+Checks configuration, permissions, addresses, data, backups, disk, clock, programs, and the running server with its model.
+It reads every encrypted file and the last backup; PARLOR_BACKUP_PASSPHRASE opens a backup made with a passphrase.
 --url also checks the address where users reach Parlor, such as https://chat.example.org.
 Exits with code 1 if there is a problem.`;
 
 /** What it has of the world around it. */
 export interface DoctorOutside {
   config(rest: string[]): DoctorConfig;
-  localUrl(rest: string[]): string;
+  /** Opens backups that were made with a passphrase. */
+  backupPassphrase: string | undefined;
   print(text: string): void;
 }
 
@@ -21,7 +23,8 @@ export async function runDoctor(args: readonly string[], outside: DoctorOutside)
   const { options, rest } = takeOptions(args, { url: true }, { wordCount: 0, usage: "parlor doctor" });
   const findings = await examine({
     config: () => outside.config(rest),
-    localUrl: () => outside.localUrl(rest),
+    backupPassphrase: outside.backupPassphrase,
+    maxBytes: Infinity,
     url: options.get("url"),
   });
   for (const { level, about, remedy } of findings) {

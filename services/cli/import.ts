@@ -12,7 +12,11 @@ const KINDS: Record<ImportKind, string> = {
   risuai: "a local backup or the data folder of RisuAI, or its cards, chats, personas and lorebooks",
   agnai: "the folder of an Agnai server, or its characters, chats and memory books",
   chatgpt: "the export of ChatGPT",
+  claude: "the data export of Claude",
   openwebui: "the export of Open WebUI's chats",
+  librechat: "conversations that LibreChat exported as JSON",
+  lobechat: "the export of LobeChat",
+  chatbox: "the data export of Chatbox",
   parlor: "an export of another Parlor server",
 };
 
@@ -36,7 +40,7 @@ export interface ImportOutside {
     request: ImportRequest & { path: string; progress(done: number, total: number): void },
   ): Promise<ImportReport>;
   print(text: string): void;
-  /** Says how far it is, on a line that is written over; nothing where nobody looks. */
+  /** Prints the progress on one line that is overwritten; nothing without a terminal. */
   progress(text: string): void;
 }
 

@@ -60,7 +60,7 @@ async function importKeyFile(args: readonly string[], outside: DataOutside): Pro
   if (storageKeyFile !== null) {
     throw new AppError(
       "conflict",
-      `Can't import the key: storage_key_file says that it lies in "${storageKeyFile}", which Parlor does not write`,
+      `Can't import the key: storage_key_file is set to "${storageKeyFile}", which Parlor doesn't write`,
     );
   }
   const file = options.get("passphrase-file");

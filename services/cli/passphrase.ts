@@ -9,7 +9,7 @@ export interface PassphraseSource {
   /** Value of `--passphrase-file`. */
   file: string | undefined;
   environment: Readonly<Record<string, string | undefined>>;
-  /** A new passphrase is asked twice at the terminal, because a typo would make the data unreadable. */
+  /** Asks for a new passphrase twice, because a typo would make the data unreadable. */
   isNew: boolean;
 }
 

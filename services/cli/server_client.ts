@@ -1,6 +1,7 @@
 /** HTTP client of the command line, with error messages for the terminal. */
+import { type LocalServer, openLocalClient } from "../diagnostics/local_server.ts";
 import { AppError } from "../errors.ts";
-import { explainConnectError } from "../http/connect_error.ts";
+import { explainConnectError } from "../http/upstream_error.ts";
 
 /** A server. Redirects aren't followed: a token is sent only to its own server. */
 export interface ServerClient {
@@ -8,7 +9,7 @@ export interface ServerClient {
   /**
    * Sends a request; a body goes as JSON.
    *
-   * @throws {AppError} `upstream_error` when the server cannot be reached or is no Parlor; for a refusal the server's own
+   * @throws {AppError} `upstream_error` if the server can't be reached or isn't Parlor; for a refusal the server's own
    *   code and message.
    */
   send(method: string, path: string, options?: RequestOptions): Promise<Answer>;
@@ -30,18 +31,22 @@ export interface Answer {
 const ANSWER_WITHIN_MS = 30_000;
 
 /** An error response of the server, with its status. */
-export class Refusal extends AppError {
+export class ServerRefusal extends AppError {
   constructor(readonly status: number, code: AppError["code"], message: string) {
     super(code, message);
   }
 }
 
 /**
- * @param baseUrl As typed; a path at its end stays, a slash does not.
- * @param caCert PEM text of an authority to trust beside the public ones.
+ * @param baseUrl As typed. A trailing slash is removed.
+ * @param options.caCert PEM text of a certificate authority to trust in addition to the public ones.
+ * @param options.connectTo Address to connect to instead of the URL's host.
  * @throws {AppError} `invalid_request` when it is no http or https address.
  */
-export function openServerClient(baseUrl: string, caCert?: string): ServerClient {
+export function openServerClient(
+  baseUrl: string,
+  options: { caCert?: string; connectTo?: LocalServer["connectTo"] } = {},
+): ServerClient {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "") {
     throw new AppError(
@@ -50,18 +55,18 @@ export function openServerClient(baseUrl: string, caCert?: string): ServerClient
     );
   }
   const base = url.href.replace(/\/$/, "");
-  const client = caCert === undefined ? undefined : Deno.createHttpClient({ caCerts: [caCert] });
+  const local = openLocalClient(options);
 
   return {
     baseUrl: base,
-    close: () => client?.close(),
+    close: () => local[Symbol.dispose](),
     async send(method, path, { body, headers = {} } = {}) {
       let response: Response;
       let text: string;
       try {
         response = await fetch(base + path, {
           method,
-          client,
+          client: local.client,
           redirect: "manual",
           headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
           body: body === undefined ? undefined : JSON.stringify(body),
@@ -69,12 +74,12 @@ export function openServerClient(baseUrl: string, caCert?: string): ServerClient
         });
         text = await response.text();
       } catch (cause) {
-        throw new AppError("upstream_error", `Can't reach Parlor at "${base}": ${reasonOf(cause)}`, { cause });
+        throw new AppError("upstream_error", `Can't reach Parlor at "${base}": ${parseReason(cause)}`, { cause });
       }
       const json = parseObject(text);
       if (response.ok && (json !== undefined || text === "")) return { json: json ?? {}, headers: response.headers };
       const error = json?.error as { code?: AppError["code"]; message?: string } | undefined;
-      if (typeof error?.code === "string") throw new Refusal(response.status, error.code, error.message ?? "");
+      if (typeof error?.code === "string") throw new ServerRefusal(response.status, error.code, error.message ?? "");
       throw new AppError("upstream_error", `"${base}" isn't a Parlor server: status ${response.status}`);
     },
   };
@@ -90,7 +95,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-function reasonOf(cause: unknown): string {
+function parseReason(cause: unknown): string {
   if (cause instanceof DOMException && cause.name === "TimeoutError") {
     return `no response after ${ANSWER_WITHIN_MS / 1000} s`;
   }

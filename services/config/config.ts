@@ -1,13 +1,13 @@
 /** Parses and checks the configuration once into a frozen Config. The table of keys is config_keys.ts. */
-import { parse as parseToml } from "smol-toml";
+import { parse as parseToml, TomlError } from "smol-toml";
 import { AppError, messageOf } from "../errors.ts";
 import {
   CONFIG_KEYS,
   CONFIG_ROWS,
   type ConfigKey,
   type ConfigKeyName,
-  environmentName,
-  flagName,
+  toEnvironmentName,
+  toFlagName,
 } from "./config_keys.ts";
 import { type ConfigValue, parseTomlValue, parseValueText } from "./config_values.ts";
 
@@ -20,7 +20,7 @@ type ValueOf<K extends ConfigKey> = K["type"] extends "boolean" ? boolean
   : string | null;
 type ConfigValues = { readonly [K in ConfigKeyName as CamelCase<K>]: ValueOf<(typeof CONFIG_KEYS)[K]> };
 
-/** Where a value came from; "flag" and "environment" cannot be changed by the API. */
+/** Where a value came from; "flag" and "environment" can't be changed by the API. */
 export type ConfigSource = "flag" | "environment" | "file" | "default";
 
 /** The whole configuration of a running server, frozen. `dataDir` is always set. */
@@ -38,6 +38,13 @@ export interface ConfigInput {
   readTextFile(path: string): string | undefined;
   os: typeof Deno.build.os;
 }
+
+/**
+ * Variables that Kubernetes sets for a Service named "parlor".
+ *
+ * @see https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+ */
+const KUBERNETES_LINK = /^PARLOR_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_\w+)$/;
 
 /** Environment variables of Parlor that are no configuration keys. */
 const OTHER_VARIABLES = new Set(["PARLOR_BACKUP_PASSPHRASE"]);
@@ -65,7 +72,7 @@ export function loadConfig(input: ConfigInput): Config {
       ? ["file" as const, file.get(key)]
       : ["default" as const, row.default];
     sources[key] = source;
-    // An emptied value means "not set", and what is not set has its default.
+    // An empty value means "not set".
     values[camelCase(key)] = Object.freeze(value ?? row.default);
   }
   values.dataDir = dataDir;
@@ -74,8 +81,8 @@ export function loadConfig(input: ConfigInput): Config {
   return config;
 }
 
-/** Gives the value of a key by its spelling in the table. */
-export function configValue(config: Config, key: ConfigKeyName): ConfigValue {
+/** Returns the value of a key by its spelling in the table. */
+export function parseConfigValue(config: Config, key: ConfigKeyName): ConfigValue {
   return (config as unknown as Record<string, ConfigValue>)[camelCase(key)] ?? null;
 }
 
@@ -99,19 +106,24 @@ function check(key: ConfigKeyName, place: string, parse: () => ConfigValue): Con
 
 function parseFlags(args: readonly string[]): Map<ConfigKeyName, ConfigValue> {
   const values = new Map<ConfigKeyName, ConfigValue>();
-  const byFlag = new Map(CONFIG_ROWS.map(([key, row]) => [flagName(key), { key, row }]));
+  const byFlag = new Map(CONFIG_ROWS.map(([key, row]) => [toFlagName(key), { key, row }]));
   for (let i = 0; i < args.length; i++) {
     const [flag = "", inline] = splitOnce(args[i]!, "=");
     const known = byFlag.get(flag);
     if (known === undefined) {
-      const found = flag.startsWith("-") ? `Unknown option ${flag}` : `"${args[i]}" belongs to no option`;
-      throw new AppError("invalid_request", `${found}; parlor --help lists them all`);
+      if (flag.startsWith("-")) {
+        throw new AppError("invalid_request", `Unknown option ${flag}; parlor --help lists them all`);
+      }
+      const list = byFlag.get(args[i - 2] ?? "")?.row.type === "list"
+        ? `. Separate several values of ${args[i - 2]} by commas: ${args[i - 2]} ${args[i - 1]},${args[i]}`
+        : "; parlor --help lists them all";
+      throw new AppError("invalid_request", `"${args[i]}" belongs to no option${list}`);
     }
     let text = inline;
     if (text === undefined) {
       const next = args[i + 1];
       const takesNext = known.row.type === "boolean"
-        ? next === "true" || next === "false"
+        ? next !== undefined && !next.startsWith("-")
         : next !== undefined && !next.startsWith("--");
       if (takesNext) text = args[++i]!;
       else if (known.row.type === "boolean") text = "true";
@@ -129,10 +141,17 @@ function splitOnce(text: string, separator: string): [string, string | undefined
 
 function parseEnvironment(environment: ConfigInput["environment"]): Map<ConfigKeyName, ConfigValue> {
   const values = new Map<ConfigKeyName, ConfigValue>();
-  const byName = new Map(CONFIG_ROWS.map(([key, row]) => [environmentName(key), { key, row }]));
+  const byName = new Map(CONFIG_ROWS.map(([key, row]) => [toEnvironmentName(key), { key, row }]));
   for (const [name, text] of Object.entries(environment)) {
     if (!name.startsWith("PARLOR_") || text === undefined || OTHER_VARIABLES.has(name)) continue;
     const known = byName.get(name);
+    if (KUBERNETES_LINK.test(name) || (name === "PARLOR_PORT" && /^\w+:\/\//.test(text))) {
+      throw new AppError(
+        "invalid_request",
+        `Bad value for ${name}: Kubernetes sets it to "${text}" for a Service named "parlor". ` +
+          "Set enableServiceLinks: false in the pod, or give the Service another name",
+      );
+    }
     if (known === undefined) {
       throw new AppError(
         "invalid_request",
@@ -152,18 +171,33 @@ function parseFile(path: string, input: ConfigInput): Map<ConfigKeyName, ConfigV
   try {
     document = parseToml(text, { integersAsBigInt: false });
   } catch (error) {
-    throw new AppError("invalid_request", `Can't read "${path}": ${messageOf(error).split("\n")[0]}`);
+    if (!(error instanceof TomlError)) throw error;
+    const reason = error.message.split("\n")[0]!.replace(/^Invalid TOML document: /, "");
+    throw new AppError(
+      "invalid_request",
+      `Can't read "${path}", line ${error.line}, column ${error.column}: ${reason}`,
+    );
   }
+  const at = (key: string) => placeInToml(text, path, key);
   for (const [name, value] of Object.entries(document)) {
-    if (!(name in CONFIG_KEYS)) throw new AppError("invalid_request", `Unknown key ${name} in "${path}"`);
+    if (!(name in CONFIG_KEYS)) throw new AppError("invalid_request", `Unknown key ${name} in ${at(name)}`);
     const key = name as ConfigKeyName;
     const row: ConfigKey = CONFIG_KEYS[key];
     if (row.notInFile) {
-      throw bad(key, path, `it can't be set in this file; use ${flagName(key)} or ${environmentName(key)}`);
+      throw bad(key, at(key), `it can't be set in this file; use ${toFlagName(key)} or ${toEnvironmentName(key)}`);
     }
-    values.set(key, check(key, path, () => parseTomlValue(row.type, value)));
+    values.set(key, check(key, at(key), () => parseTomlValue(row.type, value)));
   }
   return values;
+}
+
+/** Names the place of a key in a TOML text: `"/data/config.toml", line 3, column 1`. */
+function placeInToml(text: string, path: string, key: string): string {
+  const lines = text.split(/\r?\n/);
+  const pattern = new RegExp(`^\\s*\\[?\\s*["']?${key.replace(/[^\w-]/g, "\\$&")}["']?\\s*[=.\\]]`);
+  const index = lines.findIndex((line) => pattern.test(line));
+  if (index < 0) return `"${path}"`;
+  return `"${path}", line ${index + 1}, column ${lines[index]!.search(/\S/) + 1}`;
 }
 
 function defaultDataDir({ environment, os }: ConfigInput): string {

@@ -1,18 +1,18 @@
 /** Writes single keys of `<datadir>/config.toml`, keeping everything else in it as the owner wrote it. */
 import { parse as parseToml } from "smol-toml";
 import { AppError } from "../errors.ts";
-import { type ConfigKeyName, flagName } from "./config_keys.ts";
-import { tomlText } from "./config_help.ts";
+import { type ConfigKeyName, toFlagName } from "./config_keys.ts";
+import { toToml } from "./config_help.ts";
 import type { Config } from "./config.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 
-/** By path: a key written meanwhile by another room must not be lost. */
+/** By path, so that concurrent writes of different keys aren't lost. */
 const writes = new KeyedMutex();
 
-/** Gives a config.toml text in which `key` has the value; comments and order stay. */
-export function withKey(text: string, key: string, value: boolean | string): string {
-  const line = `${key} = ${tomlText(value)}`;
+/** Returns a config.toml text in which `key` has the value; comments and order stay. */
+export function withKey(text: string, key: string, value: boolean | string | number): string {
+  const line = `${key} = ${toToml(value)}`;
   const pattern = new RegExp(`^([ \\t]*)${key}[ \\t]*=[ \\t]*(?:"[^"\\n]*"|[^#\\n]*?)([ \\t]*(?:#[^\\n]*)?)$`, "m");
   if (pattern.test(text)) {
     return text.replace(pattern, (_, indent: string, comment: string) => `${indent}${line}${comment}`);
@@ -23,14 +23,18 @@ export function withKey(text: string, key: string, value: boolean | string): str
 /**
  * Saves one key.
  *
- * @throws {AppError} `conflict` when a flag or the environment fixes the key, so that the file could not take effect.
+ * @throws {AppError} `conflict` if a flag or the environment sets the key, so that the file would have no effect.
  */
-export async function saveConfigKey(config: Config, key: ConfigKeyName, value: boolean | string): Promise<void> {
+export async function saveConfigKey(
+  config: Config,
+  key: ConfigKeyName,
+  value: boolean | string | number,
+): Promise<void> {
   const source = config.sources[key];
   if (source === "flag" || source === "environment") {
     throw new AppError(
       "conflict",
-      `Can't change ${key}: it's set by ${source === "flag" ? flagName(key) : "the environment"}`,
+      `Can't change ${key}: it's set by ${source === "flag" ? toFlagName(key) : "the environment"}`,
     );
   }
   const path = `${config.dataDir}/config.toml`;

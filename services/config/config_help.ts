@@ -1,15 +1,27 @@
 /** The texts that the table of configuration keys makes: `--help`, `--print-config` and docs/configuration.md. */
-import { type Config, configValue } from "./config.ts";
-import { CONFIG_ROWS, environmentName, flagName } from "./config_keys.ts";
-import type { ConfigValue } from "./config_values.ts";
+import { type Config, parseConfigValue } from "./config.ts";
+import { CONFIG_ROWS, type ConfigKey, toEnvironmentName, toFlagName } from "./config_keys.ts";
+import { type ConfigValue, hosts, httpUrl } from "./config_values.ts";
 
-/** Writes a value as TOML writes it; what is not set stands as an empty string. */
-export function tomlText(value: ConfigValue): string {
+/** Formats a value as TOML; a missing one as an empty string. */
+export function toToml(value: ConfigValue): string {
   return JSON.stringify(value ?? "");
 }
 
-/** Gives the text of `parlor --help`. */
-export function helpText(version: string): string {
+/** Width of the column of options in `--help`; longer ones push their description to the right. */
+const FLAG_WIDTH = 44;
+
+/** Returns what `--help` prints in place of a value. */
+function toPlaceholder({ type, check }: ConfigKey): string {
+  if (type === "boolean") return "[true|false]";
+  if (type === "integer") return "NUMBER";
+  if (type === "list") return "A,B,…";
+  if (type === "path") return "PATH";
+  return check === httpUrl ? "URL" : check === hosts ? "HOST" : "NAME";
+}
+
+/** Returns the text of `parlor --help`. */
+export function renderHelp(version: string): string {
   const lines = [
     `Parlor ${version}, a chat front end for language models`,
     "",
@@ -20,29 +32,38 @@ export function helpText(version: string): string {
     "       parlor key export | import | rotate",
     "       parlor doctor [--url URL]",
     "       parlor licenses",
+    "       parlor help [COMMAND]",
     "       parlor --help | --version | --print-config",
     "",
     "Options (also available as environment variables and in config.toml in the data folder):",
   ];
   for (const [key, row] of CONFIG_ROWS) {
     const initial = row.default === null ? "" : ` [${row.type === "list" ? row.default : JSON.stringify(row.default)}]`;
-    lines.push(`  ${flagName(key).padEnd(34)} ${row.about}${initial === " []" ? "" : initial}`);
+    const flag = `${toFlagName(key)} ${toPlaceholder(row)}`;
+    lines.push(`  ${flag.padEnd(FLAG_WIDTH)} ${row.about}${initial === " []" ? "" : initial}`);
   }
-  lines.push("", "Precedence: option, environment variable (PARLOR_PORT), config.toml (port = 8787), default.");
+  lines.push(
+    "",
+    "A list has commas between its values: --allowed-hosts chat.example.org,10.0.0.0/8 (in config.toml:",
+    'allowed_hosts = ["chat.example.org", "10.0.0.0/8"]). --option VALUE and --option=VALUE mean the same; a switch without a',
+    "value is true.",
+    "",
+    "Precedence: option, environment variable (PARLOR_PORT), config.toml (port = 8787), default.",
+  );
   return lines.join("\n");
 }
 
-/** Gives the text of `parlor --print-config`: valid TOML, each line with the source of its value. No key holds a secret itself. */
-export function printedConfig(config: Config): string {
+/** Returns the text of `parlor --print-config`: valid TOML, each line with the source of its value. No key holds a secret itself. */
+export function formatConfig(config: Config): string {
   const lines = CONFIG_ROWS.map(([key]) => {
-    const line = `${key} = ${tomlText(configValue(config, key))}`;
+    const line = `${key} = ${toToml(parseConfigValue(config, key))}`;
     return `${key === "data_dir" ? "# " : ""}${line} # ${config.sources[key]}`;
   });
   return lines.join("\n");
 }
 
 /** Gives docs/configuration.md. */
-export function configurationPage(): string {
+export function renderConfigurationPage(): string {
   const lines = [
     "# Configuration",
     "",
@@ -56,7 +77,7 @@ export function configurationPage(): string {
   ];
   for (const [key, row] of CONFIG_ROWS) {
     const initial = row.default === null ? "none" : `\`${JSON.stringify(row.default)}\``;
-    lines.push(`| \`${key}\` | \`${flagName(key)}\` | \`${environmentName(key)}\` | ${initial} | ${row.about} |`);
+    lines.push(`| \`${key}\` | \`${toFlagName(key)}\` | \`${toEnvironmentName(key)}\` | ${initial} | ${row.about} |`);
   }
   return lines.join("\n") + "\n";
 }

@@ -113,6 +113,11 @@ export const CONFIG_KEYS = {
     about: "minimum log level: debug, info, warn or error",
     check: oneOf("debug", "info", "warn", "error"),
   },
+  metrics: {
+    type: "boolean",
+    default: false,
+    about: "serve numbers for Prometheus at /metrics; from other machines only with a token",
+  },
   discover_hosts: {
     type: "list",
     default: ["127.0.0.1"],
@@ -164,6 +169,12 @@ export const CONFIG_KEYS = {
     about: "maximum size of a card, avatar or attachment; 512 MiB for CHARX",
     check: bytes,
   },
+  max_document_body_bytes: {
+    type: "integer",
+    default: 100 * MIB,
+    about: "maximum size of a document",
+    check: bytes,
+  },
   max_voice_body_bytes: { type: "integer", default: 50 * MIB, about: "maximum size of a voice sample", check: bytes },
   max_import_body_bytes: {
     type: "integer",
@@ -176,6 +187,11 @@ export const CONFIG_KEYS = {
     default: [],
     about: "non-public CIDRs that URLs from users, cards and web pages can lead to",
     check: cidrs,
+  },
+  tools_allow_programs: {
+    type: "boolean",
+    default: false,
+    about: "let tool servers run programs on this machine, with the rights of Parlor; the API can't change this",
   },
   tailnet_enabled: { type: "boolean", default: false, about: "start the tailnet node with the server" },
   tailnet_hostname: { type: "string", default: "parlor", about: "machine name in the tailnet", check: hostLabel },
@@ -192,22 +208,38 @@ export const CONFIG_KEYS = {
     default: null,
     about: "path of llama-server, to run downloaded models; default: search PATH",
   },
-  backup_dir: { type: "path", default: null, about: "folder for daily backups; default: no daily backups" },
-  backup_keep: { type: "integer", default: 7, about: "number of daily backups to keep", check: between(1, 1000) },
+  backup_dir: { type: "path", default: null, about: "folder for backups; default: no backups" },
+  backup_schedule: {
+    type: "string",
+    default: "daily",
+    about: 'how often to back up to backup_dir: "daily", "weekly" or "off"',
+    check: oneOf("daily", "weekly", "off"),
+  },
+  backup_after: {
+    type: "list",
+    default: [],
+    about: "program and arguments to run after each scheduled or manual backup, with its path in PARLOR_BACKUP_FILE",
+  },
+  backup_dir_must_be_mount: {
+    type: "boolean",
+    default: false,
+    about: "back up only if backup_dir, or the folder above it, is a mount point",
+  },
+  backup_keep: { type: "integer", default: 7, about: "number of scheduled backups to keep", check: between(1, 1000) },
 } as const satisfies Record<string, ConfigKey>;
 
 /** The name of a configuration key. */
 export type ConfigKeyName = keyof typeof CONFIG_KEYS;
 
-/** All rows in order, for loops. */
+/** All rows. */
 export const CONFIG_ROWS = Object.entries(CONFIG_KEYS) as [ConfigKeyName, ConfigKey][];
 
-/** Gives the environment variable of a key: `allowed_hosts` → `PARLOR_ALLOWED_HOSTS`. */
-export function environmentName(key: string): string {
+/** Returns the environment variable of a key: `allowed_hosts` → `PARLOR_ALLOWED_HOSTS`. */
+export function toEnvironmentName(key: string): string {
   return `PARLOR_${key.toUpperCase()}`;
 }
 
-/** Gives the flag of a key: `allowed_hosts` → `--allowed-hosts`. */
-export function flagName(key: string): string {
+/** Returns the flag of a key: `allowed_hosts` → `--allowed-hosts`. */
+export function toFlagName(key: string): string {
   return `--${key.replaceAll("_", "-")}`;
 }

@@ -91,7 +91,7 @@ export function hosts(value: ConfigValue): void {
       bare,
     );
     if (!isName && !ipaddr.isValid(bare) && !ipaddr.isValidCIDR(bare)) {
-      throw new Error(`"${item}" is no host name, IP address, CIDR or *.suffix (write it without scheme and port)`);
+      throw new Error(`"${item}" isn't a host name, IP address, CIDR or *.suffix (write it without scheme and port)`);
     }
   }
 }
@@ -100,7 +100,7 @@ export function hosts(value: ConfigValue): void {
 export function origins(value: ConfigValue): void {
   for (const item of items(value)) {
     if (!URL.canParse(item) || new URL(item).origin !== item) {
-      throw new Error(`"${item}" is no origin such as https://chat.example.org`);
+      throw new Error(`"${item}" isn't an origin such as https://chat.example.org`);
     }
   }
 }

@@ -1,9 +1,8 @@
 /** Removes references to attachments that conversations no longer contain. References are added with every write. */
 import { findAttachmentNames } from "../attachments/attachment_names.ts";
 import type { Attachments } from "../attachments/attachments.ts";
-import { AppError } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
-import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";

@@ -36,6 +36,10 @@ export interface ConversationSummary {
   character_ids: string[];
   pinned?: boolean;
   folder?: string;
+  /** It was copied from another conversation. Missing in rows of earlier versions. */
+  is_branch?: boolean;
+  /** The title is only the beginning of the character's greeting. Missing in rows of earlier versions. */
+  has_greeting_title?: boolean;
 }
 
 /** A conversation as a client sends it. */
@@ -96,7 +100,7 @@ export function patchHead(before: ConversationHead, patch: ConversationInput): C
 }
 
 /** Returns the conversation of the API without `messages`: JSON of an object without its closing brace. */
-export function headJson(state: ConversationState, draft: { text: string; version: number }): string {
+export function toHeadJson(state: ConversationState, draft: { text: string; version: number }): string {
   const object = {
     id: state.id,
     ...state.head,
@@ -111,7 +115,11 @@ export function headJson(state: ConversationState, draft: { text: string; versio
 }
 
 /** Returns the list entry of a conversation. */
-export function toSummary(state: ConversationState, snippet: string): ConversationSummary {
+export function toSummary(
+  state: ConversationState,
+  snippet: string,
+  hasGreetingTitle: boolean | undefined,
+): ConversationSummary {
   return {
     id: state.id,
     title: state.head.title,
@@ -123,7 +131,36 @@ export function toSummary(state: ConversationState, snippet: string): Conversati
     character_ids: state.head.participants.map((participant) => participant.character_id),
     pinned: state.head.pinned,
     folder: state.head.folder,
+    is_branch: isBranch(state.head),
+    has_greeting_title: hasGreetingTitle,
   };
+}
+
+/** Reports whether a conversation was copied from another one. */
+export function isBranch(head: ConversationHead): boolean {
+  return typeof (head.forked_from as { conversation_id?: unknown } | undefined)?.conversation_id === "string";
+}
+
+/** Shorter titles may begin like a greeting by chance, unless they were cut off. */
+const MIN_GREETING_TITLE = 12;
+
+/**
+ * Reports whether a title is only the beginning of the greeting, as some programs name chats.
+ *
+ * @param first The first message of the conversation.
+ */
+export function isGreetingTitle(head: ConversationHead, first: Message | undefined): boolean {
+  if (head.participants.length === 0 || first?.role !== "assistant") return false;
+  const title = toComparable(head.title);
+  const greeting = toComparable(textOfContent(first.content).slice(0, 2000));
+  if (title === "" || !greeting.startsWith(title)) return false;
+  return title === greeting || title.length >= MIN_GREETING_TITLE || /(…|\.\.\.)\s*$/.test(head.title);
+}
+
+/** Without Markdown, quotation marks and the dots of a cut. */
+function toComparable(text: string): string {
+  return text.replace(/[*_`#>"“”„«»「」~]/g, "").replace(/(…|\.\.\.)\s*$/, "").replace(/\s+/g, " ").trim()
+    .toLowerCase();
 }
 
 /** Returns the beginning of a message for lists: one line of at most 160 characters. */

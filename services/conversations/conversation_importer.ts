@@ -10,6 +10,7 @@ import { type MessageTree } from "./tree/message_tree.ts";
 import { ROOT_SEGMENT } from "./tree/conversation_tree.ts";
 import { EMPTY_TREE } from "./revisions/tree_replacement.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
+import { pinnedIds, withPins } from "./pinned_messages.ts";
 import type { VariantText } from "./variants.ts";
 
 /** One version of a message. */
@@ -75,7 +76,10 @@ export class ConversationImporter {
 
   /** Returns what `importConversation` would find. */
   checkState({ id, hash }: Pick<ConversationImport, "id" | "hash">): ConversationImportState {
-    const present = this.#deps.store.find(this.#idFor(id));
+    return this.#compare(this.#deps.store.find(this.#idFor(id)), hash);
+  }
+
+  #compare(present: ConversationState | undefined, hash: string): ConversationImportState {
     if (present === undefined) return "added";
     const origin = present.head[ORIGIN] as { hash?: string; revision?: number } | undefined;
     if (origin?.hash === hash) return "present";
@@ -99,9 +103,9 @@ export class ConversationImporter {
     return await this.#deps.locks.run(id, async () => {
       const { store, blocks, db, now } = this.#deps;
       store.refuseRemoved(id); // It may have been deleted since the id was chosen.
-      const found = this.checkState(input);
-      if (found === "present" || found === "changed_here") return found;
       const past = store.find(id);
+      const found = this.#compare(past, input.hash);
+      if (found === "present" || found === "changed_here") return found;
       const storedTree = past === undefined ? EMPTY_TREE : await blocks.openTree(id);
       this.#conversations.refuseCaseClash(id);
       const revision = (past?.revision ?? 0) + 1;
@@ -114,7 +118,7 @@ export class ConversationImporter {
         messageCount: messages.length,
         createdAtMs: past?.createdAtMs ?? input.createdAtMs ?? nowMs,
         updatedAtMs: input.updatedAtMs ?? nowMs,
-        head: parseHead({ ...input.head, [ORIGIN]: { hash: input.hash, revision } }),
+        head: withPins(parseHead({ ...input.head, [ORIGIN]: { hash: input.hash, revision } }), pinnedIds(all)),
       };
       const { statements, text } = await this.#conversations.replacing(past, state, { tree, storedTree });
       for (let at = 0; at < all.length; at += STEP_MESSAGES) {
@@ -136,20 +140,21 @@ export class ConversationImporter {
   #idFor(id: string): string {
     const { store } = this.#deps;
     const ids = [id, ...Array.from({ length: MAX_IDS - 1 }, (_, n) => derivedId(id, n + 1))];
-    const present = ids.find((candidate) => store.exists(candidate));
-    return present ?? ids.find((candidate) => !store.isRemoved(candidate)) ?? uuidV7();
+    const places = store.findPlaces(ids);
+    return ids.find((candidate) => places.get(candidate) === "present") ??
+      ids.find((candidate) => !places.has(candidate)) ?? uuidV7();
   }
 
   async #storeImages(messages: MessageImport[]): Promise<MessageImport[]> {
-    const { pictures } = this.#deps;
+    const { images } = this.#deps;
     const moved: MessageImport[] = [];
     for (const [index, message] of messages.entries()) {
       if (index % STEP_MESSAGES === 0) await yieldIfTickUsedUp();
       const variants: TextImport[] = [];
       for (const text of message.variants ?? []) {
-        variants.push({ ...text, content: await storeInlineImages(pictures, text.content) });
+        variants.push({ ...text, content: await storeInlineImages(images, text.content) });
       }
-      const content = await storeInlineImages(pictures, message.content);
+      const content = await storeInlineImages(images, message.content);
       moved.push({ ...message, content, ...(message.variants && { variants }) });
     }
     return moved;

@@ -1,13 +1,13 @@
 /** Reads conversations as JSON: opens blocks in parallel and joins them without parsing, and streams large ones with bounded memory. */
 import { ByteBudget, type Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
-import { joinedBytes } from "../storage/concat_bytes.ts";
+import { joinBytes } from "../storage/concat_bytes.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { Semaphore } from "../async/semaphore.ts";
 import type { BlockList, BlockRow } from "./blocks/block_rows.ts";
 import { parseBlock } from "./blocks/block_text.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
-import { type ConversationState, headJson } from "./conversation.ts";
+import { type ConversationState, isBranch, isGreetingTitle, toHeadJson } from "./conversation.ts";
 import type { ConversationStore, ListCursor } from "./conversation_store.ts";
 import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
@@ -37,6 +37,8 @@ const LARGE_LIMIT_BYTES = 64 * 1024 * 1024;
 /** Streams that prepare a piece at the same time. */
 const AT_ONCE = 2;
 const DEFAULT_PAGE = 100;
+/** Conversations of earlier versions whose names are remembered; see `#nameFields`. */
+const MAX_NAME_FIELDS = 10_000;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -107,6 +109,8 @@ export class ConversationReader {
   readonly #semaphore = new Semaphore(AT_ONCE);
   #streams = 0;
   #ids: string[] = [];
+  /** See `#nameFields`. */
+  readonly #nameFieldsOf = new Map<string, { revision: number; json: string }>();
 
   constructor({ store, blocks, variants, live, budget }: ConversationReaderDeps) {
     this.#budget = budget;
@@ -199,7 +203,7 @@ export class ConversationReader {
   /** Reads a conversation without its messages, with their count. @throws {AppError} `not_found` */
   head(id: string): { revision: number; json: Uint8Array } {
     const { revision, text, damaged } = this.#headText(id);
-    return { revision, json: encoder.encode(`${text}${damagedText(damaged)}}`) };
+    return { revision, json: encoder.encode(`${text}${createDamagedText(damaged)}}`) };
   }
 
   /**
@@ -213,7 +217,7 @@ export class ConversationReader {
     const { revision, text, damaged } = this.#headText(id);
     const { items, next_cursor, damaged: lost = [] } = this.page(id, limit);
     const rest = `"messages":${JSON.stringify(items)},"next_cursor":${JSON.stringify(next_cursor)}`;
-    return { revision, json: encoder.encode(`${text}${damagedText([...damaged, ...lost])},${rest}}`) };
+    return { revision, json: encoder.encode(`${text}${createDamagedText([...damaged, ...lost])},${rest}}`) };
   }
 
   /**
@@ -340,23 +344,44 @@ export class ConversationReader {
   }
 
   /** Reads one page of summaries as JSON, newest first. The cursor is a position, so pages stay stable while conversations change. */
-  summaries(limit = DEFAULT_PAGE, cursor?: string): string {
+  async summaries(limit = DEFAULT_PAGE, cursor?: string): Promise<string> {
     const rows = this.#store.summaries(limit + 1, cursor === undefined ? undefined : parseCursor(cursor));
     const shown = rows.slice(0, limit);
-    // A page of 500 takes about 4 ms.
-    const texts = shown.map((row) => {
+    // A page of 500 takes about 4 ms; more the first time with rows of earlier versions.
+    const texts: string[] = [];
+    for (const row of shown) {
+      await yieldIfTickUsedUp();
       try {
         const text = this.#store.openSummary(row);
-        return `${text.slice(0, -1)},"draft_version":${row.draft_version}}`;
+        const added = text.includes('"has_greeting_title":') ? "" : this.#nameFields(row);
+        texts.push(`${text.slice(0, -1)}${added},"draft_version":${row.draft_version}}`);
       } catch {
-        return JSON.stringify({ id: row.id, error: { code: "unreadable" } });
+        texts.push(JSON.stringify({ id: row.id, error: { code: "unreadable" } }));
       }
-    });
+    }
     const last = shown.at(-1);
     const next = rows.length > limit && last !== undefined
       ? cursorText({ updatedAtMs: last.updated_at, id: last.id })
       : null;
     return `{"items":[${texts.join(",")}],"next_cursor":${JSON.stringify(next)}}`;
+  }
+
+  /** Returns the fields that summaries of earlier versions lack, as JSON members behind a comma. */
+  #nameFields({ id, revision }: { id: string; revision: number }): string {
+    const known = this.#nameFieldsOf.get(id);
+    if (known?.revision === revision) return known.json;
+    let json = "";
+    try {
+      const { head } = this.#store.get(id);
+      const block = head.title === "" || head.participants.length === 0 ? undefined : this.#blocks.next(id);
+      const first = block === undefined ? undefined : this.#blocks.messagesOf(id, block)[0];
+      json = `,"is_branch":${isBranch(head)},"has_greeting_title":${isGreetingTitle(head, first)}`;
+    } catch {
+      // The rest of the summary can be read.
+    }
+    if (this.#nameFieldsOf.size >= MAX_NAME_FIELDS) this.#nameFieldsOf.clear();
+    this.#nameFieldsOf.set(id, { revision, json });
+    return json;
   }
 
   /** The JSON of a head without its closing brace. */
@@ -365,14 +390,14 @@ export class ConversationReader {
     return { revision: state.revision, text: `${opening},"message_count":${state.messageCount}`, damaged };
   }
 
-  /** Like `headJson`, with the fields that can be read. */
+  /** Like `toHeadJson`, with the fields that can be read. */
   #opening(id: string): { state: ConversationState; opening: string; damaged: Damage[] } {
     const { state, isHeadUnreadable } = this.#store.getReadable(id);
     const draft = this.#store.draft(id);
     const damaged: Damage[] = [];
     if (isHeadUnreadable) damaged.push({ part: "head" });
     if (draft.isUnreadable) damaged.push({ part: "draft" });
-    return { state, opening: headJson(state, draft), damaged };
+    return { state, opening: toHeadJson(state, draft), damaged };
   }
 
   #damagedMessages(id: string, row: BlockRow): Damage {
@@ -423,7 +448,7 @@ export class ConversationReader {
         const start = `${index === 0 ? `,"continuations":[` : ","}${continuationOpening(mid, n)}[`;
         following.push(encoder.encode(start), ...await openAll(rows), encoder.encode("]}"));
       }
-      const parts: Uint8Array[] = [encoder.encode(`${opening}${damagedText(damaged)},"messages":[`)];
+      const parts: Uint8Array[] = [encoder.encode(`${opening}${createDamagedText(damaged)},"messages":[`)];
       parts.push(...messages, encoder.encode("]"), ...following);
       parts.push(encoder.encode(continuations.length === 0 ? "}" : "]}"));
       return { parts, damaged };
@@ -489,7 +514,7 @@ export class ConversationReader {
       yield [encoder.encode(`],${UNREADABLE}}`)];
       return;
     }
-    yield [encoder.encode(`]${damagedText(damaged)}}`)];
+    yield [encoder.encode(`]${createDamagedText(damaged)}}`)];
   }
 
   /** Opens a few blocks and returns their messages as JSON, with a comma before each message but the very first. */
@@ -536,7 +561,7 @@ export class ConversationReader {
     const numbers = Array.from({ length: end - at }, (_, index) => at + index);
     const texts = (await Promise.all(numbers.map(open))).filter((text) => text !== undefined);
     if (texts.length === 0) return undefined;
-    const joined = joinedBytes([...isFirst ? [] : [COMMA], ...commaSeparated(texts)]);
+    const joined = joinBytes([...isFirst ? [] : [COMMA], ...commaSeparated(texts)]);
     texts.forEach(freeBytes);
     return joined;
   }
@@ -607,7 +632,7 @@ function freeBytes({ buffer }: Uint8Array): void {
 }
 
 /** The `damaged` field of a JSON object that has other fields before it; nothing where there is no damage. */
-function damagedText(damaged: Damage[]): string {
+function createDamagedText(damaged: Damage[]): string {
   return damaged.length === 0 ? "" : `,"damaged":${JSON.stringify(damaged)}`;
 }
 
@@ -620,7 +645,7 @@ function commaSeparated(texts: Uint8Array[]): Uint8Array[] {
 }
 
 function join(parts: Uint8Array[]): Uint8Array {
-  return parts.length === 1 ? parts[0]! : joinedBytes(parts);
+  return parts.length === 1 ? parts[0]! : joinBytes(parts);
 }
 
 function cursorText(at: ListCursor): string {

@@ -2,7 +2,14 @@
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import { type ConversationHead, type ConversationState, type ConversationSummary, toSummary } from "./conversation.ts";
+import {
+  type ConversationHead,
+  type ConversationState,
+  type ConversationSummary,
+  isGreetingTitle,
+  toSummary,
+} from "./conversation.ts";
+import type { Message } from "./message.ts";
 import { PlaintextCache } from "./plaintext_cache.ts";
 import { summaryAad } from "./aad.ts";
 
@@ -70,7 +77,7 @@ export class ConversationStore {
     } catch {
       const { title = "", character_ids: ids = [], pinned, folder } = this.summary(id) ?? {};
       const head = { title, participants: ids.map((character_id) => ({ character_id })), pinned, folder };
-      return { state: stateOf(row, head), isHeadUnreadable: true };
+      return { state: toState(row, head), isHeadUnreadable: true };
     }
   }
 
@@ -113,6 +120,15 @@ export class ConversationStore {
   /** Whether a conversation is in the trash. */
   isRemoved(id: string): boolean {
     return this.#db.get("SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NOT NULL", id) !== undefined;
+  }
+
+  /** Returns which of some ids conversations have, and where these are. */
+  findPlaces(ids: string[]): Map<string, "present" | "trash"> {
+    const rows = this.#db.all<{ id: string; deleted_at: number | null }>(
+      "SELECT id, deleted_at FROM conversation WHERE id IN (SELECT value FROM json_each(?))",
+      JSON.stringify(ids),
+    );
+    return new Map(rows.map(({ id, deleted_at }) => [id, deleted_at === null ? "present" : "trash"]));
   }
 
   /** Finds a conversation in the trash. */
@@ -263,9 +279,9 @@ export class ConversationStore {
     };
   }
 
-  /** Statement that creates a conversation in this state. */
-  insert(state: ConversationState, snippet: string): Statement {
-    const { head, summary } = this.#seal(state, snippet);
+  /** Statement that creates a conversation in this state. @param first Its first message. */
+  insert(state: ConversationState, snippet: string, first: Message | undefined): Statement {
+    const { head, summary } = this.#seal(state, snippet, isGreetingTitle(state.head, first));
     return {
       sql:
         "INSERT INTO conversation (id, revision, created_at, updated_at, message_count, head, summary) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -274,9 +290,20 @@ export class ConversationStore {
     };
   }
 
-  /** Statement that stores the next state of a conversation. The transaction fails unless the revision before is the stored one. */
-  update(state: ConversationState, snippet: string): Statement {
-    const { head, summary } = this.#seal(state, snippet);
+  /**
+   * Statement that stores the next state of a conversation. The transaction fails unless the revision before is the stored one.
+   *
+   * @param first Its first message, if all messages are replaced.
+   */
+  update(state: ConversationState, snippet: string, first?: Message): Statement {
+    const before = first === undefined ? this.summary(state.id) : undefined;
+    // A title that changes alone was chosen by the user or the model.
+    const hasGreetingTitle = first !== undefined
+      ? isGreetingTitle(state.head, first)
+      : before?.title === state.head.title
+      ? before.has_greeting_title
+      : false;
+    const { head, summary } = this.#seal(state, snippet, hasGreetingTitle);
     return {
       sql:
         "UPDATE conversation SET revision = ?, updated_at = ?, message_count = ?, head = ?, summary = ? WHERE id = ? AND revision = ? AND deleted_at IS NULL",
@@ -294,6 +321,9 @@ export class ConversationStore {
       "revision WHERE conversation_id",
       "change WHERE conversation_id",
       "reply WHERE conversation_id",
+      "reply_resume WHERE conversation_id",
+      "tool_call WHERE conversation_id",
+      "tool_permission WHERE conversation_id",
     ]
       .map((rest): Statement => ({ sql: `DELETE FROM ${rest} = ?`, params: [id] }));
   }
@@ -316,7 +346,7 @@ export class ConversationStore {
         { cause },
       );
     }
-    return stateOf(row, head);
+    return toState(row, head);
   }
 
   #headText({ id, revision: version, head: sealed }: Row): string {
@@ -329,8 +359,8 @@ export class ConversationStore {
     return text;
   }
 
-  #seal(state: ConversationState, snippet: string) {
-    const summary = JSON.stringify(toSummary(state, snippet));
+  #seal(state: ConversationState, snippet: string, hasGreetingTitle: boolean | undefined) {
+    const summary = JSON.stringify(toSummary(state, snippet, hasGreetingTitle));
     const text = JSON.stringify(state.head);
     const head = this.#sealer.sealNow(headPlace(state.id, state.revision), text);
     this.#heads.set({ id: state.id, version: state.revision, sealed: head }, text);
@@ -346,7 +376,7 @@ export function conversationTrashId(id: string): string {
   return `conversation-${id}`;
 }
 
-function stateOf(row: Row, head: ConversationHead): ConversationState {
+function toState(row: Row, head: ConversationHead): ConversationState {
   return {
     id: row.id,
     revision: row.revision,

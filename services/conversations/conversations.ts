@@ -6,6 +6,7 @@ import type { ImagePartsDeps } from "../attachments/image_parts.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import type { TrashBin } from "../storage/trash.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { isLost, type OpenBlock } from "./blocks/block_rows.ts";
 import type { BlockChange, BlockEdit, BlockStore, OpenTree, VersionChange } from "./blocks/block_store.ts";
@@ -13,22 +14,23 @@ import type { ChangeLog } from "./revisions/change_log.ts";
 import {
   type ConversationInput,
   type ConversationState,
-  headJson,
   parseHead,
   patchHead,
+  toHeadJson,
   toSnippet,
 } from "./conversation.ts";
 import type { ConversationReader } from "./conversation_reader.ts";
 import { type ConversationStore, conversationTrashId, type Draft } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { isoTime, type Message, type MessageInput } from "./message.ts";
-import { completeMessages, prepareMessages } from "./input_messages.ts";
-import { changeTexts, NO_TEXT_CHANGE, type TextChange } from "./input_variants.ts";
+import { changeTexts, completeMessages, NO_TEXT_CHANGE, prepareMessages, type TextChange } from "./input_messages.ts";
 import { createGreeting, createGreetingQuestion, type GreetingSource } from "./greetings.ts";
 import { branchIds, type MessageTree, pathOf, withPath } from "./tree/message_tree.ts";
 import { EMPTY_TREE, replaceMessages, replaceTree, toMessageTree } from "./revisions/tree_replacement.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
-import { dropChangedSummary, dropStaleSummary } from "./summary_validity.ts";
+import { settleChapters, withChapters } from "./chapters.ts";
+import { pinnedIds, withPin, withPins } from "./pinned_messages.ts";
+import { dropChangedSummary, dropStaleSummary, keepsSummary } from "./summary_validity.ts";
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { VariantStore } from "./variants.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
@@ -42,7 +44,7 @@ export interface ConversationsDeps {
   revisions: RevisionStore;
   changes: ChangeLog;
   trash: TrashBin;
-  pictures: ImagePartsDeps;
+  images: ImagePartsDeps;
   reader: ConversationReader;
   live: LiveReplies;
   locks: KeyedMutex;
@@ -50,20 +52,6 @@ export interface ConversationsDeps {
   /** Returns the greetings of a character. Absent in tests without characters. */
   greetings?: GreetingSource;
   now(): number;
-}
-
-/** The trash, as conversations use it. */
-export interface TrashBin {
-  /**
-   * Returns the statement that adds an entry.
-   *
-   * @param title Title of the entry in the list.
-   * @param record What the kind needs to restore it, as JSON.
-   * @param id Id of the entry. Defaults to a new one.
-   */
-  put(kind: string, title: string, record: unknown, id?: string): Statement;
-  /** Publishes that the trash has changed. Call it after the write. */
-  changed(): void;
 }
 
 /** A saved conversation. */
@@ -108,8 +96,8 @@ export class Conversations {
     input: ConversationInput & { messages: MessageInput[] },
     expected?: ExpectedVersion,
   ): Promise<SavedConversation> {
-    const { store, live, pictures } = this.#deps;
-    const given = await prepareMessages(pictures, input.messages);
+    const { store, live, images } = this.#deps;
+    const given = await prepareMessages(images, input.messages);
     const { mids } = given;
     const isLeftOut = (running: LiveReply) => !mids.includes(running.messageId);
     const find = () => {
@@ -142,7 +130,15 @@ export class Conversations {
         createdAtMs: before?.createdAtMs ?? Date.parse(isoTime(input.created_at) ?? isoNow),
         updatedAtMs: now,
         messageCount: messages.length,
-        head: dropChangedSummary(parseHead(input), before?.head, [...stored.values()], messages),
+        head: withPins(
+          dropChangedSummary(
+            settleChapters(parseHead(input), before?.head),
+            before?.head,
+            [...stored.values()],
+            messages,
+          ),
+          pinnedIds(messages),
+        ),
       };
       const draft = this.#draftOf(id, input, before === undefined);
       const texts = await changeTexts(this.#deps.variants, id, withTexts);
@@ -155,7 +151,7 @@ export class Conversations {
       if (draft.length > 0) this.#deps.events.publish({ kind: "draft", id, revision: store.draft(id).version });
       // Built from what was just written, unless a running reply has more text by now.
       const json = runningId === undefined && text !== undefined && !store.draft(id).isUnreadable
-        ? encoder.encode(`${headJson(state, store.draft(id))},"messages":[${text}]}`)
+        ? encoder.encode(`${toHeadJson(state, store.draft(id))},"messages":[${text}]}`)
         : (await this.reader.open(id, { isUnderWay: true })).json;
       return { isNew: before === undefined, revision: state.revision, json };
     });
@@ -196,15 +192,19 @@ export class Conversations {
     const { store, blocks } = this.#deps;
     const snippet = toSnippet(snippetOwner);
     const referred = addReferences("conversation", state.id, JSON.stringify(state.head));
+    const first = pathOf(tree)[0];
     if (past === undefined) {
       const { statements, text } = await replaceTree(blocks, state.id, tree);
-      return { statements: [store.insert(state, snippet), ...referred, ...statements, ...texts.statements], text };
+      return {
+        statements: [store.insert(state, snippet, first), ...referred, ...statements, ...texts.statements],
+        text,
+      };
     }
     const replacement = { storedTree, head: state.head, tree, texts, cause: "put" as const };
     const { statements, text, touched } = await replaceMessages(this.#deps, past, replacement);
     return {
       statements: [
-        store.update(state, snippet),
+        store.update(state, snippet, first),
         ...this.#deps.changes.record(state.id, state.revision, touched),
         ...referred,
         ...statements,
@@ -230,7 +230,7 @@ export class Conversations {
     const messages = opening === undefined ? [] : [opening.message];
     const state = { id, revision: 1, createdAtMs: now, updatedAtMs: now, messageCount: messages.length, head };
     await db.write([
-      store.insert(state, toSnippet(opening?.message)),
+      store.insert(state, toSnippet(opening?.message), opening?.message),
       ...blocks.append(id, messages),
       ...opening?.statements(id) ?? [],
     ]);
@@ -249,7 +249,8 @@ export class Conversations {
       const before = store.getForWrite(id);
       checkRevision(id, before.revision, expected);
       const draft = typeof patch.draft === "string" ? draftAfter(id, patch, store.draft(id)) : undefined;
-      const head = patchHead(before.head, patch);
+      const settled = settleChapters(patchHead(before.head, patch), before.head);
+      const head = patch.chapters === null ? withChapters(settled, []) : settled;
       const isHeadChanged = !isDeepStrictEqual(head, before.head);
       const state = isHeadChanged ? { ...before, head, revision: before.revision + 1, updatedAtMs: now() } : before;
       const statements = [
@@ -309,6 +310,7 @@ export class Conversations {
    * Changes one message. Removes it if `change` returns `undefined`.
    *
    * @param options.beside Returns more statements for the same transaction. Called after `change`.
+   * @param options.withRounds `change` gets and returns a reply with its `tool_rounds`; see `BlockStore.editReply`.
    * @param options.byReply Set by the reply that writes the message. Any other caller gets `conflict` while the reply runs.
    * @param options.written Called under the lock with the new conversation, once it is on disk.
    */
@@ -321,6 +323,7 @@ export class Conversations {
       beside?: (before: ConversationState) => Statement[];
       /** Returns the change of the active path that the change of the message requires, if any. */
       switching?: (before: Message, after: Message) => VersionChange | undefined;
+      withRounds?: boolean;
       byReply?: boolean;
       written?: (after: ConversationState) => void;
     } = {},
@@ -330,18 +333,27 @@ export class Conversations {
       // If the conversation is in the trash, a reply gets `not_found` and saves nothing.
       const state = options.byReply ? store.get(id) : store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
-      if (!options.byReply && this.#deps.live.findByMessage(id, mid) !== undefined) {
+      const { live, blocks } = this.#deps;
+      const running = live.findByConversation(id)?.messageId;
+      const isBeingWritten = running === mid ||
+        (running !== undefined && blocks.rowAnywhere(id, mid) !== undefined &&
+          blocks.messageOf(id, mid).reply_id === running);
+      if (!options.byReply && isBeingWritten) {
         throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
       }
-      let edit: BlockEdit = this.#deps.blocks.edit(id, mid, change);
-      let added = edit.after === undefined ? -1 : 0;
+      const whole = options.withRounds ? blocks.editReply(id, mid, change) : undefined;
+      let edit: BlockEdit = whole ?? blocks.edit(id, mid, change);
+      let added = whole?.messagesAdded ?? (edit.after === undefined ? -1 : 0);
       const switched = edit.after && options.switching?.(edit.before, edit.after);
       if (switched !== undefined) {
         edit = switched;
         added = switched.messageCount - state.messageCount;
       }
+      const isSame = edit.after !== undefined && switched === undefined && keepsSummary(edit.before, edit.after);
+      const kind = switched !== undefined ? "path" : edit.after === undefined ? "removed" : "content";
+      const next = isSame ? state : dropStaleSummary(this.#deps.blocks, state, mid, kind);
       const after = await this.write(
-        dropStaleSummary(this.#deps.blocks, state, mid),
+        { ...next, head: withPin(next.head, edit.before, edit.after) },
         added,
         edit,
         options.beside?.(state) ?? [],

@@ -3,8 +3,10 @@ import { Mutex } from "../async/keyed_mutex.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { type ConversationHead, type ConversationState, toSnippet } from "./conversation.ts";
+import { mapChapters, parseChapters, withChapters } from "./chapters.ts";
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import type { Message } from "./message.ts";
+import { readPinnedIds, withPins } from "./pinned_messages.ts";
 import { createLinearTree } from "./tree/message_tree.ts";
 import { replaceTree } from "./revisions/tree_replacement.ts";
 
@@ -68,6 +70,7 @@ export class Forks {
       const messages = copied.map((message) => ({
         ...asStopped(id, message, live),
         ...(isBranch(message.id) && { variant_count: 1, active_variant: 0 }),
+        ...(message.reply_id !== undefined && { reply_id: newIds.get(message.reply_id) }),
         id: newIds.get(message.id)!,
       }));
       const mids = copied.map((message) => message.id).filter((mid) => !isBranch(mid));
@@ -85,7 +88,7 @@ export class Forks {
       };
       const { statements } = await replaceTree(blocks, state.id, createLinearTree(messages));
       await db.write([
-        store.insert(state, toSnippet(messages.at(-1))),
+        store.insert(state, toSnippet(messages.at(-1)), messages[0]),
         ...statements,
         ...variants.restore(state.id, texts),
       ]);
@@ -146,14 +149,14 @@ function asStopped(id: string, message: Message, live: ConversationsDeps["live"]
 
 /** Copies a head. References to messages become references to their copies. */
 function copiedHead(head: ConversationHead, newIds: Map<string, string>, from: ForkedFrom): ConversationHead {
-  const { summary, ...copy } = head;
-  const upTo = (summary as { up_to_message_id?: string } | undefined)?.up_to_message_id;
-  const newUpTo = upTo === undefined ? undefined : newIds.get(upTo);
-  return {
-    ...copy as ConversationHead,
-    ...(newUpTo === undefined ? {} : { summary: { ...summary as object, up_to_message_id: newUpTo } }),
-    forked_from: from,
-  };
+  const chapters = mapChapters(parseChapters(head), newIds);
+  const pinned = readPinnedIds(head).flatMap((id) => newIds.get(id) ?? []);
+  const { summary, ...copy } = withPins(head, pinned);
+  // A summary without chapters keeps its other fields.
+  const whole = head.chapters === undefined && chapters.length === 1
+    ? { ...copy, summary: { ...summary as object, up_to_message_id: chapters[0]!.up_to_message_id } }
+    : withChapters(copy as ConversationHead, chapters);
+  return { ...whole as ConversationHead, forked_from: from };
 }
 
 function forkedFrom(head: ConversationHead): ForkedFrom | undefined {

@@ -1,11 +1,12 @@
 /** Turns the messages that a client sends with a whole conversation into stored ones. */
+import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
+import type { Statement } from "../storage/database/database.ts";
 import { isId } from "../storage/ids.ts";
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
-import { getInputVariants, type InputTexts, type VariantInput, withInputTexts } from "./input_variants.ts";
-import { completeMessage, type Message, type MessageInput } from "./message.ts";
+import { completeMessage, isoTime, type Message, type MessageContent, type MessageInput } from "./message.ts";
+import type { VariantRecord, VariantStore, VariantText } from "./variants.ts";
 
 /** Messages processed between two checks of the clock. */
 const STEP_MESSAGES = 200;
@@ -102,4 +103,110 @@ function refuseDuplicates(mids: string[]): void {
     }
     seen.add(mid);
   });
+}
+
+/** A version as a client sends it. Its index is its number. */
+interface VariantInput {
+  content: MessageContent;
+  reasoning?: string | null;
+  model?: string | null;
+  connection_id?: string | null;
+  created_at?: string | null;
+}
+
+/** A message with its new versions. */
+interface InputTexts {
+  message: Message;
+  /** All versions but the active one. */
+  others: VariantText[];
+}
+
+/** A change of the rows of versions. */
+export interface TextChange {
+  statements: Statement[];
+  /** Messages whose versions change. */
+  mids: string[];
+  /** All rows that the statements replace, for the revision. */
+  replaced: VariantText[];
+}
+
+/** No change. */
+export const NO_TEXT_CHANGE: TextChange = { statements: [], mids: [], replaced: [] };
+
+/** Returns the versions of a client's message, if it has any. */
+function getInputVariants({ variants }: MessageInput): VariantInput[] | undefined {
+  return Array.isArray(variants) ? variants as VariantInput[] : undefined;
+}
+
+/**
+ * Adds the versions of a client's message. `content` wins over the active version.
+ *
+ * @param message The message without versions.
+ * @param now ISO 8601, UTC.
+ * @throws {AppError} `invalid_request` if `active_variant` isn't one of them.
+ */
+function withInputTexts(
+  message: Message,
+  input: MessageInput,
+  texts: VariantInput[],
+  now: string,
+): InputTexts {
+  const active = typeof input.active_variant === "number" ? input.active_variant : 0;
+  const shown = texts[active];
+  if (shown === undefined) {
+    const reason = `Message "${message.id}" has ${texts.length} variants, so active_variant can't be ${active}`;
+    throw new AppError("invalid_request", reason);
+  }
+  const { content, reasoning, model, connection_id } = shown;
+  return {
+    message: {
+      ...message,
+      content: input.content ?? content,
+      ...(input.content == null && reasoning != null && { reasoning }),
+      ...(input.content == null && model != null && { model }),
+      ...(input.content == null && connection_id != null && { connection_id }),
+      variant_count: texts.length,
+      active_variant: active,
+    },
+    others: texts.flatMap((text, n) => n === active ? [] : [{ mid: message.id, n, record: toRecord(text, now) }]),
+  };
+}
+
+/** Returns the change from the stored versions to the client's. Equal versions stay, with their other fields. */
+export async function changeTexts(store: VariantStore, id: string, inputs: InputTexts[]): Promise<TextChange> {
+  if (inputs.length === 0) return NO_TEXT_CHANGE;
+  const rows = await store.openMany(store.rowsOf(id, inputs.map(({ message }) => message.id)));
+  const stored = Map.groupBy(rows, ({ mid }) => mid);
+  const change: TextChange = { statements: [], mids: [], replaced: [] };
+  for (const { message, others } of inputs) {
+    const before = stored.get(message.id) ?? [];
+    const records = new Map(before.map(({ n, record }) => [n, record]));
+    const changed = others.filter(({ n, record }) => !isSame(records.get(n), record));
+    const isShorter = before.some(({ n }) => n >= message.variant_count);
+    if (changed.length === 0 && !isShorter) continue;
+    change.mids.push(message.id);
+    change.replaced.push(...before);
+    change.statements.push(store.removeFrom(id, message.id, message.variant_count), ...store.restore(id, changed));
+  }
+  return change;
+}
+
+function toRecord(input: VariantInput, now: string): VariantRecord {
+  const { content, reasoning, model, connection_id, created_at } = input;
+  return {
+    content,
+    ...(reasoning != null && { reasoning }),
+    ...(model != null && { model }),
+    ...(connection_id != null && { connection_id }),
+    status: "complete",
+    updated_at: isoTime(created_at) ?? now,
+  };
+}
+
+/** Whether two versions look the same in a list. */
+function isSame(stored: VariantRecord | undefined, input: VariantRecord): boolean {
+  const shown = (record: VariantRecord) => [record.content, record.reasoning, record.model, record.updated_at];
+  // Clients that don't know connections send versions without one.
+  if (input.connection_id !== undefined && input.connection_id !== stored?.connection_id) return false;
+  return stored !== undefined && JSON.stringify(shown(stored)) === JSON.stringify(shown(input));
 }

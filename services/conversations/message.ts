@@ -1,12 +1,35 @@
 /** The messages of the API: their fields, and how one is created from a client's input. */
 import { isDeepStrictEqual } from "node:util";
+import type { UpstreamFailure } from "../errors.ts";
 import type { ContentPart, Usage } from "../llm/chat_event.ts";
+import type { LeftOutField } from "../llm/provider.ts";
 
 /** Status of a message. Only `streaming` changes without a request. */
 export type MessageStatus = "complete" | "streaming" | "stopped" | "failed" | "interrupted";
 
 /** Text, or OpenAI content parts (`{type: "text", text}`, `{type: "image_url", image_url}`, …). */
 export type MessageContent = string | ContentPart[];
+
+/** Why a reply failed. */
+export interface MessageError {
+  code: string;
+  message: string;
+  /** The call that failed, if it was the model server's. */
+  upstream?: UpstreamFailure;
+}
+
+/** How far a call of a tool is. `unknown`: it ran when the server was killed. */
+export type ToolCallState = "pending" | "running" | "done" | "failed" | "denied" | "unknown";
+
+/** A call of a tool in a message, in OpenAI's form. What Parlor runs itself has more fields. */
+export interface MessageToolCall {
+  id: string;
+  type: "function";
+  function: { name: string; arguments: string };
+  /** Absent for calls that the client answers. */
+  state?: ToolCallState;
+  [field: string]: unknown;
+}
 
 /** One message. Fields that the API doesn't know belong to the client and are stored. */
 export interface Message {
@@ -19,8 +42,31 @@ export interface Message {
   updated_at: string;
   model?: string;
   status: MessageStatus;
-  error?: { code: string; message: string };
+  error?: MessageError;
   usage?: Usage;
+  /** The connection that answered. */
+  connection_id?: string;
+  /** As in OpenAI's API. */
+  finish_reason?: string;
+  /** The limit of the reply in tokens, if one was sent. */
+  output_limit?: number;
+  /** Fields that were left out because the server refuses them. */
+  left_out?: LeftOutField[];
+  /** With tool calls: blocks of reasoning that go back to the server with the results of the tools. */
+  reasoning_details?: unknown[];
+  /** Calls of tools in an assistant message. */
+  tool_calls?: unknown[];
+  /** In a message of the role `tool`: the call that it answers. */
+  tool_call_id?: string;
+  /** Of a message that a reply with tools wrote before its last one: the id of the last one. */
+  reply_id?: string;
+  /**
+   * Not stored in the message: the messages before it with its `reply_id`. Whoever switches, rewrites or removes a reply
+   * handles them as a part of it; see `BlockStore.editReply`.
+   */
+  tool_rounds?: Message[];
+  /** The reasoning was streamed as text, because only its closing tag came. */
+  split_reasoning?: boolean;
   /** Number of versions, including the active one in `content`. */
   variant_count: number;
   /** Number of the active version, from 0. */
@@ -73,6 +119,7 @@ const SET_APART = new Set([
   "variant_count",
   "active_variant",
   "variants",
+  "tool_rounds",
 ]);
 
 /**
@@ -90,8 +137,8 @@ export function isEmptyFailure({ status, content, reasoning }: Message): boolean
 }
 
 /** Whether a reply ended without any text. */
-export function isEmptyAttempt({ status, content, reasoning }: Message): boolean {
-  return status !== "complete" && content === "" && reasoning === undefined;
+export function isEmptyAttempt({ status, content, reasoning, tool_rounds }: Message): boolean {
+  return status !== "complete" && content === "" && reasoning === undefined && tool_rounds === undefined;
 }
 
 /** Returns the text of a reply without its reasoning. */

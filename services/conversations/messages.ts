@@ -14,6 +14,7 @@ import { completeMessage, type Message, type MessageInput, withoutNulls } from "
 import { createGreeting, createGreetingQuestion } from "./greetings.ts";
 import { forget, type TrashedMessages } from "./conversation_trash.ts";
 import { renewReplyRow } from "./reply_rows.ts";
+import { withPin } from "./pinned_messages.ts";
 import { dropStaleSummary } from "./summary_validity.ts";
 import type { Variant } from "./variants.ts";
 import { type ExpectedVersion } from "../storage/preconditions.ts";
@@ -87,8 +88,8 @@ export class Messages {
     given: MessageInput,
     options: { after?: string; expected?: ExpectedVersion } = {},
   ): Promise<WrittenMessage> {
-    const { store, blocks, locks, pictures, now } = this.#deps;
-    const input = { ...given, content: await storeInlineImages(pictures, given.content) };
+    const { store, blocks, locks, images, now } = this.#deps;
+    const input = { ...given, content: await storeInlineImages(images, given.content) };
     return await locks.run(id, async () => {
       const state = store.getForWrite(id);
       checkRevision(id, state.revision, options.expected);
@@ -100,8 +101,11 @@ export class Messages {
       const change = options.after === undefined
         ? { statements: blocks.append(id, [message]), last: message, touched: { added: [message.id] } }
         : blocks.insert(id, [message], "after", options.after);
-      const next = options.after === undefined ? state : dropStaleSummary(blocks, state, options.after, true);
-      const { revision } = await this.#conversations.write(next, 1, change);
+      const next = options.after === undefined
+        ? state
+        : dropStaleSummary(blocks, state, options.after, "inserted_after");
+      const head = withPin(next.head, undefined, message);
+      const { revision } = await this.#conversations.write({ ...next, head }, 1, change);
       return { message, revision };
     });
   }
@@ -138,8 +142,8 @@ export class Messages {
    *   leave the active path, and for a message that isn't on the path.
    */
   async patch(id: string, mid: string, given: MessageInput, expected?: ExpectedVersion): Promise<WrittenMessage> {
-    const { blocks, variants, revisions, pictures, now } = this.#deps;
-    const patch = "content" in given ? { ...given, content: await storeInlineImages(pictures, given.content) } : given;
+    const { blocks, variants, revisions, images, now } = this.#deps;
+    const patch = "content" in given ? { ...given, content: await storeInlineImages(images, given.content) } : given;
     const beside: Statement[] = [];
     let edited: Message | undefined;
     let revision = 0;
@@ -155,13 +159,20 @@ export class Messages {
         // No revision is needed: the text before is a version.
         if (Object.keys(fields).length === 0) return base;
       }
+      const { tool_rounds } = base;
       // If messages follow the version, its past text isn't that of the version before.
-      edited = hasContinuations(blocks, id, before) ? base : before;
+      const { tool_rounds: __, ...past } = hasContinuations(blocks, id, before) ? base : before;
+      edited = past as Message;
       const isoNow = new Date(now()).toISOString();
       const merged = withoutNulls({ ...base, ...fields, updated_at: isoNow }) as MessageInput;
-      return { ...completeMessage(merged, mid, isoNow, base), active_variant: base.active_variant };
+      return {
+        ...completeMessage(merged, mid, isoNow, base),
+        active_variant: base.active_variant,
+        ...(tool_rounds && { tool_rounds }),
+      };
     }, {
       expected,
+      withRounds: true,
       switching: (before, after) => this.#switch(id, before, after),
       beside: (state) => [...beside, ...edited ? revisions.keep(state, "message_patch", { edited }) : []],
       written: (after) => revision = after.revision,
@@ -180,13 +191,17 @@ export class Messages {
     return blocks.switchVersion(id, before.id, after.active_variant, () => after);
   }
 
-  /** Removes one message, readable or not. If its versions have continuations, those are removed, too. */
+  /** Removes one message, readable or not, of a reply with tools all its messages. If its versions have continuations, those are removed, too. */
   async remove(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
     return await this.#removeUnreadable(id, mid, expected) ?? await this.#remove(id, mid, expected, (blocks) => {
       if (blocks.tree(id).find(mid) !== undefined) return subtreeOf(blocks, id, mid);
-      const place = blocks.neighboursOf(id, mid);
-      const edit = blocks.edit(id, mid, () => undefined);
-      return { change: edit, subtree: { messages: [edit.before] }, countOnPath: 1, place };
+      const { first, last } = findReplyBounds(blocks, id, mid);
+      const { after, segment } = blocks.neighboursOf(id, first);
+      const { before } = blocks.neighboursOf(id, last);
+      const edit = blocks.editReply(id, last, () => undefined);
+      const { tool_rounds = [], ...message } = edit.before;
+      const messages = [...tool_rounds, message as Message];
+      return { change: edit, subtree: { messages }, countOnPath: messages.length, place: { after, before, segment } };
     });
   }
 
@@ -196,7 +211,7 @@ export class Messages {
    * @throws {AppError} `not_found`, `conflict` if one of them is being written, `revision_mismatch`
    */
   removeFrom(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
-    return this.#remove(id, mid, expected, (blocks) => subtreeOf(blocks, id, mid));
+    return this.#remove(id, mid, expected, (blocks) => subtreeOf(blocks, id, findReplyBounds(blocks, id, mid).first));
   }
 
   /** Removes a message that can't be read. Its block is deleted with the last message in it. */
@@ -243,7 +258,8 @@ export class Messages {
       const removed: TrashedMessages = { ...subtree, variants: variants.textsOf(id, mids), place };
       const title = toSnippet(messages[0]);
       const trashId = uuidV7();
-      const next = dropStaleSummary(blocks, state, mid);
+      const isAlone = messages.length === 1 && segments.length === 0;
+      const next = dropStaleSummary(blocks, state, mid, isAlone ? "removed" : "path");
       const { revision } = await this.#conversations.write(next, -countOnPath, change, [
         ...forget(id, mids),
         ...revisions.keep(state, "message_delete", { removed }),
@@ -279,6 +295,14 @@ export class Messages {
 /** Whether each version of a message is followed by its own messages. */
 function hasContinuations(blocks: BlockStore, id: string, { id: mid, role }: Message): boolean {
   return role === "user" || blocks.tree(id).find(mid) !== undefined;
+}
+
+/** Returns the first and the last message of the reply that a message belongs to. Calls of tools and their results stay together. */
+function findReplyBounds(blocks: BlockStore, id: string, mid: string): { first: string; last: string } {
+  const { reply_id: owner } = blocks.messageOf(id, mid);
+  const last = typeof owner === "string" && blocks.rowAnywhere(id, owner) !== undefined ? owner : mid;
+  const rounds = blocks.roundsOf(id, last).map((message) => message.id);
+  return last === mid || rounds.includes(mid) ? { first: rounds[0] ?? last, last } : { first: mid, last: mid };
 }
 
 async function subtreeOf(blocks: BlockStore, id: string, mid: string): Promise<Taken> {

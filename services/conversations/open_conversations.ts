@@ -18,9 +18,8 @@ import { Revisions } from "./revisions/revisions.ts";
 import { RevisionStore } from "./revisions/revision_store.ts";
 import { conversationTrashKind, messageTrashKind } from "./conversation_trash.ts";
 import { VariantStore } from "./variants.ts";
-import { findCharacterCard, listGreetings, toGreetingNames } from "../prompts/greetings.ts";
+import { expandGreetings, findCharacterCard, listGreetings, toGreetingNames } from "../prompts/greetings.ts";
 import { uuidV7 } from "../crypto/random.ts";
-import { expandGreetings } from "../prompts/greetings.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Core } from "../core/open_core.ts";
 
@@ -72,7 +71,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     revisions: new RevisionStore(db, sealer, now),
     changes: new ChangeLog(db),
     trash,
-    pictures: { attachments, images },
+    images: { attachments, images },
     reader,
     live,
     locks,
@@ -95,6 +94,8 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     store,
     conversations,
     variants,
+    blocks,
+    sealer,
     log,
     now,
     journalSealer: core.sealer.forPurpose("journal"),

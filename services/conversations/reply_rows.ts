@@ -62,3 +62,34 @@ export function renewReplyRow(conversationId: string, mid: string, generation: s
 export function deleteReplyRow(conversationId: string, mid: string): Statement {
   return { sql: "DELETE FROM reply WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
 }
+
+/** What a reply needs to go on after a restart. */
+export interface ResumeRow {
+  conversation_id: string;
+  mid: string;
+  version: number;
+  sealed: Uint8Array;
+}
+
+/** Finds what a reply needs to go on. */
+export function findResumeRow(db: Database, conversationId: string, mid: string): ResumeRow | undefined {
+  return db.get<ResumeRow>(
+    "SELECT conversation_id, mid, version, sealed FROM reply_resume WHERE conversation_id = ? AND mid = ?",
+    conversationId,
+    mid,
+  );
+}
+
+/** Statement that stores what a reply needs to go on. */
+export function saveResumeRow({ conversation_id, mid, version, sealed }: ResumeRow): Statement {
+  return {
+    sql: `INSERT INTO reply_resume (conversation_id, mid, version, sealed) VALUES (?1, ?2, ?3, ?4)
+          ON CONFLICT (conversation_id, mid) DO UPDATE SET version = ?3, sealed = ?4`,
+    params: [conversation_id, mid, version, sealed],
+  };
+}
+
+/** Statement that forgets what a reply needed to go on. */
+export function deleteResumeRow(conversationId: string, mid: string): Statement {
+  return { sql: "DELETE FROM reply_resume WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
+}

@@ -12,6 +12,7 @@ export interface Variant {
   content: MessageContent;
   reasoning?: string;
   model?: string;
+  connection_id?: string;
   created_at: string;
   /** For a user message: how many messages follow this version. */
   message_count?: number;
@@ -20,7 +21,10 @@ export interface Variant {
 /** Fields of a message that belong to the version and not to the message. */
 const TEXT_FIELDS = [
   ...["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const,
-  ...["timings", "finish_reason", "tool_calls", "lorebook_state"] as const,
+  ...["timings", "finish_reason", "tool_calls", "lorebook_state", "documents"] as const,
+  ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details"] as const,
+  // Rounds of tools belong to the version that they led to.
+  "tool_rounds" as const,
 ] as const;
 export type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
 /** Fields that the versions of a user message share. All others are stored with the version that they were sent with. */
@@ -269,8 +273,8 @@ function variantsOf(message: Message, recordOf: (n: number) => VariantRecord | u
   for (let n = 0; n < count; n++) {
     const record: VariantRecord | undefined = n === active ? message : recordOf(n);
     if (record === undefined) continue;
-    const { content = "", reasoning, model } = record;
-    variants.push({ n, content, reasoning, model, created_at: record.updated_at ?? message.created_at });
+    const { content = "", reasoning, model, connection_id } = record;
+    variants.push({ n, content, reasoning, model, connection_id, created_at: record.updated_at ?? message.created_at });
   }
   return variants;
 }

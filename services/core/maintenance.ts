@@ -18,12 +18,16 @@ export interface MaintenanceTask {
 /** Services with something to clean up. Those that have nothing to do aren't opened. */
 export interface MaintainedServices {
   attachments: Lazy<{ sweep(): Promise<unknown> }>;
+  documents: Lazy<{ documents: { sweep(): Promise<unknown> } }>;
   conversations: Lazy<{ revisions: { sweep(): Promise<unknown> }; references: { sweep(): Promise<unknown> } }>;
   imports: Lazy<unknown>;
   speech: Lazy<unknown>;
+  memory: Lazy<{ proposals: { settleReading(isWanted: boolean): Promise<unknown> } }>;
+  chat: Lazy<{ memoryReading: { check(): Promise<void> } }>;
 }
 
-const HOUR_MS = 60 * 60 * 1000;
+const MINUTE_MS = 60 * 1000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 /** Delay of the first run, so that cleanup doesn't slow down the first requests. */
 const FIRST_RUN_MS = 1_000;
@@ -87,6 +91,23 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
         if (row === undefined && await isEmptyFolder(folders.attachments)) return;
         await (await services.conversations()).references.sweep();
         await (await services.attachments()).sweep();
+      },
+    },
+    {
+      name: "remove files of documents that a crash left",
+      everyMs: 24 * HOUR_MS,
+      async run() {
+        if (!await isEmptyFolder(folders.documents)) await (await services.documents()).documents.sweep();
+      },
+    },
+    {
+      name: "read chats that have ended for notes",
+      everyMs: MINUTE_MS,
+      async run() {
+        if (core.settings.get().settings.memory_proposals) return await (await services.chat()).memoryReading.check();
+        // Chats from the time when it was off aren't read later.
+        const hasRead = db.get("SELECT 1 FROM setting WHERE key = 'memory_use'") !== undefined;
+        if (hasRead) await (await services.memory()).proposals.settleReading(false);
       },
     },
     {

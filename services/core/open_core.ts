@@ -2,17 +2,16 @@
 import { ByteBudget } from "../async/byte_budget.ts";
 import type { Config } from "../config/config.ts";
 import { saveConfigKey } from "../config/config_file.ts";
-import { settleKeyCheck } from "../crypto/key_check.ts";
+import { loadStorageKey, settleKeyCheck } from "../crypto/storage_key.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
-import { loadStorageKey } from "../crypto/storage_key.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
 import { collectGarbage, getMemoryBytes } from "../async/garbage_collection.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { LazyScope } from "../async/lazy.ts";
 import { Settings } from "../settings/settings.ts";
-import { openPersistentFlag, type PersistentFlag } from "../settings/persistent_flag.ts";
+import { openPersistentFlag, type PersistentFlag } from "../settings/setup.ts";
 import { type Database, openDatabase } from "../storage/database/database.ts";
 import { type DataDir, openDataDir } from "../storage/data_dir.ts";
 import { openModelsFolder } from "../models/local/open_models_folder.ts";
@@ -34,6 +33,7 @@ const FOLDERS = [
   "workflows",
   "uploads",
   "versions",
+  "documents",
 ] as const;
 
 /** Value of `{{user}}` when the owner has set no name. */
@@ -97,7 +97,10 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   });
   const sealer = createSealer(storageKey);
   const databasePath = dataDir.file("app.db");
-  const db = await openDatabase({ path: databasePath });
+  const db = await openDatabase({
+    path: databasePath,
+    onUpgrade: (upgrade) => log("info", "Upgraded the schema of the database", { ...upgrade }),
+  });
   scope.onClose(() => db.close());
   const isFirstStart = db.get("SELECT 1 FROM setting LIMIT 1") === undefined;
   await settleKeyCheck(sealer, db);
@@ -111,8 +114,8 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     models: await openModelsFolder(dataDir, config.modelsDir),
   };
 
-  const events = createEventHub();
-  const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, now, newId: uuidV7 });
+  const events = createEventHub(log);
+  const jobs = createJobRunner({ db, sealer: sealer.forPurpose("jobs"), events, log, now, newId: uuidV7 });
   scope.onClose(() => jobs.close());
   const settings = new Settings({ db, sealer: settingsSealer, events });
   return {

@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
+import { readBytesAt } from "../storage/file_pieces.ts";
 import { type Aad, type PurposeSealer, SEAL_OVERHEAD_BYTES } from "./sealer.ts";
 
 /** Size of a chunk before sealing; part of the stored format. */
@@ -37,6 +38,39 @@ export async function* openPieces(
   for await (const [record, isLast] of cut(source, RECORD_BYTES)) {
     yield await sealer.open(piecePlace(aad, index++, isLast), record);
   }
+}
+
+/** A part of a sealed stream, in bytes of its content; both ends are included. */
+export interface PieceRange {
+  start: number;
+  end: number;
+}
+
+/**
+ * Opens a part of a sealed file. Reads only the chunks that hold it.
+ *
+ * @throws {AppError} `internal` if one of them was modified or the file was truncated.
+ */
+export async function* openPieceRange(
+  sealer: Pick<PurposeSealer, "open">,
+  aad: Aad,
+  file: Deno.FsFile,
+  { start, end }: PieceRange,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const { size } = await file.stat();
+  const lastIndex = pieceCountOf(size) - 1;
+  for (let index = Math.floor(start / PIECE_BYTES); index * PIECE_BYTES <= end; index++) {
+    const at = index * RECORD_BYTES;
+    const record = await readBytesAt(file, at, Math.min(RECORD_BYTES, size - at));
+    if (record === undefined) throw new AppError("internal", "Can't read a part of a sealed file: it became shorter");
+    const piece = await sealer.open(piecePlace(aad, index, index === lastIndex), record);
+    const begin = index * PIECE_BYTES;
+    yield piece.subarray(Math.max(0, start - begin), end + 1 - begin);
+  }
+}
+
+function pieceCountOf(fileBytes: number): number {
+  return Math.max(1, Math.ceil(fileBytes / RECORD_BYTES));
 }
 
 /**

@@ -1,9 +1,9 @@
 /**
- * Finds the storage key, or creates it on the first start. `key_check.ts` verifies that the key belongs to the data.
+ * Finds the storage key, or creates it on the first start. `settleKeyCheck` verifies that the key belongs to the data.
  */
-
 import { AppError } from "../errors.ts";
 import { createKeyFile, isPrivateFile, KEY_BYTES, readKeyFile } from "./key_file.ts";
+import type { Aad, Sealer } from "./sealer.ts";
 
 /** Length of the storage key. */
 export const STORAGE_KEY_BYTES = KEY_BYTES;
@@ -101,4 +101,42 @@ function parseKeyText(content: Uint8Array): Uint8Array | undefined {
     return Uint8Array.from(atob(standard.slice(0, 43)), (char) => char.charCodeAt(0));
   }
   return undefined;
+}
+
+const PURPOSE = "key-check";
+const PLACE: Aad = { table: "setting", id: "storage_key_check", field: "sealed", version: 1 };
+const KNOWN_TEXT = "parlor";
+
+/** The database operations that the check needs. */
+interface KeyCheckStore {
+  get<T>(sql: string, ...params: string[]): T | undefined;
+  write(statements: { sql: string; params: (string | number | Uint8Array)[] }[]): Promise<unknown>;
+}
+
+/**
+ * Verifies that the data was sealed with this storage key. A new data directory records the key.
+ *
+ * The check is a known text, sealed in a row of the table `setting`.
+ *
+ * @throws {AppError} `internal` if the data was sealed with another key, or the check was modified.
+ */
+export async function settleKeyCheck(sealer: Sealer, store: KeyCheckStore): Promise<void> {
+  const purpose = sealer.forPurpose(PURPOSE);
+  const row = store.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", PLACE.id);
+  if (row === undefined) {
+    await store.write([{
+      sql: "INSERT INTO setting(key, version, sealed) VALUES(?, ?, ?)",
+      params: [PLACE.id, PLACE.version, await purpose.seal(PLACE, KNOWN_TEXT)],
+    }]);
+    return;
+  }
+  try {
+    await purpose.open(PLACE, row.sealed);
+  } catch (cause) {
+    throw new AppError(
+      "internal",
+      "Wrong storage key: the data directory was sealed with another key. Restore the matching key file",
+      { cause },
+    );
+  }
 }

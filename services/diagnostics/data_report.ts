@@ -1,44 +1,52 @@
 /** The owner's view of the installation: disk usage, backups and problems. */
+import { join } from "node:path";
+import type { BackupFile, Backups } from "../backup/backups.ts";
+import { type BackupSettings, isSameDisk } from "../backup/backup_settings.ts";
+import { AppError } from "../errors.ts";
+import { fileError } from "../storage/atomic_file.ts";
+import type { FindingsAnswer, FindingsRequest } from "./diagnostics_worker.ts";
 import type { DoctorConfig } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
-import { AppError } from "../errors.ts";
-import type { BackupFile, Backups } from "../backup/backups.ts";
-import type { FindingsAnswer, FindingsRequest } from "./diagnostics_worker.ts";
-import { measureSpace, type SpaceUsed } from "./disk_usage.ts";
 
 /** Disk usage and backups. */
 export interface DataReport {
   used: SpaceUsed;
-  /** `null` if automatic backups are off. */
-  backupDir: string | null;
-  /** Number of daily backups to keep. */
-  backupKeep: number;
+  /** Where backups go and how often, and what of it a flag or the environment sets. */
+  backupSettings: BackupSettings & { fixed: readonly (keyof BackupSettings)[] };
+  /** The backup folder is on the disk of the data; `undefined` if that isn't known. */
+  isSameDisk: boolean | undefined;
   /** Newest first. */
   backups: BackupFile[];
 }
 
-/** The configuration it needs. */
-export interface UpkeepConfig extends DoctorConfig {
-  backupKeep: number;
-  port: number;
-}
+/** How much to read for the page, which waits for the result; `parlor doctor` reads everything. */
+const MAX_READ_BYTES = 256 * 1024 * 1024;
 
 /** Reports on the data and the installation. */
-export class Upkeep {
-  readonly #config: UpkeepConfig;
-  readonly #backups: Pick<Backups, "list">;
+export class Diagnostics {
+  readonly #config: DoctorConfig;
+  readonly #backups: Pick<Backups, "list" | "settings">;
+  readonly #backupPassphrase: string | undefined;
   #looking: Promise<Finding[]> | undefined;
 
-  constructor(config: UpkeepConfig, backups: Pick<Backups, "list">) {
+  /** @param backupPassphrase Encrypts the daily backups, if set. */
+  constructor(config: DoctorConfig, backups: Pick<Backups, "list" | "settings">, backupPassphrase: string | undefined) {
     this.#config = config;
+    this.#backupPassphrase = backupPassphrase;
     this.#backups = backups;
   }
 
   /** Measures the data and lists the backups. @throws {AppError} if a folder can't be read. */
   async data(): Promise<DataReport> {
-    const { dataDir, modelsDir, backupDir, backupKeep } = this.#config;
-    const [used, backups] = await Promise.all([measureSpace(dataDir, modelsDir), this.#backups.list()]);
-    return { used, backupDir, backupKeep, backups };
+    const { dataDir, modelsDir } = this.#config;
+    const backupSettings = this.#backups.settings();
+    const { folder } = backupSettings;
+    const [used, backups, onSameDisk] = await Promise.all([
+      measureSpace(dataDir, modelsDir),
+      this.#backups.list(),
+      folder === null ? undefined : isSameDisk(folder, dataDir),
+    ]);
+    return { used, backupSettings, isSameDisk: onSameDisk, backups };
   }
 
   /** Checks the installation like `parlor doctor`. Concurrent calls share one check. @throws {AppError} `internal` */
@@ -47,10 +55,8 @@ export class Upkeep {
   }
 
   async #look(): Promise<Finding[]> {
-    const config = plainConfigOf(this.#config);
-    const isTls = config.tlsCert !== null;
-    const name = isTls ? config.allowedHosts.find((host) => /[a-z]/i.test(host) && !host.startsWith("*")) : undefined;
-    const localUrl = `${isTls ? "https" : "http"}://${name ?? "localhost"}:${this.#config.port}`;
+    const { folder: backupDir, schedule: backupSchedule } = this.#backups.settings();
+    const config = { ...plainConfigOf(this.#config), backupDir, backupSchedule };
     const worker = new Worker(new URL("./diagnostics_worker.ts", import.meta.url), { type: "module" });
     const { promise, resolve, reject } = Promise.withResolvers<FindingsAnswer>();
     worker.onmessage = ({ data }: MessageEvent<FindingsAnswer>) => resolve(data);
@@ -59,7 +65,9 @@ export class Upkeep {
       reject(new AppError("internal", `Can't check the installation: ${event.message}`));
     };
     try {
-      worker.postMessage({ config, localUrl } satisfies FindingsRequest);
+      worker.postMessage(
+        { config, backupPassphrase: this.#backupPassphrase, maxBytes: MAX_READ_BYTES } satisfies FindingsRequest,
+      );
       const answer = await promise;
       if ("findings" in answer) return answer.findings;
       throw new AppError("internal", `Can't check the installation: ${answer.failure}`);
@@ -70,12 +78,13 @@ export class Upkeep {
 }
 
 /** Copies the values that the Worker needs; the whole configuration can't be cloned. */
-function plainConfigOf(config: UpkeepConfig): DoctorConfig {
-  const { host, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth } = config;
-  const { dataDir, storageKeyFile, backupDir, tlsKey, hubTokenFile, cardDirs, modelsDir } = config;
+function plainConfigOf(config: DoctorConfig): Omit<DoctorConfig, "backupDir" | "backupSchedule"> {
+  const { host, port, pairing, loopbackAuthBypass, allowedHosts, trustedProxies, tlsCert, requireAuth } = config;
+  const { dataDir, storageKeyFile, backupDirMustBeMount, tlsKey, hubTokenFile, cardDirs, modelsDir } = config;
   const { tailscaledPath, ytDlpPath, llamaServerPath, guardAllow, tailnetSuffix } = config;
   return {
     host,
+    port,
     pairing,
     loopbackAuthBypass,
     allowedHosts,
@@ -84,7 +93,7 @@ function plainConfigOf(config: UpkeepConfig): DoctorConfig {
     requireAuth,
     dataDir,
     storageKeyFile,
-    backupDir,
+    backupDirMustBeMount,
     tlsKey,
     hubTokenFile,
     cardDirs,
@@ -95,4 +104,52 @@ function plainConfigOf(config: UpkeepConfig): DoctorConfig {
     guardAllow,
     tailnetSuffix,
   };
+}
+
+/** Category. */
+type SpaceUse = "chats" | "characters" | "attachments" | "documents" | "models" | "voices" | "rest";
+
+/** Sizes in bytes, largest first; empty categories are omitted. */
+type SpaceUsed = { what: SpaceUse; sizeBytes: number }[];
+
+/** Category of each folder; the database and its log count as chats. */
+const FOLDERS: Readonly<Record<string, SpaceUse>> = {
+  characters: "characters",
+  attachments: "attachments",
+  documents: "documents",
+  models: "models",
+  voices: "voices",
+};
+
+/**
+ * Measures a data folder without following links, except to the models.
+ *
+ * @param modelsDir Models folder, if it is outside the data folder.
+ * @throws {AppError} if the data folder can't be listed.
+ */
+export async function measureSpace(dataDir: string, modelsDir: string | null): Promise<SpaceUsed> {
+  const sizes = new Map<SpaceUse, number>();
+  const names = await Array.fromAsync(Deno.readDir(dataDir), ({ name }) => name).catch((cause) => {
+    throw fileError(`Can't list "${dataDir}"`, cause);
+  });
+  const models = await Deno.realPath(modelsDir ?? join(dataDir, "models")).catch(() => undefined);
+  if (models !== undefined) sizes.set("models", await sizeOf(models));
+  for (const name of names) {
+    if (name === "models" && modelsDir === null) continue;
+    const use = name.startsWith("app.db") ? "chats" : FOLDERS[name] ?? "rest";
+    sizes.set(use, (sizes.get(use) ?? 0) + await sizeOf(join(dataDir, name)));
+  }
+  return [...sizes].filter(([, sizeBytes]) => sizeBytes > 0).map(([what, sizeBytes]) => ({ what, sizeBytes }))
+    .sort((a, b) => b.sizeBytes - a.sizeBytes);
+}
+
+/** Files that disappear while measuring count as empty. */
+async function sizeOf(path: string): Promise<number> {
+  const info = await Deno.lstat(path).catch(() => undefined);
+  if (info === undefined) return 0;
+  if (!info.isDirectory) return info.size;
+  const names = await Array.fromAsync(Deno.readDir(path), ({ name }) => name).catch(() => []);
+  let sizeBytes = 0;
+  for (const name of names) sizeBytes += await sizeOf(join(path, name));
+  return sizeBytes;
 }

@@ -6,8 +6,9 @@ import { messageOf } from "../errors.ts";
 /** The request. */
 export interface FindingsRequest {
   config: DoctorConfig;
-  /** URL of this server on its own machine. */
-  localUrl: string;
+  backupPassphrase: string | undefined;
+  /** How much to read; see `DoctorRequest`. */
+  maxBytes: number;
 }
 
 /** The answer. */
@@ -18,7 +19,8 @@ if ("DedicatedWorkerGlobalScope" in self) {
   self.onmessage = async ({ data }: MessageEvent<FindingsRequest>) => {
     let answer: FindingsAnswer;
     try {
-      answer = { findings: await examine({ config: () => data.config, localUrl: () => data.localUrl }) };
+      const { config, ...rest } = data;
+      answer = { findings: await examine({ config: () => config, ...rest }) };
     } catch (error) {
       answer = { failure: messageOf(error) };
     }

@@ -1,14 +1,21 @@
-/** `parlor doctor`: checks everything that can keep an installation from working, and says how to fix it. */
+/** `parlor doctor`: checks the data, the machine, the server and who can reach it, and explains how to fix problems. */
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 import { messageOf } from "../errors.ts";
-import { dataFindings, type DataPlace } from "./data_checks.ts";
-import { type Finding, looking, ok, problem } from "./finding.ts";
-import { diskFindings, type Tool, toolFindings } from "./machine_checks.ts";
-import { type ReachConfig, reachFindings } from "./reachability_checks.ts";
-import { serverFindings } from "./server_checks.ts";
+import { findOnPath } from "../process/find_program.ts";
+import { fileExists } from "../storage/atomic_file.ts";
+import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
+import { dataFindings, type DataLocation } from "./data_checks.ts";
+import { type Finding, looking, note, ok, problem } from "./finding.ts";
+import type { RemediedCode } from "./finding_texts.ts";
+import { findLocalServer } from "./local_server.ts";
+import { type ReachConfig, reachFindings, serverFindings } from "./reachability_checks.ts";
 
 /** The configuration it checks. */
-export interface DoctorConfig extends ReachConfig, DataPlace {
+export interface DoctorConfig extends ReachConfig, DataLocation {
   backupDir: string | null;
+  backupDirMustBeMount: boolean;
+  backupSchedule: string;
   modelsDir: string | null;
   tlsKey: string | null;
   hubTokenFile: string | null;
@@ -22,14 +29,17 @@ export interface DoctorConfig extends ReachConfig, DataPlace {
 export interface DoctorRequest {
   /** Reads the configuration. @throws {AppError} with the message a start would end with. */
   config(): DoctorConfig;
-  /** URL of the server of this data folder, from its configuration. */
-  localUrl(): string;
+  /** Passphrase of the daily backups, if it's known. */
+  backupPassphrase: string | undefined;
+  /** How much of the encrypted files, and of the last backup, to read, in bytes; `Infinity` for all. */
+  maxBytes: number;
   /** Another URL that users use, to be checked too. */
   url?: string;
 }
 
 /** Runs all checks. An invalid configuration ends them. */
-export async function examine({ config: readConfig, localUrl, url }: DoctorRequest): Promise<Finding[]> {
+export async function examine(request: DoctorRequest): Promise<Finding[]> {
+  const { config: readConfig, backupPassphrase, maxBytes, url } = request;
   let config: DoctorConfig;
   try {
     config = readConfig();
@@ -44,10 +54,10 @@ export async function examine({ config: readConfig, localUrl, url }: DoctorReque
     ok("config_ok"),
     ...await fileFindings(config),
     ...await reachFindings(config),
-    ...await dataFindings(config),
+    ...await dataFindings({ ...config, passphrase: backupPassphrase, maxBytes }),
     ...await diskFindings([dataDir, backupDir, modelsDir].filter((folder) => folder !== null)),
     ...await toolFindings(toolsOf(config)),
-    ...await serverFindings({ ...question, url: localUrl(), isExpected: false }),
+    ...await serverFindings({ ...question, ...findLocalServer(config), isExpected: false }),
     ...(url === undefined ? [] : await serverFindings({ ...question, url, isExpected: true })),
   ];
 }
@@ -77,6 +87,69 @@ function toolsOf({ ytDlpPath, llamaServerPath, tailscaledPath }: DoctorConfig): 
   return [
     { program: "yt-dlp", key: "yt_dlp_path", configured: ytDlpPath, missing: "no_yt_dlp" },
     { program: "llama-server", key: "llama_server_path", configured: llamaServerPath, missing: "no_llama_server" },
-    { program: "tailscaled", key: "tailscaled_path", configured: tailscaledPath, missing: "no_tailscaled" },
+    {
+      program: "tailscaled",
+      key: "tailscaled_path",
+      configured: tailscaledPath,
+      otherFolders: TAILSCALED_FOLDERS,
+      missing: "no_tailscaled",
+    },
   ];
+}
+
+/** An external program and its configuration key. */
+interface Tool {
+  program: string;
+  key: string;
+  /** Configured path. */
+  configured: string | null;
+  /** Searched after PATH. */
+  otherFolders?: readonly string[];
+  /** Code of the finding if it's missing. */
+  missing: RemediedCode;
+}
+
+const GIB = 1024 ** 3;
+const LITTLE_BYTES = 1 * GIB;
+const TOO_LITTLE_BYTES = GIB / 8;
+
+/** Checks the free space of the data and backup folders. */
+async function diskFindings(folders: readonly string[]): Promise<Finding[]> {
+  const findings = await Promise.all(
+    folders.map((folder) =>
+      looking("disk_unknown", { path: folder }, async () => {
+        const { bavail, bsize } = await statfs(await nearest(folder));
+        const free = bavail * bsize;
+        const params = { path: folder, free: (free / GIB).toFixed(1) };
+        if (free < TOO_LITTLE_BYTES) return [problem("disk_full", params)];
+        return [free < LITTLE_BYTES ? note("disk_little", params) : ok("disk_ok", params)];
+      })
+    ),
+  );
+  return findings.flat();
+}
+
+/** Checks the programs. */
+export async function toolFindings(tools: readonly Tool[]): Promise<Finding[]> {
+  return await Promise.all(tools.map(async ({ program, key, configured, otherFolders, missing }) => {
+    const path = configured ?? await findOnPath(program, otherFolders);
+    if (configured !== null && !await isExecutable(configured)) {
+      return problem("no_program", { key, path: configured });
+    }
+    if (path !== undefined) return ok("program_ok", { program, path });
+    return note(missing, { program, key });
+  }));
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(
+    ({ isFile, mode }) => isFile && (Deno.build.os === "windows" || ((mode ?? 0) & 0o111) !== 0),
+    () => false,
+  );
+}
+
+/** A missing folder will be created on the disk of its parent. */
+async function nearest(folder: string): Promise<string> {
+  while (!await fileExists(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  return folder;
 }

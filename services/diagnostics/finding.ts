@@ -1,6 +1,6 @@
 /** Results of a check. */
 import { messageOf } from "../errors.ts";
-import { filledText, type TextParams } from "../json/message_template.ts";
+import { fillTemplate, type TextParams } from "../json/message_template.ts";
 import { type FindingCode, FINDINGS, type RemediedCode } from "./finding_texts.ts";
 
 /** One result. */
@@ -47,6 +47,12 @@ export async function looking(
 
 function finding(level: Finding["level"], code: FindingCode, params: TextParams): Finding {
   const text: { about: string; remedy?: string } = FINDINGS[code];
-  const about = filledText(text.about, params);
-  return { level, code, params, about, ...(text.remedy !== undefined && { remedy: filledText(text.remedy, params) }) };
+  const about = fillTemplate(text.about, params);
+  return {
+    level,
+    code,
+    params,
+    about,
+    ...(text.remedy !== undefined && { remedy: fillTemplate(text.remedy, params) }),
+  };
 }

@@ -21,10 +21,6 @@ export const FINDINGS = {
     about: "Sign-in is off (require_auth = false)",
     remedy: "Set require_auth = true; use false only for development",
   },
-  credentials_unreadable: {
-    about: "The passkeys can't be read, so every address stays closed: {error}",
-    remedy: "Restore credentials.json from a backup, or delete it and add every passkey again",
-  },
   open_loopback: {
     about: "Every user and program on this machine can use the API without signing in, at {addresses}",
     remedy: "Open http://localhost in a browser and add a passkey: it protects all of these addresses",
@@ -56,6 +52,10 @@ export const FINDINGS = {
   no_name_allowed: {
     about: "The server listens on {host}, but no host name is allowed from other machines",
     remedy: "Add the host name to allowed_hosts, or set host = 127.0.0.1",
+  },
+  exposed_plain: {
+    about: "Other machines may be able to connect to {address}, without encryption",
+    remedy: "Unless a proxy, a container or a firewall is in between, set host = 127.0.0.1 or tls_cert and tls_key",
   },
   guard_allow: {
     about: "URLs in cards and pages may reach {addresses} (guard_allow)",
@@ -93,11 +93,65 @@ export const FINDINGS = {
     about: 'The storage key of "{path}" is missing',
     remedy: "Import it (parlor key import FILE), or set storage_key_file",
   },
+  key_wrong: {
+    about: 'The storage key "{path}" is not the one of this data: {error}',
+    remedy:
+      "Put back the key that belongs to the data (parlor key import FILE, or storage_key_file); don't replace data",
+  },
   schema_newer: {
     about: "The database has schema {version}, but this program supports schemas up to {newest}",
     remedy: "Use the newer version of Parlor",
   },
   database_ok: { about: "The database is intact and matches the storage key (schema {version})" },
+  credentials_damaged: {
+    about: "credentials.json, with the passkeys, is damaged, so every address stays closed",
+    remedy: "Restore credentials.json from a backup, or delete it and add every passkey again",
+  },
+  sealed_damaged: {
+    about: "{count} encrypted files are damaged or missing: {paths}",
+    remedy: "Restore them from a backup (parlor restore FILE --data-dir FOLDER, then copy them)",
+  },
+  sealed_unknown: {
+    about: "The encrypted files weren't checked: {error}",
+    remedy: "Run this as the user that runs the server",
+  },
+  sealed_ok: { about: "All {count} encrypted files can be opened" },
+  sealed_ok_partly: { about: "{count} encrypted files can be opened; parlor doctor checks the others" },
+  backups_off: {
+    about: "Automatic backups are off",
+    remedy: "Choose a folder on another disk in Settings > Data, or set backup_dir",
+  },
+  backup_none_yet: { about: "There is no backup yet; the running server makes the first one" },
+  backups_gone: {
+    about: 'Backups were made, but "{path}" has none',
+    remedy: "Check that the disk of backup_dir is mounted",
+  },
+  backup_dir_not_mounted: {
+    about: 'The disk of "{path}" isn\'t mounted, so no backups are made',
+    remedy: "Mount it, or unset backup_dir_must_be_mount",
+  },
+  backup_dir_unreadable: {
+    about: 'The backups in "{path}" weren\'t checked: {error}',
+    remedy: "Check that the disk of backup_dir is mounted and that this user can read it",
+  },
+  backup_failed: {
+    about: "The last backup failed at {at}: {error}",
+    remedy: "Fix the cause, then start a backup in Settings > Data",
+  },
+  backup_old: {
+    about: 'The last backup, "{name}", is {days} days old',
+    remedy: "Start the server: it makes a backup a day. If it runs, see its log",
+  },
+  backup_unusable: {
+    about: 'The last backup, "{name}", can\'t be restored: {error}',
+    remedy: "Start a new backup in Settings > Data, and check the disk of backup_dir",
+  },
+  backup_locked: {
+    about: "The last backup, \"{name}\", wasn't opened: its passphrase isn't known here",
+    remedy: "Set PARLOR_BACKUP_PASSPHRASE and check again",
+  },
+  backup_ok: { about: 'The last backup, "{name}" (Parlor {version}), can be restored' },
+  backup_opens: { about: 'The last backup, "{name}" (Parlor {version}), opens; parlor doctor reads all of it' },
   clock_ok: { about: "The clock is not behind the last stored time" },
   clock_behind: {
     about: "The clock shows {now}, which is before the last stored time",
@@ -137,7 +191,7 @@ export const FINDINGS = {
     remedy: "Start the server, or fix the proxy, host name and certificate",
   },
   server_off: {
-    about: 'No server is running at "{url}", so the model wasn\'t checked',
+    about: 'No server is running at "{url}", so the state of its model, tailnet node and tasks is unknown',
     remedy: "Start the server and run parlor doctor again",
   },
   clocks_differ: {
@@ -154,6 +208,33 @@ export const FINDINGS = {
   },
   no_passkeys: { about: 'Browsers can\'t create passkeys at "{url}"', remedy: "Use a host name with HTTPS" },
   health_untold: { about: "The server didn't report the state of its model: status {status}" },
+  tailnet_untold: { about: "The server didn't report the state of its tailnet node: status {status}" },
+  tailnet_ok: { about: "The tailnet node runs at {url}" },
+  tailnet_down: {
+    about: "The tailnet node is enabled but not running (state {state}): {error}",
+    remedy: "See Settings > Access on your devices",
+  },
+  sign_ins_refused: { about: "Sign-ins refused in the last 24 hours: {count}. The log has the addresses" },
+  sign_ins_refused_often: {
+    about: "Sign-ins refused in the last 24 hours: {count}. Somebody may be trying out credentials",
+    remedy: "See the log for the addresses, and block them, for example with fail2ban",
+  },
+  calls_untold: { about: "The server didn't report its connections: status {status}" },
+  call_failed: {
+    about: 'The last call of the connection "{name}" ({id}) failed: {error}',
+    remedy: "Start its server, or fix the connection in Settings > Connections",
+  },
+  tool_servers_untold: { about: "The server didn't report its tool servers: status {status}" },
+  tool_server_ok: { about: 'The tool server "{name}" is ready, with tools: {count}' },
+  tool_server_failed: {
+    about: 'The tool server "{name}" isn\'t available: {error}',
+    remedy: "Test it in Settings > Tools, or turn it off there",
+  },
+  jobs_untold: { about: "The server didn't report its tasks: status {status}" },
+  jobs_failed: {
+    about: 'Tasks failed in the last 24 hours: {count}. The last one is "{title}": {error}',
+    remedy: "See Activity",
+  },
   no_connection: {
     about: "No model connection is active",
     remedy: "Choose one in Settings > Connections",

@@ -2,6 +2,11 @@
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
 
+/** `parlor licenses`: license notices of all bundled packages. */
+
+/** Text of `parlor licenses --help`. */
+export const LICENCES_HELP = "Usage: parlor licenses\n\nPrints the license notices of everything in this executable.";
+
 /** The notice of a package. */
 export interface LicenceNotice {
   name: string;
@@ -14,7 +19,7 @@ export interface LicenceNotice {
 const NOTICES = new URL("../../licences.txt", import.meta.url);
 /** Where Deno installs packages when run from source. */
 const STORE = join(import.meta.dirname ?? ".", "../../node_modules/.deno");
-/** build/notices.ts writes both. */
+/** build/inventory.ts writes both. */
 const RULE = /\n\n={80}\n/;
 const HEAD = /^(\S+) (\d\S*)(?: \((.+)\))?(?:, .*)?\n\n/;
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\b|[._-])/i;
@@ -23,7 +28,7 @@ const LICENCE_FILE = /^(licen[cs]e|copying|notice)(\b|[._-])/i;
 export const NO_LICENCE_TEXT = "It names this licence and brings no text of it.";
 
 /** Returns the notices in the executable. @throws {AppError} `not_available` when run from source. */
-export async function noticesText(): Promise<string> {
+export async function readLicenseNotices(): Promise<string> {
   try {
     return (await Deno.readTextFile(NOTICES)).trimEnd();
   } catch (cause) {
@@ -41,14 +46,14 @@ export async function noticesText(): Promise<string> {
 export async function licenceNotices(): Promise<LicenceNotice[]> {
   let bundled: string | undefined;
   try {
-    bundled = await noticesText();
+    bundled = await readLicenseNotices();
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
   }
   return bundled === undefined ? await installedNotices(STORE) : parseNotices(bundled);
 }
 
-/** Parses the text of `noticesText`. */
+/** Parses the text of `readLicenseNotices`. */
 export function parseNotices(text: string): LicenceNotice[] {
   const notices: LicenceNotice[] = [];
   for (const part of text.split(RULE)) {

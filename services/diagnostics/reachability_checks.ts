@@ -1,26 +1,30 @@
-/** Checks who can reach the server, and which addresses don't require sign-in. */
+/** Checks the running server, who can reach it, and which addresses don't require sign-in. */
 import { join } from "node:path";
+import { delay } from "../async/delay.ts";
 import { createCredentialStore } from "../auth/credential_store.ts";
 import type { OwnNode } from "../auth/host_names.ts";
 import { findOpenAddresses, type ReachSettings } from "../auth/open_addresses.ts";
+import { operatorProof } from "../crypto/operator_proof.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { findStorageKey } from "../crypto/storage_key.ts";
-import { messageOf } from "../errors.ts";
+import { explainConnectError } from "../http/upstream_error.ts";
 import { fileExists } from "../storage/atomic_file.ts";
 import { openReader } from "../storage/database/reader.ts";
 import { readOwnNames } from "../tailnet/node_state.ts";
-import type { DataPlace } from "./data_checks.ts";
+import type { DataLocation } from "./data_checks.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";
+import { type LocalServer, openLocalClient } from "./local_server.ts";
 
 /** The configuration it checks. */
 export interface ReachConfig extends ReachSettings {
   guardAllow: readonly string[];
+  port: number;
 }
 
 const LOOPBACK = /^(127\.|::1$|localhost$)/;
 
 /** Checks the configuration against the enrolled passkeys. */
-export async function reachFindings(config: ReachConfig & DataPlace): Promise<Finding[]> {
+export async function reachFindings(config: ReachConfig & DataLocation): Promise<Finding[]> {
   const { host, allowedHosts, trustedProxies, requireAuth, loopbackAuthBypass } = config;
   const findings: Finding[] = [];
   if (!requireAuth) {
@@ -28,8 +32,7 @@ export async function reachFindings(config: ReachConfig & DataPlace): Promise<Fi
       problem("auth_off"),
     );
   }
-  const { isGated, ownNode, failure } = await readEnrolment(config);
-  if (failure !== undefined) findings.push(problem("credentials_unreadable", { error: failure }));
+  const { isGated, ownNode } = await readEnrolment(config);
   const { loopback, names, addresses, plainNames, patterns } = await findOpenAddresses(config, isGated, ownNode);
   if (loopback.length > 0) {
     findings.push(problem("open_loopback", { addresses: loopback.join(", ") }));
@@ -57,18 +60,23 @@ export async function reachFindings(config: ReachConfig & DataPlace): Promise<Fi
   if (config.guardAllow.length > 0) {
     findings.push(note("guard_allow", { addresses: config.guardAllow.join(", ") }));
   }
-  return findings.length > 0 ? findings : [ok("reach_ok")];
+  // A note, because a firewall or a published port may close it again: the container image listens on all addresses.
+  const exposed = LOOPBACK.test(host) || config.tlsCert !== null
+    ? []
+    : [note("exposed_plain", { address: `${host.includes(":") ? `[${host}]` : host}:${config.port}` })];
+  return [...(findings.length > 0 ? findings : [ok("reach_ok")]), ...exposed];
 }
 
 interface Enrolment {
   isGated(rpId: string): boolean | Promise<boolean>;
   ownNode?: OwnNode;
-  /** Why `credentials.json` can't be read. */
-  failure?: string;
 }
 
-/** Reads which RP IDs have passkeys, and the last known names of the tailnet node. A missing key is a finding of data_checks.ts. */
-async function readEnrolment({ dataDir, storageKeyFile }: DataPlace): Promise<Enrolment> {
+/**
+ * Reads which RP IDs have passkeys, and the last known names of the tailnet node. A missing key and a damaged file are
+ * findings of data_checks.ts.
+ */
+async function readEnrolment({ dataDir, storageKeyFile }: DataLocation): Promise<Enrolment> {
   const path = join(dataDir, "credentials.json");
   const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined }).catch(() => undefined);
   // Without the key the server doesn't start; with a file it can't read, it gates every address.
@@ -78,8 +86,7 @@ async function readEnrolment({ dataDir, storageKeyFile }: DataPlace): Promise<En
   }
   const sealer = createSealer(key);
   const store = createCredentialStore({ path, sealer: sealer.forPurpose("credentials"), log: () => {} });
-  const failure = await store.gatedRpIds().then(() => undefined, messageOf);
-  return { isGated: store.isGated, failure, ownNode: await readOwnNode() };
+  return { isGated: store.isGated, ownNode: await readOwnNode() };
 
   async function readOwnNode(): Promise<OwnNode | undefined> {
     const databasePath = join(dataDir, "app.db");
@@ -95,4 +102,165 @@ async function readEnrolment({ dataDir, storageKeyFile }: DataPlace): Promise<En
       return undefined; // data_checks.ts reports a database that can't be used
     }
   }
+}
+
+/** How to ask a server. */
+interface ServerQuestion {
+  /** `"http://localhost:8787"`, or the URL users type. */
+  url: string;
+  /** Address to connect to instead of the URL's host. */
+  connectTo?: LocalServer["connectTo"];
+  /** Signs the request; absent if the data folder has none. */
+  sessionKey: Uint8Array | undefined;
+  /** PEM text of an additional certificate authority. */
+  caCert?: string;
+  /** True for a URL the user named: a server must answer there. */
+  isExpected: boolean;
+}
+
+const ANSWER_WITHIN_MS = 15_000;
+const MAX_CLOCK_GAP_MS = 60_000;
+
+/** Asks the server. */
+export async function serverFindings(question: ServerQuestion): Promise<Finding[]> {
+  const { url, connectTo, sessionKey, caCert, isExpected } = question;
+  using local = openLocalClient({ caCert, connectTo });
+  const { client } = local;
+  const ask = (path: string, headers: Record<string, string> = {}) =>
+    fetch(url.replace(/\/$/, "") + path, {
+      client,
+      headers,
+      redirect: "manual",
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+    });
+  try {
+    const alive = await ask("/healthz");
+    await alive.body?.cancel();
+    if (alive.status !== 204) {
+      return [
+        problem("other_server", { url, status: alive.status }),
+      ];
+    }
+    const findings = [
+      ok("server_ok", { url }),
+      ...clockGap(alive),
+      ...await reach(await ask("/api/auth/status"), url),
+    ];
+    if (sessionKey === undefined) return findings;
+    const askAsOperator = (path: string) =>
+      ask(path, { Authorization: `Bearer ${operatorProof(sessionKey, Date.now())}` });
+    findings.push(...await healthFindings(await askAsOperator("/api/health")));
+    // The same server under another URL has nothing new to say.
+    if (isExpected) return findings;
+    findings.push(...await tailnet(await askAsOperator("/api/tailnet/status")));
+    findings.push(...await failedCalls(await askAsOperator("/api/connections")));
+    findings.push(...await toolServers(() => askAsOperator("/api/tools/servers")));
+    findings.push(...await failedJobs(await askAsOperator("/api/jobs")));
+    return findings;
+  } catch (cause) {
+    if (isExpected) return [problem("server_unreachable", { url, error: explainConnectError(cause).reason })];
+    const { kind, reason } = explainConnectError(cause);
+    if (kind === "certificate") return [problem("server_unreachable", { url, error: reason })];
+    return [note("server_off", { url })];
+  }
+}
+
+function clockGap(answer: Response): Finding[] {
+  const theirs = Date.parse(answer.headers.get("date") ?? "");
+  if (!(Math.abs(theirs - Date.now()) > MAX_CLOCK_GAP_MS)) return [];
+  return [problem("clocks_differ", { seconds: Math.round(Math.abs(theirs - Date.now()) / 1000) })];
+}
+
+async function reach(answer: Response, url: string): Promise<Finding[]> {
+  const status = await answer.json().catch(() => undefined);
+  if (answer.status === 403) {
+    return [problem("host_refused", { url })];
+  }
+  if (status?.hint === "untrusted_proxy") {
+    return [problem("proxy_untrusted")];
+  }
+  if (status?.passkeys_supported === false) {
+    return [problem("no_passkeys", { url })];
+  }
+  return [];
+}
+
+/** More refused sign-ins a day than a person makes by mistake. */
+const MANY_REFUSALS = 20;
+
+async function healthFindings(answer: Response): Promise<Finding[]> {
+  const health = await answer.json().catch(() => undefined);
+  if (!answer.ok) return [note("health_untold", { status: answer.status })];
+  const count = health?.refused_sign_ins ?? 0;
+  const refused = count === 0
+    ? []
+    : [count > MANY_REFUSALS ? problem("sign_ins_refused_often", { count }) : note("sign_ins_refused", { count })];
+  return [...refused, ...modelFindings(health)];
+}
+
+// deno-lint-ignore no-explicit-any
+function modelFindings(health: any): Finding[] {
+  const { connection } = health ?? {};
+  if (connection === null || connection === undefined) {
+    return [note("no_connection")];
+  }
+  if (health.status === "ok") return [ok("model_ok", { name: connection.name, ms: connection.latency_ms })];
+  return [problem("model_silent", { name: connection.name, error: connection.error ?? "no reason given" })];
+}
+
+async function tailnet(answer: Response): Promise<Finding[]> {
+  const status = await answer.json().catch(() => undefined);
+  if (!answer.ok || typeof status?.state !== "string") return [note("tailnet_untold", { status: answer.status })];
+  if (!status.enabled) return [];
+  if (status.state === "running") return [ok("tailnet_ok", { url: status.url ?? status.hostname })];
+  return [problem("tailnet_down", { state: status.state, error: status.error ?? "no reason given" })];
+}
+
+/** Finds connections whose last call failed. */
+async function failedCalls(answer: Response): Promise<Finding[]> {
+  const connections = await answer.json().catch(() => undefined);
+  if (!answer.ok || !Array.isArray(connections)) return [note("calls_untold", { status: answer.status })];
+  return connections.flatMap(({ id, name, last_call: call }) => {
+    const isRecent = call?.ok === false && Date.now() - Date.parse(call.at) < DAY_MS;
+    return isRecent ? [note("call_failed", { id, name, error: call.error?.message ?? "no reason given" })] : [];
+  });
+}
+
+/** Waits for servers that are starting, which the question itself makes them do. */
+async function toolServers(ask: () => Promise<Response>): Promise<Finding[]> {
+  const until = Date.now() + ANSWER_WITHIN_MS;
+  for (;;) {
+    const answer = await ask();
+    const servers: unknown = await answer.json().catch(() => undefined);
+    if (!answer.ok || !Array.isArray(servers)) return [note("tool_servers_untold", { status: answer.status })];
+    const enabled = servers.filter((server) => server.enabled === true || server.unreadable === true);
+    if (enabled.some(({ state }) => state === "starting") && Date.now() < until) {
+      await delay(STARTING_POLL_MS);
+      continue;
+    }
+    return enabled.map(({ name, state, tools, error }) =>
+      state === "ready"
+        ? ok("tool_server_ok", { name, count: tools.length })
+        : problem("tool_server_failed", { name, error: error?.message ?? state })
+    );
+  }
+}
+
+const STARTING_POLL_MS = 250;
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Backups have findings of their own. */
+async function failedJobs(answer: Response): Promise<Finding[]> {
+  const jobs = await answer.json().catch(() => undefined);
+  if (!answer.ok || !Array.isArray(jobs)) return [note("jobs_untold", { status: answer.status })];
+  const failed = jobs.filter(({ kind, state, updated_at }) =>
+    kind !== "backup" && state === "failed" && Date.now() - Date.parse(updated_at) < DAY_MS
+  );
+  if (failed.length === 0) return [];
+  return [note("jobs_failed", {
+    count: failed.length,
+    title: failed[0].title,
+    error: failed[0].error?.message ?? "no reason given",
+  })];
 }

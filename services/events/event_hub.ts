@@ -1,6 +1,7 @@
 /** Publishes changes to listeners. Events contain names only, never content. */
 
 import { messageOf } from "../errors.ts";
+import { consoleLog, type Log } from "../log.ts";
 
 /** One change. */
 export interface ChangeEvent {
@@ -14,7 +15,7 @@ export interface ChangeEvent {
 
 /** Publishes changes. */
 export interface EventHub {
-  /** Calls every listener, in the order of subscription. Errors of a listener are logged to stderr. */
+  /** Calls every listener, in the order of subscription. Errors of a listener are logged. */
   publish(event: ChangeEvent): void;
   /**
    * Adds a listener. It's called synchronously, so it should only record the event.
@@ -25,7 +26,7 @@ export interface EventHub {
 }
 
 /** Creates a hub without listeners. */
-export function createEventHub(): EventHub {
+export function createEventHub(log: Log = consoleLog): EventHub {
   // Wrapped, so that the same function subscribed twice is two listeners.
   const listeners = new Set<{ listener: (event: ChangeEvent) => void }>();
   return {
@@ -35,7 +36,7 @@ export function createEventHub(): EventHub {
         try {
           entry.listener(event);
         } catch (error) {
-          console.error(`An event listener failed on a change of kind "${event.kind}": ${messageOf(error)}`);
+          log("error", "An event listener failed", { kind: event.kind, error: messageOf(error) });
         }
       }
     },

@@ -49,13 +49,15 @@ export function toBearerHeader(apiKey: string | undefined): Record<string, strin
  * Replaces a key with `[key]` in text a server sent.
  *
  * Keys shorter than four characters are placeholders such as "x"; masking them would garble the text.
+ *
+ * @param mask What replaces it.
  */
-export function maskKey(text: string, apiKey: string | undefined): string {
+export function maskKey(text: string, apiKey: string | undefined, mask = "[key]"): string {
   const key = apiKey?.trim();
   if (key === undefined || key.length < 4) return text;
   let masked = text;
   for (const form of new Set([key, encodeURIComponent(key), JSON.stringify(key).slice(1, -1)])) {
-    masked = masked.replaceAll(form, "[key]");
+    masked = masked.replaceAll(form, mask);
   }
   return masked;
 }

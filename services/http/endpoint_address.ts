@@ -4,7 +4,7 @@
  */
 import { AppError } from "../errors.ts";
 import { isAddress, isForbiddenToOwner } from "./guard/address_ranges.ts";
-import { type ResolveHost, resolveWithSystem } from "./guard/resolve_host.ts";
+import { type ResolveHost, resolveWithSystem } from "./guard/target_policy.ts";
 
 // Names of 169.254.169.254 in clouds. Refused without a lookup, because a resolver may not know them.
 const METADATA_NAMES = new Set(["metadata.google.internal", "metadata.goog", "instance-data.ec2.internal"]);

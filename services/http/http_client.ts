@@ -5,11 +5,10 @@
 import { connect } from "node:net";
 import { AppError } from "../errors.ts";
 import { maskKey } from "./api_key.ts";
-import { explainConnectError } from "./connect_error.ts";
+import { explainConnectError, UpstreamError } from "./upstream_error.ts";
 import { assertOwnerAddress, parseOwnerUrl } from "./endpoint_address.ts";
-import type { ResolveHost } from "./guard/resolve_host.ts";
+import type { ResolveHost } from "./guard/target_policy.ts";
 import { type CallTimeouts, CallTimer, formatDuration } from "./timeouts.ts";
-import { UpstreamError } from "./upstream_error.ts";
 
 /** A server of the owner. */
 export interface HttpTarget {

@@ -1,6 +1,6 @@
 /** Probes the configured hosts for servers, without credentials and with a short deadline. */
 import { parseOwnerUrl } from "./endpoint_address.ts";
-import type { ResolveHost } from "./guard/resolve_host.ts";
+import type { ResolveHost } from "./guard/target_policy.ts";
 import { type HttpClient, openHttpClient } from "./http_client.ts";
 import { readText } from "./read_body.ts";
 

@@ -4,6 +4,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { normalizeBaseUrl } from "../http/base_url.ts";
+import type { Log } from "../log.ts";
 import { type ProfileRecord, SealedProfiles } from "../storage/documents/sealed_profiles.ts";
 import type { Database } from "../storage/database/database.ts";
 import { type ExpectedVersion } from "../storage/preconditions.ts";
@@ -87,7 +88,7 @@ export class BackendProfiles {
   }
 
   /** @param options.sealer For the purpose "images". */
-  static async open(options: { db: Database; sealer: PurposeSealer; events: EventHub; now?: () => number }) {
+  static async open(options: { db: Database; sealer: PurposeSealer; events: EventHub; log?: Log; now?: () => number }) {
     return new BackendProfiles(
       await SealedProfiles.open<Content>({
         ...options,

@@ -1,6 +1,7 @@
-/** Opens image generation: backend profiles, workflows, the generator and its jobs. */
+/** Opens image generation: backend profiles, workflows, the generator, its jobs and portraits of characters. */
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
+import type { Card } from "../characters/card/card.ts";
 import type { Painter } from "../characters/portraits.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
@@ -15,7 +16,6 @@ import { BackendProfiles } from "./backend_profiles.ts";
 import { Workflows, type WorkflowTrash } from "./comfyui/workflows.ts";
 import { ImageGenerator } from "./image_generator.ts";
 import { ImageJobs, type MessageImages } from "./image_jobs.ts";
-import { createPortraitGenerator, type PortraitDeps } from "./portrait_generator.ts";
 
 /** The services of image generation. */
 export interface ImageGeneration {
@@ -40,7 +40,7 @@ export interface ImageGenerationDeps {
     }): void;
   };
   versions: Versions;
-  attachments: Pick<Attachments, "storeInline" | "get" | "readAll">;
+  attachments: Pick<Attachments, "storeInline" | "getImage" | "readAll">;
   avatars: { read(id: string): Promise<Uint8Array> };
   messages: MessageImages;
   ask: PortraitDeps["ask"];
@@ -83,4 +83,81 @@ export async function openImageGeneration(
 function ignoreNotFound(error: unknown): undefined {
   if (!(error instanceof AppError) || error.code !== "not_found") throw error;
   return undefined;
+}
+
+/** Messages in OpenAI's form. */
+type PromptMessages = { role: string; content: string }[];
+
+/** The dependencies of the portrait generator. */
+interface PortraitDeps {
+  profiles: BackendProfiles;
+  generator: ImageGenerator;
+  /** Asks a language model. Returns undefined if there is none that can do this. */
+  ask(messages: PromptMessages, signal: AbortSignal): Promise<string | undefined>;
+  /** Converts images in a worker. */
+  imagePool: {
+    toPng(bytes: Uint8Array, options: { maxPx: number; mustBeWhole: boolean }): Promise<Uint8Array<ArrayBuffer>>;
+  };
+}
+
+/** Portrait format, unless the profile sets a size. */
+const SIZE = { widthPx: 512, heightPx: 768 };
+/** Longer side of a portrait, because the card contains the whole image. */
+const MAX_PX = 1024;
+
+/** Creates the portrait generator. */
+function createPortraitGenerator({ profiles, generator, ask, imagePool }: PortraitDeps): Painter {
+  return async ({ characterId, card, signal, onProgress }) => {
+    const profile = profiles.getActive();
+    const prompt = createPortraitPrompt(card, await ask(createPromptRequest(card), signal));
+    const size = profile.defaults.widthPx === undefined && profile.defaults.heightPx === undefined ? SIZE : {};
+    const { images } = await generator.generate(profile.id, { prompt, characterId, ...size }, {
+      signal,
+      onProgress: ({ share }) => onProgress(share),
+      wantsPreview: () => false,
+    });
+    // Encoding the image again removes metadata such as the whole prompt, which must not end up in a shared card.
+    return await imagePool.toPng(images[0]!, { maxPx: MAX_PX, mustBeWhole: true });
+  };
+}
+
+const INSTRUCTION =
+  "You write prompts for an image generator. Below is the description of a fictional character. Write one prompt for a " +
+  "portrait of this character: what can be seen, as short phrases separated by commas, in English, at most 60 words. Begin " +
+  "with the kind of person or creature, then face, hair, eyes, clothes, mood, place. Only what is visible: no name, no " +
+  "story, no explanation, no quotation marks. Answer with the prompt alone.";
+/** Characters of each field. Cards describe appearance first, and small models have small contexts. */
+const MAX_FIELD = 3_000;
+const MAX_PROMPT = 1_000;
+const FRAMING = "portrait, upper body, looking at viewer, detailed";
+
+/** Creates the request for a prompt. */
+function createPromptRequest({ data }: Card): PromptMessages {
+  const fields = [
+    ["Name", data.name],
+    ["Description", data.description],
+    ["Personality", data.personality],
+    ["Scenario", data.scenario],
+  ] as const;
+  const lines = fields.map(([label, text]) => [label, replaceNames(text, data.name).slice(0, MAX_FIELD).trim()])
+    .filter(([, text]) => text !== "")
+    .map(([label, text]) => `${label}: ${text}`);
+  return [{ role: "system", content: INSTRUCTION }, { role: "user", content: lines.join("\n\n") }];
+}
+
+/** Creates the image prompt from the model's reply, or from the card if there is none. */
+function createPortraitPrompt({ data }: Card, reply: string | undefined): string {
+  const text = reply === undefined ? replaceNames(data.description, data.name) || data.name : extractPrompt(reply);
+  return `${text.replace(/\s+/g, " ").trim().slice(0, MAX_PROMPT)}, ${FRAMING}`;
+}
+
+/** Extracts the prompt from a reply. Some models add an introduction, a label or quotation marks. */
+function extractPrompt(reply: string): string {
+  const lines = reply.split(/\r?\n/).map((line) => line.trim()).filter((line) => line !== "" && !line.endsWith(":"));
+  const text = lines.join(" ").replace(/^(?:[*_#\s]*(?:image\s+)?prompt[*_\s]*:[*_\s]*)/i, "");
+  return text.replace(/^["'`“”„*\s]+|["'`“”„*\s]+$/g, "") || reply;
+}
+
+function replaceNames(text: string, name: string): string {
+  return text.replaceAll(/\{\{char\}\}/gi, name).replaceAll(/\{\{user\}\}/gi, "the user");
 }

@@ -23,7 +23,7 @@ import type {
   ImageSettings,
 } from "./backend_profiles.ts";
 import { ComfyBackend } from "./comfyui/comfy_backend.ts";
-import { STARTER_ID, STARTER_WORKFLOW } from "./comfyui/starter_workflow.ts";
+import { STARTER_ID, STARTER_WORKFLOW } from "./comfyui/workflow_format.ts";
 import type { Workflows } from "./comfyui/workflows.ts";
 
 /** A request for an image. Undefined settings come from the profile. */

@@ -1,10 +1,10 @@
 /** Generates images as jobs, which continue when the client disconnects. */
-import type { Attachment } from "../attachments/attachments.ts";
+import type { ImageAttachment } from "../attachments/attachments.ts";
 import { attachmentUrl } from "../attachments/attachment_names.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
 import type { ImageProgress } from "./backend.ts";
-import { decodeImage } from "./image_data.ts";
+import { decodeBase64Image } from "./backend_http.ts";
 import type { ImageGenerator, ImageRequest } from "./image_generator.ts";
 import type { BackendProfiles } from "./backend_profiles.ts";
 
@@ -31,7 +31,7 @@ export interface ImageJobsDeps {
   jobs: JobRunner;
   profiles: BackendProfiles;
   generator: ImageGenerator;
-  attachments: { storeInline(bytes: Uint8Array): Promise<Attachment>; get(name: string): Attachment };
+  attachments: { storeInline(bytes: Uint8Array): Promise<ImageAttachment>; getImage(name: string): ImageAttachment };
   messages: MessageImages;
   now(): number;
 }
@@ -89,7 +89,7 @@ export class ImageJobs {
       messageId: conversationId === undefined ? undefined : messages.find(conversationId, messageId),
       initImage: await this.#storeInitImage(initImage),
     };
-    if (params.initImage !== undefined) attachments.get(params.initImage);
+    if (params.initImage !== undefined) attachments.getImage(params.initImage);
     const job = await jobs.start(KIND, { title: request.prompt.slice(0, MAX_TITLE), params: { profileId, ...params } });
     this.#getRunning(job.id);
     void jobs.ended(job.id).then(() => this.#running.delete(job.id)); // also if it was canceled before it ran
@@ -172,7 +172,7 @@ export class ImageJobs {
   /** Attaches the images. A deleted message is a warning, not an error. */
   async #attach(
     { conversationId, messageId }: { conversationId?: string; messageId?: string },
-    stored: Attachment[],
+    stored: ImageAttachment[],
     signal: AbortSignal,
   ): Promise<{ messageId?: string; warnings: string[] }> {
     if (conversationId === undefined || messageId === undefined) return { warnings: [] };
@@ -203,7 +203,7 @@ export class ImageJobs {
 
   async #storeInitImage(initImage: string | undefined): Promise<string | undefined> {
     if (initImage === undefined || !initImage.startsWith("data:")) return initImage;
-    const bytes = await decodeImage(initImage);
+    const bytes = await decodeBase64Image(initImage);
     if (bytes !== undefined) return (await this.#deps.attachments.storeInline(bytes)).name;
     const message = "the initial image is not a PNG, JPEG, WebP or GIF";
     throw new AppError("unprocessable", `Can't generate the image: ${message}`, {

@@ -3,7 +3,7 @@
  * each with its continuation. Sibling replies become variants of one reply; if another variant was continued, that
  * branch becomes a separate conversation.
  */
-import { contentHash } from "./import_source.ts";
+import { hashContent } from "./import_source.ts";
 import type { ImportedContinuation, ImportedConversation, ImportedMessage, ImportedText } from "./import_item.ts";
 
 /** A node of a message tree. */
@@ -49,7 +49,7 @@ interface Branch extends Pick<TreeChat, "id" | "forkedFrom"> {
  * @param current Id of the last active node; if unknown, the newest leaf.
  * @param idOf Returns the id of the conversation that starts with a node, or of the first one.
  */
-export function* chatsOfTree(
+export function* splitTree(
   nodes: ReadonlyMap<string, TreeNode>,
   current: string | undefined,
   idOf: (nodeId?: string) => string,
@@ -57,7 +57,7 @@ export function* chatsOfTree(
   const { roots, path } = shownTree(nodes, current);
   const branches: Branch[] = [{ id: idOf(), group: roots }];
   for (let branch = branches.shift(); branch !== undefined; branch = branches.shift()) {
-    const { chat, further } = chatOf(branch, path);
+    const { chat, further } = createChat(branch, path);
     yield chat;
     branches.push(...further.map((one) => ({ ...one, id: idOf(one.group[0]!.id) })));
   }
@@ -66,10 +66,10 @@ export function* chatsOfTree(
 /** Returns a hash that is equal for two readings of the same conversation. */
 export function hashOf({ messages, continuations }: TreeChat, more?: unknown): string {
   const said = more === undefined ? messages : [more, messages];
-  return contentHash(continuations === undefined ? said : [said, continuations]);
+  return hashContent(continuations === undefined ? said : [said, continuations]);
 }
 
-function chatOf(
+function createChat(
   { id, forkedFrom, parent, group }: Branch,
   path: ReadonlySet<Shown>,
 ): { chat: TreeChat; further: Omit<Branch, "id">[] } {
@@ -78,7 +78,7 @@ function chatOf(
   const messages: ImportedMessage[] = [];
   const continuations: ImportedContinuation[] = [];
   const further: Omit<Branch, "id">[] = [];
-  for (const { message } of wayTo(parent)) messages.push(messageOf(message, newId(), [message], 0));
+  for (const { message } of findPath(parent)) messages.push(toMessage(message, newId(), [message], 0));
   const waiting = [{ messages, parent, group, before: messages.at(-1)?.id }];
   for (let list = waiting.shift(); list !== undefined; list = waiting.shift()) {
     let { parent, group, before } = list;
@@ -87,7 +87,7 @@ function chatOf(
       const versions = group.filter(({ message }) => message.role === shown.message.role);
       const mid = newId();
       const said = versions.map(({ message }) => message);
-      list.messages.push(messageOf(shown.message, mid, said, versions.indexOf(shown)));
+      list.messages.push(toMessage(shown.message, mid, said, versions.indexOf(shown)));
       const origin = { conversation_id: id, message_id: before ?? mid };
       for (const [n, version] of versions.entries()) {
         if (version === shown || version.children.length === 0) continue;
@@ -109,13 +109,13 @@ function chatOf(
 }
 
 /** Creates a message whose variants are the texts of sibling nodes. */
-function messageOf(
+function toMessage(
   { others: _, ...message }: TreeMessage,
   id: string,
   said: TreeMessage[],
   active: number,
 ): ImportedMessage {
-  const variants = [...said.map(textOf), ...said.flatMap(({ others = [] }) => others)];
+  const variants = [...said.map(toText), ...said.flatMap(({ others = [] }) => others)];
   return { ...message, id, ...(variants.length > 1 && { variants, active_variant: active }) };
 }
 
@@ -124,7 +124,7 @@ function shownTree(
   nodes: ReadonlyMap<string, TreeNode>,
   current: string | undefined,
 ): { roots: Shown[]; path: ReadonlySet<Shown> } {
-  const children = childrenOf(nodes);
+  const children = listChildren(nodes);
   const last = nodes.get(current ?? "") ?? [...nodes.values()].findLast(({ id }) => !children.get(id)?.length);
   const roots: Shown[] = [];
   const shown = new Map<string, Shown>();
@@ -146,16 +146,18 @@ function shownTree(
   };
   // A file can declare a message its own ancestor. Nodes without a path from a root start at their oldest node.
   for (const node of nodes.values()) if (nodes.get(node.parent ?? "") === undefined) walk(node);
-  for (const node of [...(last ? [last] : []), ...nodes.values()]) if (!seen.has(node.id)) walk(oldestOf(nodes, node));
+  for (const node of [...(last ? [last] : []), ...nodes.values()]) {
+    if (!seen.has(node.id)) walk(findOldest(nodes, node));
+  }
   const path = new Set<Shown>();
   let end = last && shown.get(last.id);
   while (end !== undefined && end.children.length > 0) end = end.children.at(-1);
-  for (const one of wayTo(end)) path.add(one);
+  for (const one of findPath(end)) path.add(one);
   return { roots, path };
 }
 
 /** Returns the children of each node in order. */
-function childrenOf(nodes: ReadonlyMap<string, TreeNode>): Map<string, TreeNode[]> {
+function listChildren(nodes: ReadonlyMap<string, TreeNode>): Map<string, TreeNode[]> {
   const children = new Map<string, TreeNode[]>();
   const byParent = Map.groupBy(nodes.values(), ({ parent }) => parent ?? "");
   for (const node of nodes.values()) {
@@ -167,7 +169,7 @@ function childrenOf(nodes: ReadonlyMap<string, TreeNode>): Map<string, TreeNode[
   return children;
 }
 
-function oldestOf(nodes: ReadonlyMap<string, TreeNode>, node: TreeNode): TreeNode {
+function findOldest(nodes: ReadonlyMap<string, TreeNode>, node: TreeNode): TreeNode {
   const seen = new Set<TreeNode>();
   let oldest = node;
   for (let at: TreeNode | undefined = node; at !== undefined && !seen.has(at); at = nodes.get(at.parent ?? "")) {
@@ -177,13 +179,13 @@ function oldestOf(nodes: ReadonlyMap<string, TreeNode>, node: TreeNode): TreeNod
   return oldest;
 }
 
-function wayTo(end: Shown | undefined): Shown[] {
+function findPath(end: Shown | undefined): Shown[] {
   const way: Shown[] = [];
   for (let at = end; at !== undefined; at = at.parent) way.push(at);
   return way.reverse();
 }
 
-function textOf({ content, reasoning, model, created_at }: TreeMessage): ImportedText {
+function toText({ content, reasoning, model, created_at }: TreeMessage): ImportedText {
   return {
     content,
     ...(reasoning !== undefined && { reasoning }),

@@ -3,10 +3,10 @@ import type { Card } from "../characters/card/card.ts";
 import { serializeCard } from "../characters/card/card_text.ts";
 import { CARD_PATH, IMAGE_PATH, MAX_CHARX_BYTES } from "../characters/charx/charx_format.ts";
 import { EMBEDDED_PREFIX, findMainIcon, OWN_IMAGE, withMainIcon } from "../characters/card/main_icon.ts";
-import { heldEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
+import { createEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
 import type { Scratch } from "./scratch_folder.ts";
-import { refused } from "./import_notes.ts";
+import { refused } from "./import_reasons.ts";
 
 /** An image or sound. */
 export interface FurtherFile {
@@ -77,11 +77,11 @@ export async function packCharacter(
       const ending = /^\.?([a-z0-9]{1,8})$/i.exec(ext)?.[1]?.toLowerCase() ?? "bin";
       const path = freePath(type, name, ending, taken);
       assets.push({ type, uri: EMBEDDED_PREFIX + path, name, ext: ending });
-      yield heldEntry(path, bytes);
+      yield createEntry(path, bytes);
     }
-    if (picture !== undefined) yield heldEntry(IMAGE_PATH, picture);
+    if (picture !== undefined) yield createEntry(IMAGE_PATH, picture);
     // Last, because it lists the files before it.
-    yield heldEntry(CARD_PATH, serializeCard(withAssets(card, assets)));
+    yield createEntry(CARD_PATH, serializeCard(withAssets(card, assets)));
   }
   const file = await scratch.keep(writeZip(entries(), { isLarge: false }));
   return { file, files: assets.length, notes };

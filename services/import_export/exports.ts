@@ -1,17 +1,21 @@
 /** Exports: one conversation as a file, or all data as a ZIP file that can be imported again. */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
+import { type ByteBudget, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import { exportCard } from "../characters/card/card_export.ts";
 import type { Characters } from "../characters/characters.ts";
-import { type ByteBudget, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { VariantStore } from "../conversations/variants.ts";
+import type { Documents } from "../documents/documents.ts";
+import type { DocumentUses } from "../documents/document_uses.ts";
 import { AppError } from "../errors.ts";
 import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import type { Workflows } from "../image_generation/comfyui/workflows.ts";
 import { parseJsonInTurns } from "../json/incremental_parse.ts";
+import type { ToolServers } from "../mcp/tool_servers.ts";
 import type { Connections } from "../llm/connections/connections.ts";
+import type { Memories } from "../memories/memories.ts";
 import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { Presets } from "../presets/presets.ts";
@@ -19,9 +23,17 @@ import type { Settings } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
 import { type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
-import { EXPORT_FORMAT, EXPORT_MARK } from "./export_manifest.ts";
-import { type ChatFormat, type Names, toMarkdown, toTavern, type WholeConversation } from "./chat_export_formats.ts";
-import { openPacker, type Packer } from "./zip_packer.ts";
+import type { TranscriptionSettings } from "../transcription/transcription_settings.ts";
+import {
+  type ChatFormat,
+  EXPORT_FORMAT,
+  EXPORT_MARK,
+  type Names,
+  toMarkdown,
+  toTavern,
+  type WholeConversation,
+} from "./export_formats.ts";
+import type { PackedFile, PackOrder } from "./zip_worker.ts";
 
 /** Dependencies. */
 export interface ExportDeps {
@@ -32,13 +44,18 @@ export interface ExportDeps {
   personas: Personas;
   lorebooks: Lorebooks;
   presets: Presets;
+  memories: Memories;
   attachments: Attachments;
+  documents: Documents;
+  documentUses: DocumentUses;
   voices: VoiceSamples;
   workflows: Workflows;
   connections: Connections;
   imageProfiles: BackendProfiles;
+  toolServers: ToolServers;
   settings: Settings;
   speech: SpeechSettings;
+  transcription: TranscriptionSettings;
   /** Ids of all conversations. */
   conversationIds(): string[];
   /** Returns the user's name in a conversation. */
@@ -98,31 +115,31 @@ export class Exports {
   /** Streams all data as a ZIP file; needs the memory of the longest chat. Trash isn't included. */
   async *everything(): AsyncGenerator<Uint8Array> {
     const packer = openPacker();
-    const pictures = new Set<string>();
+    const images = new Set<string>();
     try {
-      yield* writeZip(this.#entries(packer, pictures), { isLarge: true });
+      yield* writeZip(this.#entries(packer, images), { isLarge: true });
     } finally {
       packer.close();
     }
   }
 
-  async *#entries(packer: Packer, pictures: Set<string>): AsyncGenerator<PackedEntry> {
-    for await (const file of this.#files(pictures)) {
+  async *#entries(packer: Packer, images: Set<string>): AsyncGenerator<PackedEntry> {
+    for await (const file of this.#files(images)) {
       const { path } = file;
       if ("pieces" in file) {
         // The checksum comes before the data, so the file is read twice instead of being held in memory.
-        const { sizeBytes, crc } = await factsOf(file.pieces());
+        const { sizeBytes, crc } = await measurePieces(file.pieces());
         yield { path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content: file.pieces() };
         continue;
       }
       const { packed, attachments, ...facts } = await packer.pack(file.bytes, /\.jsonl?$/.test(path));
-      for (const name of attachments) pictures.add(name);
+      for (const name of attachments) images.add(name);
       yield { path, ...facts, packedBytes: packed.length, content: [packed] };
     }
   }
 
-  /** @param pictures Grows with the attachments that packed files refer to; they come last. */
-  async *#files(pictures: ReadonlySet<string>): AsyncGenerator<ZipFile> {
+  /** @param images Grows with the attachments that packed files refer to; they come last. */
+  async *#files(images: ReadonlySet<string>): AsyncGenerator<ZipFile> {
     const { attachments, version, now } = this.#parts;
     const unreadable: string[] = [];
     /** An unreadable item doesn't fail the export; the last file lists it. */
@@ -137,8 +154,9 @@ export class Exports {
     yield jsonFile(EXPORT_MARK, { format: EXPORT_FORMAT, version, created_at: new Date(now()).toISOString() });
     yield* this.#documents(readable);
     yield* this.#surroundings(readable);
+    yield* this.#originals(readable);
     yield* this.#chats(readable, unreadable);
-    for (const name of pictures) {
+    for (const name of images) {
       const bytes = await readable(`attachments/${name}`, () => attachments.readAll(name));
       if (bytes !== undefined) yield { path: `attachments/${name}`, bytes };
     }
@@ -146,7 +164,7 @@ export class Exports {
   }
 
   async *#documents(readable: Readable): AsyncGenerator<ZipFile> {
-    const { characters, personas, lorebooks, presets } = this.#parts;
+    const { characters, personas, lorebooks, presets, memories } = this.#parts;
     for (const { id } of await personas.list()) {
       const persona = await readable(`personas/${id}`, () => personas.get(id));
       if (persona === undefined) continue;
@@ -164,6 +182,11 @@ export class Exports {
       const preset = isBuiltin ? undefined : await readable(`presets/${id}`, () => presets.get(id));
       if (preset !== undefined) yield jsonFile(`presets/${id}.json`, { ...preset.head, preset: preset.body });
     }
+    // Oldest first: their order in prompts is that of their creation.
+    for (const { id } of memories.list().reverse()) {
+      const memory = await readable(`memories/${id}`, () => memories.get(id));
+      if (memory !== undefined) yield jsonFile(`memories/${id}.json`, memory.fields);
+    }
     for (const item of (await characters.list({})).items) {
       const { id } = JSON.parse(item) as { id: string };
       const open = await readable(`characters/${id}`, () => characters.open(id));
@@ -179,7 +202,7 @@ export class Exports {
 
   /** Voices, workflows, servers without their keys, and settings. */
   async *#surroundings(readable: Readable): AsyncGenerator<ZipFile> {
-    const { voices, workflows, connections, imageProfiles, settings, speech } = this.#parts;
+    const { voices, workflows, connections, imageProfiles, toolServers, settings, speech, transcription } = this.#parts;
     for (const { id, name, description, format, createdAtMs } of voices.list()) {
       const audio = await readable(`voices/${id}`, () => readWhole(voices, id));
       if (audio === undefined) continue;
@@ -199,9 +222,37 @@ export class Exports {
         else if (profile.kind !== "demo") yield jsonFile(`${path}.json`, profile);
       }
     }
+    for (const { version: _, updatedAtMs: __, ...server } of toolServers.list()) {
+      const path = `tool_servers/${server.id}`;
+      if (server.isUnreadable) await readable(path, () => Promise.reject(new AppError("internal", "It is sealed")));
+      else yield jsonFile(`${path}.json`, server);
+    }
     const own = await readable("settings", () => Promise.resolve(settings.get().settings));
     const { version: _, ...voice } = await readable("speech", () => Promise.resolve(speech.get())) ?? {};
-    yield jsonFile("settings.json", { settings: own ?? {}, speech: voice });
+    const { version: __, ...listening } = await readable("transcription", () => Promise.resolve(transcription.get())) ??
+      {};
+    yield jsonFile("settings.json", { settings: own ?? {}, speech: voice, transcription: listening });
+  }
+
+  /** Originals of documents, each with its name and who has it at hand. Their text is read again when they are imported. */
+  async *#originals(readable: Readable): AsyncGenerator<ZipFile> {
+    const { documents, documentUses } = this.#parts;
+    const owners = documentUses.list();
+    for (const { id, name, contentType, url, createdAtMs, sizeBytes, isUnreadable, error } of documents.list()) {
+      // Its name and type are lost. The original may still open, and its type is recognized by its content.
+      if (isUnreadable) {
+        await readable(`documents/${id}.json`, () => Promise.reject(new AppError("internal", error!.message)));
+      }
+      if (sizeBytes === 0) continue; // a link that wasn't fetched
+      // Read before it's announced: what can't be opened doesn't end the export.
+      const facts = await readable(`documents/${id}`, () => measurePieces(documents.readOriginal(id)));
+      if (facts === undefined) continue;
+      const usedBy = owners.flatMap(({ kind, id: ownerId, documents: uses }) =>
+        uses.filter((use) => use.id === id).map((use) => ({ kind, id: ownerId, use }))
+      );
+      yield { path: `document_files/${id}`, pieces: () => documents.readOriginal(id) };
+      yield jsonFile(`documents/${id}.json`, { name, contentType, url, createdAtMs, usedBy });
+    }
   }
 
   /** Joins the opened blocks without parsing them. */
@@ -252,7 +303,7 @@ function jsonFile(path: string, json: unknown): ZipFile {
   return { path, bytes: encoder.encode(JSON.stringify(json)) };
 }
 
-async function factsOf(pieces: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number; crc: number }> {
+async function measurePieces(pieces: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number; crc: number }> {
   let [sizeBytes, crc] = [0, 0];
   for await (const piece of pieces) {
     sizeBytes += piece.length;
@@ -271,4 +322,34 @@ async function readWhole(voices: VoiceSamples, id: string): Promise<Uint8Array> 
     at += count;
   }
   return bytes;
+}
+
+/** Compresses files one after another. */
+interface Packer {
+  /**
+   * Compresses a file. @param bytes Transferred: don't use them afterwards. @throws {AppError} `internal` if the Worker
+   * is lost.
+   */
+  pack(bytes: Uint8Array, isText: boolean): Promise<PackedFile>;
+  close(): void;
+}
+
+/** Starts a packer. */
+function openPacker(): Packer {
+  const worker = new Worker(new URL("./zip_worker.ts", import.meta.url), { type: "module" });
+  return {
+    pack: (bytes, isText) =>
+      new Promise((resolve, reject) => {
+        worker.onmessage = ({ data }: MessageEvent<PackedFile>) => resolve(data);
+        worker.onerror = (event) => {
+          event.preventDefault(); // an unhandled error event would end the process
+          reject(new AppError("internal", `Can't pack the export: ${event.message}`));
+        };
+        // postMessage sends the whole buffer behind a view, so cut a part out of a larger buffer first.
+        const own = bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
+        const order: PackOrder = { bytes: own as Uint8Array<ArrayBuffer>, isText };
+        worker.postMessage(order, [order.bytes.buffer]);
+      }),
+    close: () => worker.terminate(),
+  };
 }

@@ -1,20 +1,28 @@
 /** What import readers produce, one item at a time. Items cross a Worker boundary, so they are plain data. */
+import type { DocumentUse } from "../documents/document.ts";
+import type { DocumentOwnerKind } from "../documents/document_uses.ts";
 import type { ImportReason } from "./import_reasons.ts";
 import type { BackendProfileInput } from "../image_generation/backend_profiles.ts";
 import type { ContentPart } from "../llm/chat_event.ts";
 import type { ConnectionInput } from "../llm/connections/connections.ts";
+import type { MemoryFields } from "../memories/memory.ts";
 import type { SettingsPatch } from "../settings/settings.ts";
+import type { ToolServerInput } from "../mcp/tool_server.ts";
 import type { SpeechConfigInput } from "../speech/speech_settings.ts";
+import type { TranscriptionConfigInput } from "../transcription/transcription_settings.ts";
 
 /** Programs and formats that can be imported. */
-export const IMPORT_KINDS = ["sillytavern", "tavern", "risuai", "agnai", "chatgpt", "openwebui", "parlor"] as const;
+export const IMPORT_KINDS = [
+  ...["sillytavern", "tavern", "risuai", "agnai", "chatgpt", "claude"] as const,
+  ...["openwebui", "librechat", "lobechat", "chatbox", "parlor"] as const,
+] as const;
 /** One of them. */
 export type ImportKind = typeof IMPORT_KINDS[number];
 
 /** Types of items in an import. */
 export const IMPORTED_ITEM_KINDS = [
-  ...["conversation", "character", "persona", "lorebook", "preset", "attachment"] as const,
-  ...["voice", "workflow", "connection", "image_connection", "settings"] as const,
+  ...["conversation", "character", "persona", "lorebook", "preset", "memory", "attachment", "document"] as const,
+  ...["voice", "workflow", "connection", "image_connection", "tool_server", "settings"] as const,
 ];
 /** One of them. */
 export type ImportedItemKind = typeof IMPORTED_ITEM_KINDS[number];
@@ -113,9 +121,27 @@ export interface ImportedPreset extends Origin {
   models?: string[];
 }
 
+/** A note that is sent with chats. */
+export interface ImportedMemory extends Origin {
+  what: "memory";
+  fields: MemoryFields;
+}
+
 /** An image. Messages refer to it by its `id`. */
 export interface ImportedAttachment extends Origin {
   what: "attachment";
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** A document with its original file. Its text is read again. */
+export interface ImportedDocument extends Origin {
+  what: "document";
+  contentType: string;
+  /** Address of a link. */
+  url?: string;
+  createdAtMs?: number;
+  /** Characters and personas that have it at hand. */
+  usedBy: { kind: DocumentOwnerKind; id: string; use: DocumentUse }[];
   bytes: Uint8Array<ArrayBuffer>;
 }
 
@@ -149,6 +175,13 @@ export interface ImportedImageConnection extends Origin {
   isActive: boolean;
 }
 
+/** A tool server without its environment and headers. It is off, since importing must not start a program. */
+export interface ImportedToolServer extends Origin {
+  what: "tool_server";
+  server: ToolServerInput;
+  hadSecrets: boolean;
+}
+
 /** The owner's settings. */
 export interface ImportedSettings extends Origin {
   what: "settings";
@@ -156,6 +189,9 @@ export interface ImportedSettings extends Origin {
   /** The speech server without its key. */
   speech?: SpeechConfigInput;
   hadSpeechKey: boolean;
+  /** The transcription server without its key. */
+  transcription?: TranscriptionConfigInput;
+  hadTranscriptionKey?: boolean;
 }
 
 /** A note for the report: why something wasn't imported, or what was changed. */
@@ -174,11 +210,14 @@ export type ImportedItem =
   | ImportedPersona
   | ImportedLorebook
   | ImportedPreset
+  | ImportedMemory
   | ImportedAttachment
+  | ImportedDocument
   | ImportedVoice
   | ImportedWorkflow
   | ImportedConnection
   | ImportedImageConnection
+  | ImportedToolServer
   | ImportedSettings;
 
 /** What a reader yields. */

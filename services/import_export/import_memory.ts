@@ -10,7 +10,7 @@ export const LARGE_BYTES = 2 * 1024 * 1024;
 
 /** Estimates the bytes of an item: one byte per character of text. */
 export function stepBytes(step: ImportStep): number {
-  if (step.what === "attachment") return step.bytes.length;
+  if (step.what === "attachment" || step.what === "document") return step.bytes.length;
   if (step.what === "voice") return step.audio.length;
   if (step.what === "character") return step.file.length + (step.avatar?.length ?? 0); // a path needs no memory
   if (step.what === "persona") return step.avatar?.length ?? 0;

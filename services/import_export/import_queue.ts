@@ -1,6 +1,5 @@
 /** Writes imported items, several conversations at a time: they are sealed concurrently and share commits. */
-import { importReason } from "./import_reasons.ts";
-import { changed, refused } from "./import_notes.ts";
+import { changed, importReason, refused } from "./import_reasons.ts";
 import type { ByteBudget, Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
 import type { ImportedItem, ImportNote, ImportStep } from "./import_item.ts";

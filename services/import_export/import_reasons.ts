@@ -1,6 +1,10 @@
-/** Why something isn't imported, or not unchanged: codes with their English sentences. Other languages translate by code. */
+/**
+ * Why something isn't imported or is imported with changes: codes with their English sentences, and the notes of a report.
+ * Other languages translate by code.
+ */
 import { AppError } from "../errors.ts";
-import { filledText, type TextParams } from "../json/message_template.ts";
+import { fillTemplate, type TextParams } from "../json/message_template.ts";
+import type { ImportNote } from "./import_item.ts";
 
 /** English sentences by code; `{name}` is a parameter. */
 export const IMPORT_REASONS = {
@@ -17,6 +21,7 @@ export const IMPORT_REASONS = {
   broken_line: "skipped line {line}: not a JSON object",
   broken_lines: "skipped lines that are not JSON objects: {count}",
   image_missing: 'the image "{image}" is missing',
+  files_not_in_export: "its files are not part of the export",
   chatgpt_images: "its images are not part of the chat export",
   changed_here: "already here and changed since the last import: left as is",
   image_unreadable: "its image can't be read",
@@ -105,7 +110,7 @@ export function importReason(code: ImportReasonCode, params?: Record<string, str
   const short = Object.fromEntries(
     Object.entries(params).map(([name, value]) => [name, String(value).slice(0, MAX_PARAM_CHARS)]),
   );
-  return { reason: filledText(IMPORT_REASONS[code], short), code, params: short };
+  return { reason: fillTemplate(IMPORT_REASONS[code], short), code, params: short };
 }
 
 /** An `unprocessable` item of an import. */
@@ -120,7 +125,23 @@ export class ImportError extends AppError {
 }
 
 /** Returns the reason that an error gives; `unreadable` unless it is one of ours. */
-export function reasonOfError(error: unknown): ImportReason {
+function reasonOfError(error: unknown): ImportReason {
   if (error instanceof ImportError) return error.reason;
   return error instanceof AppError ? { reason: error.message } : importReason("unreadable");
+}
+
+/** Creates the note that something isn't imported. @param error A code, or what was thrown while reading. */
+export function refused(source: string, error: unknown): ImportNote {
+  const reason = typeof error === "string" ? importReason(error as ImportReasonCode) : reasonOfError(error);
+  return { what: "note", level: "refused", source, ...reason };
+}
+
+/** Creates the note that files aren't imported, as planned. @param count How many files. */
+export function leftOut(source: string, code: ImportReasonCode, count = 1): ImportNote {
+  return { what: "note", level: "left_out", source, ...importReason(code), count };
+}
+
+/** Creates the note that something is imported with changes. */
+export function changed(source: string, reason: ImportReasonCode | ImportReason): ImportNote {
+  return { what: "note", level: "changed", source, ...(typeof reason === "string" ? importReason(reason) : reason) };
 }

@@ -51,7 +51,7 @@ const MAX_ITEMS = 50;
 const MAX_NAME = 100;
 
 /** Creates an empty report. */
-export function newReport(kind: ImportKind, isDryRun: boolean): ImportReport {
+export function createReport(kind: ImportKind, isDryRun: boolean): ImportReport {
   const counts = Object.fromEntries(
     IMPORTED_ITEM_KINDS.map((thing) => [thing, { added: 0, updated: 0, present: 0, refused: 0 }]),
   ) as ImportReport["counts"];

@@ -5,10 +5,11 @@
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
-import { filePieces } from "../storage/file_pieces.ts";
-import { MAX_FILES, tooLarge } from "./import_limits.ts";
+import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
+import { streamFilePieces } from "../storage/file_pieces.ts";
 import { openRisuBackup } from "./formats/risuai/risu_backup.ts";
-import { openZip } from "./import_zip.ts";
+import { ImportError } from "./import_reasons.ts";
+import { MAX_FILES, openZip, tooLarge } from "./import_zip.ts";
 
 /** A file of an import. */
 export interface SourceFile {
@@ -59,12 +60,12 @@ export async function openSource(path: string, name = basename(path)): Promise<I
 }
 
 /** Returns a stable id for the same parts: 26 letters, digits, `_` or `-`. */
-export function stableId(...parts: string[]): string {
+export function deriveStableId(...parts: string[]): string {
   return `i${createHash("sha256").update(JSON.stringify(parts)).digest("base64url").slice(0, 25)}`;
 }
 
 /** Returns a hash that identifies the content. */
-export function contentHash(content: unknown): string {
+export function hashContent(content: unknown): string {
   const hash = createHash("sha256");
   for (const text of jsonPieces(content, 2)) hash.update(text);
   return hash.digest("base64url").slice(0, 22);
@@ -119,7 +120,7 @@ async function readFile(path: string, name: string, maxBytes: number): Promise<U
 
 async function* piecesOf(path: string, name: string, maxBytes: number): AsyncGenerator<Uint8Array> {
   if ((await Deno.stat(path)).size > maxBytes) throw tooLarge(name, maxBytes);
-  yield* filePieces(path);
+  yield* streamFilePieces(path);
 }
 
 async function isZip(path: string): Promise<boolean> {
@@ -127,4 +128,38 @@ async function isZip(path: string): Promise<boolean> {
   const head = new Uint8Array(ZIP_MARK.length);
   const count = await file.read(head);
   return count === head.length && ZIP_MARK.every((byte, index) => head[index] === byte);
+}
+
+/** Path helpers for files of an import. Paths are only compared, never opened. */
+
+/** Returns the file name without folders. */
+export function getBaseName(path: string): string {
+  return path.split("/").at(-1)!;
+}
+
+/** Returns the file name without folders and extension. */
+export function getStem(path: string): string {
+  return getBaseName(path).replace(/\.[^.]*$/, "");
+}
+
+/** Returns the extension without its dot; empty if there is none. */
+export function getExtension(path: string): string {
+  return /\.([^.]*)$/.exec(getBaseName(path))?.[1] ?? "";
+}
+
+/**
+ * Parses a JSON object. @throws {AppError} `unprocessable` if the bytes aren't JSON, aren't an object, or nest deeper
+ * than 100 levels.
+ */
+export function parseJsonObject(bytes: Uint8Array): JsonObject {
+  let json: unknown;
+  try {
+    json = parseJsonBytes(bytes);
+  } catch (cause) {
+    throw new ImportError("not_json", { cause });
+  }
+  if (!isJsonObject(json)) throw new ImportError("not_object");
+  const fault = findJsonFault(json);
+  if (fault !== undefined) throw new AppError("unprocessable", fault);
+  return json;
 }

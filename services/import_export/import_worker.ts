@@ -1,5 +1,5 @@
-/** The Worker that opens and reads imports. `import_reader.ts` is its other side and requests each batch. */
-import { refused } from "./import_notes.ts";
+/** The Worker that opens and reads imports. `imports.ts` starts it and requests each batch. */
+import { refused } from "./import_reasons.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage, getMemoryBytes } from "../async/garbage_collection.ts";
 import type { ImportedConversation, ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
@@ -76,7 +76,7 @@ function* inParts(conversation: ImportedConversation): Generator<ReadingAnswer> 
 }
 
 /** Reports an unexpected error of a reader as a problem of the file, which is its likely cause. */
-function failureOf(error: unknown): ReadingAnswer {
+function toFailure(error: unknown): ReadingAnswer {
   if (error instanceof AppError) return { failure: { code: error.code, message: error.message } };
   const found = error instanceof Error ? error.message : String(error);
   return { failure: { code: "unprocessable", message: `Can't read the import: ${found}` } };
@@ -91,7 +91,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
       const next = await running!.next();
       self.postMessage(next.done ? { isEnd: true } : next.value);
     } catch (error) {
-      self.postMessage(failureOf(error));
+      self.postMessage(toFailure(error));
     }
   };
 }

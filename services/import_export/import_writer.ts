@@ -1,31 +1,40 @@
-/** Stores imported items. Items have the same id in every import, so nothing is imported twice. */
-import type { ImportReasonCode } from "./import_reasons.ts";
+/** Stores imported items and settings. Items have the same id in every import, so nothing is imported twice. */
 import type { Attachments } from "../attachments/attachments.ts";
 import { type CardFile, parseCardBytes, readCardFile } from "../characters/card/card_file.ts";
 import type { Characters, ReadCharacter } from "../characters/characters.ts";
 import type { ConversationImport, ConversationImporter } from "../conversations/conversation_importer.ts";
+import type { Documents } from "../documents/documents.ts";
+import type { DocumentUses } from "../documents/document_uses.ts";
 import { AppError } from "../errors.ts";
 import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import { parseWorkflow } from "../image_generation/comfyui/workflow_format.ts";
 import type { Workflows } from "../image_generation/comfyui/workflows.ts";
+import { parseToolServer } from "../mcp/tool_server.ts";
+import type { ToolServers } from "../mcp/tool_servers.ts";
 import type { Connections } from "../llm/connections/connections.ts";
-import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import { parseLorebook } from "../lorebooks/lorebook_parse.ts";
+import type { Lorebooks } from "../lorebooks/lorebooks.ts";
+import type { Memories } from "../memories/memories.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { PresetDocument } from "../presets/preset_document.ts";
 import type { Presets } from "../presets/presets.ts";
 import { parseSillyTavernPreset } from "../presets/sillytavern.ts";
-import type { Settings } from "../settings/settings.ts";
+import { DEFAULT_SETTINGS, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
-import { importConnection, importImageConnection, importSettings } from "./import_settings.ts";
+import type { TranscriptionSettings } from "../transcription/transcription_settings.ts";
 import type {
   ImportedCharacter,
+  ImportedConnection,
   ImportedConversation,
+  ImportedDocument,
+  ImportedImageConnection,
   ImportedItem,
   ImportedPersona,
   ImportedPreset,
+  ImportedSettings,
 } from "./import_item.ts";
+import type { ImportReasonCode } from "./import_reasons.ts";
 
 /** Services that store the items. */
 export interface ImportWriterDeps {
@@ -34,13 +43,18 @@ export interface ImportWriterDeps {
   personas: Personas;
   lorebooks: Lorebooks;
   presets: Presets;
+  memories: Memories;
   attachments: Attachments;
+  documents: Documents;
+  documentUses: DocumentUses;
   voices: VoiceSamples;
   workflows: Workflows;
   connections: Connections;
   imageProfiles: BackendProfiles;
+  toolServers: ToolServers;
   settings: Settings;
   speech: SpeechSettings;
+  transcription: TranscriptionSettings;
 }
 
 /** The result for an item. */
@@ -67,7 +81,7 @@ export async function writeItem(parts: ImportWriterDeps, item: ImportedItem, isD
   switch (item.what) {
     case "character":
       if (!isDryRun) return await writeCharacter(parts, item);
-      return { state: "added", name: (await cardFileOf(item)).card.data.name, kept: item.files };
+      return { state: "added", name: (await getCardFile(item)).card.data.name, kept: item.files };
     case "persona":
       if (!isDryRun) return await writePersona(parts, item);
       break;
@@ -85,12 +99,18 @@ export async function writeItem(parts: ImportWriterDeps, item: ImportedItem, isD
       break;
     }
     case "preset": {
-      const preset = presetOf(item);
+      const preset = toPreset(item);
       if (!isDryRun) await parts.presets.put(item.id, { name: item.name, models: item.models, preset });
       break;
     }
+    case "memory":
+      if (!isDryRun) await parts.memories.put(item.id, item.fields);
+      break;
     case "attachment":
       if (!isDryRun) await parts.attachments.put(item.id, ReadableStream.from([item.bytes]));
+      break;
+    case "document":
+      if (!isDryRun) await writeDocument(parts, item);
       break;
     case "voice":
       if (!isDryRun) await parts.voices.add(item);
@@ -103,6 +123,10 @@ export async function writeItem(parts: ImportWriterDeps, item: ImportedItem, isD
       return await importConnection(parts.connections, item, isDryRun);
     case "image_connection":
       return await importImageConnection(parts.imageProfiles, item, isDryRun);
+    case "tool_server":
+      if (isDryRun) parseToolServer(item.id, item.server, undefined);
+      else await parts.toolServers.put(item.id, item.server, { isImport: true });
+      return added(item.hadSecrets);
   }
   return { state: "added" };
 }
@@ -134,14 +158,17 @@ async function isHere(
   { what, id }: Exclude<ImportedItem, { what: "conversation" | "settings" }>,
 ): Promise<boolean> {
   if (what === "connection") return parts.connections.list().some((one) => one.id === id);
+  if (what === "tool_server") return parts.toolServers.list().some((one) => one.id === id);
   if (what === "image_connection") return parts.imageProfiles.list().some((one) => one.id === id);
   if (what === "workflow") return (await parts.workflows.list()).some((one) => one.id === id && one.updatedAtMs);
   if (what === "lorebook") return parts.lorebooks.list().some((one) => one.id === id);
+  if (what === "memory") return parts.memories.list().some((one) => one.id === id);
   if (what === "preset") return parts.presets.list().some((one) => one.id === id);
   try {
     if (what === "character") await parts.characters.get(id);
     else if (what === "persona") await parts.personas.get(id);
     else if (what === "voice") parts.voices.get(id);
+    else if (what === "document") parts.documents.get(id);
     else parts.attachments.get(id);
     return true;
   } catch (error) {
@@ -150,23 +177,33 @@ async function isHere(
   }
 }
 
+async function writeDocument({ documents, documentUses }: ImportWriterDeps, item: ImportedDocument): Promise<void> {
+  const { id, name, contentType, url, createdAtMs, bytes, usedBy } = item;
+  const content = ReadableStream.from([bytes]);
+  await documents.add({ id, content, getName: () => name, contentType, url, createdAtMs });
+  for (const { kind, id: ownerId, use } of usedBy) {
+    const uses = documentUses.get(kind, ownerId);
+    if (!uses.some((other) => other.id === id)) await documentUses.put(kind, ownerId, [...uses, { ...use, id }]);
+  }
+}
+
 async function writeCharacter({ characters }: ImportWriterDeps, item: ImportedCharacter): Promise<WriteResult> {
   const { id, file, files, avatar } = item;
   try {
-    const name = nameOf(await characters.importCard(file, { id, picture: avatar }));
+    const name = getName(await characters.importCard(file, { id, picture: avatar }));
     return { state: "added", name, kept: files };
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
-    const name = nameOf(await characters.importCard(file, { id })); // throws again if the card was the problem
+    const name = getName(await characters.importCard(file, { id })); // throws again if the card was the problem
     return { state: "added", reason: "avatar_unreadable", name, kept: files };
   }
 }
 
-async function cardFileOf({ file }: ImportedCharacter): Promise<CardFile> {
+async function getCardFile({ file }: ImportedCharacter): Promise<CardFile> {
   return typeof file === "string" ? await readCardFile(file) : parseCardBytes(file);
 }
 
-function nameOf({ character }: ReadCharacter): string {
+function getName({ character }: ReadCharacter): string {
   return character.card.data.name;
 }
 
@@ -183,6 +220,69 @@ async function writePersona({ personas }: ImportWriterDeps, item: ImportedPerson
   }
 }
 
-function presetOf({ json, isOurs }: ImportedPreset): Partial<PresetDocument> {
+function toPreset({ json, isOurs }: ImportedPreset): Partial<PresetDocument> {
   return isOurs ? json as Partial<PresetDocument> : parseSillyTavernPreset(json);
+}
+
+/** Adds a connection. @throws {AppError} `invalid_request`, `address_not_allowed` */
+async function importConnection(
+  connections: Connections,
+  { id, profile, hadKey, isActive }: ImportedConnection,
+  isDryRun: boolean,
+): Promise<WriteResult> {
+  if (isDryRun) {
+    connections.getUnsavedTarget(profile);
+    return added(hadKey);
+  }
+  const before = connections.findActive();
+  await connections.put({ ...profile, id });
+  // The demo connection doesn't count as a choice.
+  if (isActive && (before === undefined || before.kind === "demo")) await connections.activate(id);
+  return added(hadKey);
+}
+
+/** @throws {AppError} `invalid_request`, `address_not_allowed` */
+async function importImageConnection(
+  profiles: BackendProfiles,
+  { id, profile, hadKey, isActive }: ImportedImageConnection,
+  isDryRun: boolean,
+): Promise<WriteResult> {
+  if (isDryRun) {
+    profiles.getUnsavedTarget(profile);
+    return added(hadKey);
+  }
+  const isChosen = profiles.list().some((one) => one.isActive);
+  await profiles.put({ ...profile, id });
+  if (isActive && !isChosen) await profiles.activate(id);
+  return added(hadKey);
+}
+
+/** Applies settings. @throws {AppError} `invalid_request`, `address_not_allowed` */
+async function importSettings(
+  parts: { settings: Settings; speech: SpeechSettings; transcription: TranscriptionSettings },
+  item: ImportedSettings,
+  isDryRun: boolean,
+): Promise<WriteResult> {
+  const now = parts.settings.get().settings;
+  const patch = Object.fromEntries(
+    Object.entries(item.settings).filter(([name, value]) => {
+      const key = name as keyof OwnerSettings;
+      return now[key] === DEFAULT_SETTINGS[key] && value !== now[key];
+    }),
+  ) as SettingsPatch;
+  const speech = parts.speech.get().baseUrl === "" ? item.speech : undefined;
+  const transcription = parts.transcription.get().baseUrl === "" ? item.transcription : undefined;
+  const hasSettings = Object.keys(patch).length > 0;
+  if (!hasSettings && speech === undefined && transcription === undefined) return { state: "present" };
+  if (!isDryRun) {
+    if (hasSettings) await parts.settings.patch(patch);
+    if (speech !== undefined) await parts.speech.put(speech);
+    if (transcription !== undefined) await parts.transcription.put(transcription);
+  }
+  const needsSpeechKey = speech !== undefined && item.hadSpeechKey;
+  return added(needsSpeechKey || (transcription !== undefined && item.hadTranscriptionKey === true));
+}
+
+function added(hadKey: boolean): WriteResult {
+  return { state: "added", ...(hadKey && { reason: "enter_key" }) };
 }

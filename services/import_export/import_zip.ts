@@ -1,8 +1,15 @@
-/** A ZIP file as an import source. Only its directory and one entry are in memory. */
+/** A ZIP file as an import source, and the limits of all imports. Only its directory and one entry are in memory. */
 import { AppError } from "../errors.ts";
-import { contentOf, contentPieces, readZipDirectory, type ZipEntry } from "../storage/zip/zip_reader.ts";
-import { MAX_FILES, tooLarge } from "./import_limits.ts";
+import { readContent, readZipDirectory, streamContent, type ZipEntry } from "../storage/zip/zip_reader.ts";
 import type { ImportSource, SourceFile } from "./import_source.ts";
+
+/** More files than years with such a program produce. */
+export const MAX_FILES = 500_000;
+
+/** Creates the error for a file that exceeds its limit. */
+export function tooLarge(path: string, maxBytes: number): AppError {
+  return new AppError("too_large", `"${path}" is larger than ${maxBytes} bytes`);
+}
 
 /** Text compresses to a tenth. A thousandth, file after file, is a ZIP bomb. */
 const MOST_INFLATED = 100;
@@ -35,8 +42,8 @@ export async function openZip(path: string): Promise<ImportSource> {
       files: [...entries.values()].map(({ path, sizeBytes }) => ({ path, sizeBytes }))
         .sort((a, b) => a.path < b.path ? -1 : 1),
       passedOver,
-      read: async (wanted, maxBytes) => await contentOf(file, taken(wanted, maxBytes)),
-      pieces: (wanted, maxBytes) => contentPieces(file, taken(wanted, maxBytes)),
+      read: async (wanted, maxBytes) => await readContent(file, taken(wanted, maxBytes)),
+      pieces: (wanted, maxBytes) => streamContent(file, taken(wanted, maxBytes)),
       close: () => file.close(),
     };
   } catch (error) {

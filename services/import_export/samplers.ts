@@ -8,7 +8,7 @@ import type { JsonObject } from "../json/type_guards.ts";
  * @param names The program's names by ours.
  * @param read Converts a value; `undefined` if the sampler is off.
  */
-export function samplerOf(
+export function mapSampler(
   preset: JsonObject,
   names: Record<string, string>,
   read: (value: number, name: string) => number | undefined = (value) => value,

@@ -1,5 +1,6 @@
-/** The Worker that compresses the files of an export. `zip_packer.ts` is its other side. */
+/** The Worker that compresses the files of an export. `exports.ts` starts it. */
 import { crc32, deflateRawSync } from "node:zlib";
+import { findAttachmentNames } from "../attachments/attachment_names.ts";
 
 /** Message from the serving thread; the bytes are transferred. */
 export interface PackOrder {
@@ -19,17 +20,16 @@ export interface PackedFile {
   attachments: string[];
 }
 
-const ATTACHMENT_URL = /\/api\/attachments\/([A-Za-z0-9_-][A-Za-z0-9._-]{0,127})/g;
 const LEVEL = 6;
 
 function packed({ bytes, isText }: PackOrder): PackedFile {
   const facts = { isDeflated: isText, sizeBytes: bytes.length, crc: crc32(bytes) };
   if (!isText) return { ...facts, packed: bytes, attachments: [] };
-  const names = new TextDecoder().decode(bytes).matchAll(ATTACHMENT_URL);
+  const names = findAttachmentNames(new TextDecoder().decode(bytes));
   return {
     ...facts,
     packed: new Uint8Array(deflateRawSync(bytes, { level: LEVEL })),
-    attachments: [...new Set([...names].map(([, name]) => name!))],
+    attachments: names,
   };
 }
 

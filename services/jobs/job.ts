@@ -1,9 +1,8 @@
 /** Types of background jobs, for the services that define kinds of jobs and the routes that show them. */
 
-import type { JobState } from "./job_states.ts";
-import type { JobError, JobProgress } from "./job_store.ts";
+import type { JobError, JobProgress, JobState } from "./job_store.ts";
 
-export type { JobState } from "./job_states.ts";
+export type { JobState } from "./job_store.ts";
 export type { JobError, JobProgress } from "./job_store.ts";
 
 /** State of a job at one moment. */
@@ -37,7 +36,7 @@ export interface JobContext {
   /** Sets the details of this kind (JSON). Saved with the next change of state. */
   detail(detail: unknown): void;
   /**
-   * Begins the end of the job, after which it cannot be cancelled: call it before the first lasting effect, such as
+   * Begins the end of the job, after which it can't be cancelled: call it before the first lasting effect, such as
    * the rename of a download. A `run` that returns without it passes through on its own.
    *
    * @throws the signal's reason when the job was cancelled before.
@@ -94,12 +93,12 @@ export interface JobRunner {
   /**
    * Takes a job that has ended out of the list; its leftovers are the caller's.
    *
-   * @throws {AppError} `not_found`; `conflict` while it has not ended; what the database throws.
+   * @throws {AppError} `not_found`; `conflict` if it hasn't ended; errors of the database.
    */
   forget(id: string): Promise<void>;
   /** Waits for the end of a job. @throws {AppError} `not_found` */
   ended(id: string): Promise<JobSnapshot>;
-  /** Gives all jobs, newest first. */
+  /** Lists all jobs, newest first. */
   list(): JobSnapshot[];
   /** @throws {AppError} `not_found` */
   get(id: string): JobSnapshot;

@@ -1,9 +1,19 @@
 /** Runs every long job: one queue a kind, one table, cancel, and what becomes of them over a restart. */
 
-import { AppError, messageOf, traceOf } from "../errors.ts";
-import { assertLegalStep, isEnd, type JobState } from "./job_states.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { errorFields } from "../http/upstream_error.ts";
+import { consoleLog, type Log } from "../log.ts";
+import {
+  assertLegalStep,
+  createJobStore,
+  isEnd,
+  type JobDatabase,
+  type JobError,
+  type JobRecord,
+  type JobSealer,
+  type JobState,
+} from "./job_store.ts";
 import type { JobContext, JobKind, JobRunner, JobSnapshot } from "./job.ts";
-import { createJobStore, type JobDatabase, type JobError, type JobRecord, type JobSealer } from "./job_store.ts";
 
 export type * from "./job.ts";
 
@@ -24,8 +34,7 @@ export interface JobRunnerOptions {
   now?: () => number;
   /** Makes the id of a new job. */
   newId?: () => string;
-  /** Takes a line about a defect; stderr unless told. */
-  report?: (line: string) => void;
+  log?: Log;
 }
 
 /** A job in memory. */
@@ -35,9 +44,11 @@ interface LiveJob {
   isCancelled: boolean;
   isResumed: boolean;
   announcedAtMs: number;
+  /** Announces progress that came too soon after the last announcement. */
+  announceTimer?: ReturnType<typeof setTimeout>;
   /** Resolves when the first save is done. */
   stored: Promise<void>;
-  /** Resolves when an end is reached and stored. */
+  /** Resolves when a final state is stored. */
   over: PromiseWithResolvers<void>;
   /** Resolves when `run` has ended and its state is stored; only while it runs. */
   settled?: Promise<void>;
@@ -51,22 +62,24 @@ interface Lane {
 
 /** Opens the runner over the stored jobs. Nothing runs before its kind is registered. */
 export function createJobRunner(options: JobRunnerOptions): JobRunner {
-  const { db, sealer, events, now = Date.now, report = console.error } = options;
+  const { db, sealer, events, now = Date.now, log = consoleLog } = options;
   const { newId = () => crypto.randomUUID() } = options;
   const store = createJobStore(db, sealer, now);
   const jobs = new Map<string, LiveJob>(store.loadAll().map((record) => [record.id, liveJob(record)]));
   const lanes = new Map<string, Lane>();
-  /** Saves nobody waits for but `close`. */
+  /** Saves that only `close` waits for. */
   const background = new Set<Promise<void>>();
   let isClosing = false;
 
   function inBackground(work: Promise<void>, what: string): void {
-    const guarded = work.catch((error) => report(`${what}: ${messageOf(error)}`))
+    const guarded = work.catch((error) => log("error", what, { error: messageOf(error) }))
       .finally(() => background.delete(guarded));
     background.add(guarded);
   }
 
   function announce(job: LiveJob): void {
+    clearTimeout(job.announceTimer);
+    job.announceTimer = undefined;
     job.announcedAtMs = now();
     events.publish({ kind: "job", id: job.record.id });
   }
@@ -97,41 +110,50 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
 
   async function runJob(job: LiveJob, definition: JobKind): Promise<void> {
     const { record, abort: { signal } } = job;
+    const fields = { kind: record.kind, id: record.id };
+    const startedAtMs = now();
+    log("debug", "A job started", fields);
     try {
       await step(job, "running");
       signal.throwIfAborted();
       await definition.run(contextOf(job));
       if (record.state === "running") {
-        signal.throwIfAborted(); // it ended because it was told to, not because it was done
+        signal.throwIfAborted(); // it ended because of the signal, not because it was done
         await step(job, "verifying");
       }
       await step(job, "done");
+      log("debug", "A job is done", { ...fields, ms: now() - startedAtMs });
     } catch (error) {
       await settleFailure(job, definition, error).catch((failure) =>
-        report(`Can't save the end of job "${record.id}": ${messageOf(failure)}`)
+        log("error", "Can't save the end of a job", { kind: record.kind, id: record.id, error: messageOf(failure) })
       );
     }
   }
 
   async function settleFailure(job: LiveJob, definition: JobKind, error: unknown): Promise<void> {
     const { record } = job;
-    if (isEnd(record.state)) throw error; // it is over, but the database does not know
+    if (isEnd(record.state)) throw error; // it has ended, but that couldn't be stored
     if (job.isCancelled && record.state === "running") {
       await discard(job, definition);
+      log("debug", "A job was canceled", { kind: record.kind, id: record.id });
       return await step(job, "cancelled");
     }
     if (isClosing && definition.resumable) return; // found as it stands by the next start
     if (isClosing) return await fail(job, interrupted("Parlor was stopped while the job was running"));
-    if (!(error instanceof AppError)) report(`Job "${record.id}" of kind "${record.kind}" failed: ${traceOf(error)}`);
+    log(isDefect(error) ? "error" : "warn", "A job failed", {
+      kind: record.kind,
+      id: record.id,
+      ...errorFields(error),
+    });
     await fail(job, jobError(error));
   }
 
-  /** A cancel is one even where its leftovers resist: whoever asked for it wants the job to end. */
+  /** Cleans up after a cancelled job. A failure is logged and doesn't keep the job from ending. */
   async function discard({ record }: LiveJob, definition: JobKind | undefined): Promise<void> {
     try {
       await definition?.discard?.(record.content?.params);
     } catch (error) {
-      report(`Can't clean up after job "${record.id}": ${messageOf(error)}`);
+      log("warn", "Can't clean up after a job", { kind: record.kind, id: record.id, error: messageOf(error) });
     }
   }
 
@@ -150,7 +172,9 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       progress(progress) {
         if (record.content === undefined || isEnd(record.state)) return;
         record.content.progress = progress && { ...progress };
-        if (now() - job.announcedAtMs >= PROGRESS_INTERVAL_MS) announce(job);
+        const waitMs = job.announcedAtMs + PROGRESS_INTERVAL_MS - now();
+        if (waitMs <= 0) announce(job);
+        else job.announceTimer ??= setTimeout(() => announce(job), waitMs);
       },
       detail(detail) {
         if (record.content !== undefined && !isEnd(record.state)) record.content.detail = detail;
@@ -173,7 +197,8 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     }
     if (record.state === "queued") record.state = "running"; // unreadable: the table knows no shorter way to its end
     const reason = "Parlor ended while the job was running, and this kind of job can't be resumed";
-    inBackground(fail(job, interrupted(reason)), `Can't save the end of job "${record.id}"`);
+    log("warn", "A job was interrupted by the end of the server", { kind: record.kind, id: record.id });
+    inBackground(fail(job, interrupted(reason)), "Can't save the end of a job");
   }
 
   /** Forgets ended jobs that are old or many. */
@@ -220,7 +245,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
         const same = findUnfinished(kind, key);
         if (same === undefined) break;
         await same.stored;
-        if (!same.isCancelled) return snapshotOf(same);
+        if (!same.isCancelled) return createSnapshot(same);
         await same.settled; // it is on its way out, and its leftovers must be gone before a new one begins
       }
       if (isClosing) throw new AppError("not_available", `Can't start "${title}": Parlor is shutting down`);
@@ -242,7 +267,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
         throw error;
       }
       announce(job);
-      const snapshot = snapshotOf(job);
+      const snapshot = createSnapshot(job);
       if (job.record.state === "queued") lane.queue.push(job); // unless cancelled meanwhile
       pump(lane);
       return snapshot;
@@ -261,7 +286,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
         job.abort.abort(new DOMException("The job was cancelled", "AbortError"));
         await job.settled;
       }
-      return snapshotOf(job);
+      return createSnapshot(job);
     },
 
     async forget(id) {
@@ -275,21 +300,22 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     async ended(id) {
       const job = getJob(id);
       if (!isEnd(job.record.state)) await job.over.promise;
-      return snapshotOf(job);
+      return createSnapshot(job);
     },
 
     list: () =>
       [...jobs.values()].sort((a, b) =>
         b.record.createdAtMs - a.record.createdAtMs || (a.record.id < b.record.id ? 1 : -1)
-      ).map(snapshotOf),
+      ).map(createSnapshot),
 
-    get: (id) => snapshotOf(getJob(id)),
+    get: (id) => createSnapshot(getJob(id)),
 
     async close() {
       isClosing = true;
       const running = [...jobs.values()].filter(({ settled }) => settled !== undefined);
       for (const job of running) job.abort.abort(new DOMException("Parlor is shutting down", "AbortError"));
       await Promise.all(running.map(({ settled }) => settled));
+      for (const job of running) clearTimeout(job.announceTimer);
       await Promise.all(background);
     },
   };
@@ -307,7 +333,7 @@ function liveJob(record: JobRecord): LiveJob {
   };
 }
 
-function snapshotOf({ record }: LiveJob): JobSnapshot {
+function createSnapshot({ record }: LiveJob): JobSnapshot {
   const { id, kind, state, createdAtMs, updatedAtMs, content } = record;
   const base = { id, kind, state, createdAtMs, updatedAtMs };
   if (content === undefined) {
@@ -316,6 +342,11 @@ function snapshotOf({ record }: LiveJob): JobSnapshot {
   }
   const { key, title, progress, detail, error } = content;
   return { ...base, key, title, progress, detail, error };
+}
+
+/** Reports whether a failure is one of Parlor or its disk, and not of a request or another server. */
+function isDefect(error: unknown): boolean {
+  return !(error instanceof AppError) || error.code === "internal" || error.code === "storage_full";
 }
 
 /** The words of an AppError are made to be shown; a defect's are not. */

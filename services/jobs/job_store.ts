@@ -1,7 +1,44 @@
-/** Jobs in table `job`. It keeps what a job is and where it stands; job_runner.ts decides what comes next. */
+/** Jobs in table `job`: their states, the allowed transitions, and their rows. job_runner.ts decides what happens next. */
+import { AppError, type ErrorCode } from "../errors.ts";
 
-import type { ErrorCode } from "../errors.ts";
-import { isJobState, type JobState } from "./job_states.ts";
+/** State of a job. */
+export type JobState = "queued" | "running" | "verifying" | "done" | "failed" | "cancelled";
+
+/** Allowed transitions. States without an entry are final. */
+const LEGAL_STEPS: Partial<Record<JobState, readonly JobState[]>> = {
+  queued: ["running", "cancelled"],
+  running: ["verifying", "failed", "cancelled"],
+  verifying: ["done", "failed"],
+};
+
+/** All states, in the order a job goes through them. */
+export const JOB_STATES: readonly JobState[] = ["queued", "running", "verifying", "done", "failed", "cancelled"];
+
+/** Returns whether a stored text is a state. */
+export function isJobState(text: string): text is JobState {
+  return JOB_STATES.some((state) => state === text);
+}
+
+/** Returns whether a state is final. */
+export function isEnd(state: JobState): boolean {
+  return LEGAL_STEPS[state] === undefined;
+}
+
+/** Returns whether a transition is allowed. */
+export function isLegalStep(from: JobState, to: JobState): boolean {
+  return LEGAL_STEPS[from]?.includes(to) ?? false;
+}
+
+/**
+ * Refuses an illegal step.
+ *
+ * @throws {AppError} `conflict`, naming both states.
+ */
+export function assertLegalStep(id: string, from: JobState, to: JobState): void {
+  if (!isLegalStep(from, to)) {
+    throw new AppError("conflict", `Job "${id}" can't change from ${from} to ${to}`);
+  }
+}
 
 /** How far a job has come. */
 export interface JobProgress {
@@ -39,7 +76,7 @@ export interface JobRecord {
   createdAtMs: number;
   /** Moves with every save, since it is the version the sealed content is bound to. */
   updatedAtMs: number;
-  /** `undefined` when it could not be opened. */
+  /** `undefined` if it couldn't be decrypted. */
   content: JobContent | undefined;
 }
 
@@ -57,7 +94,7 @@ export interface JobSealer {
 
 /** Reads and writes jobs. */
 export interface JobStore {
-  /** Gives every stored job, oldest first; one that cannot be opened has no content. */
+  /** Lists all stored jobs, oldest first. One that can't be decrypted has no content. */
   loadAll(): JobRecord[];
   /** Saves a job as it is now; saves of one job land in the order they were asked for. */
   save(record: JobRecord): Promise<void>;
@@ -99,7 +136,7 @@ export function createJobStore(database: JobDatabase, sealer: JobSealer, now: ()
     async save(record) {
       const { id, kind, state, createdAtMs, content } = record;
       if (content === undefined) {
-        // The sealed content cannot be read, so it stays as it is and keeps its version.
+        // The content can't be decrypted, so it stays as it is.
         await database.write([{ sql: "UPDATE job SET state = ? WHERE id = ?", params: [state, id] }]);
         return;
       }

@@ -4,6 +4,6 @@
 export type TextParams = Record<string, string | number>;
 
 /** Replaces each `{name}` with its parameter. Unknown names stay as written. */
-export function filledText(text: string, params: TextParams): string {
+export function fillTemplate(text: string, params: TextParams): string {
   return text.replace(/\{(\w+)\}/g, (place, name: string) => String(params[name] ?? place));
 }

@@ -16,6 +16,11 @@ export function isNonEmptyString(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
+/** Returns the entry of a table by a name from elsewhere, which may be that of a method of all objects ("constructor"). */
+export function getOwn<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
 /** Returns an object as it is, and `{}` for anything else. */
 export function asObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};

@@ -5,11 +5,14 @@
  *
  * `finish` comes at most once; only `usage` can follow it. `usage` holds running totals: a later one replaces an earlier one.
  * `tool_calls` carries fragments of OpenAI's `delta.tool_calls`, merged by their `index` (tool_calls.ts).
+ * `reasoning_details` carries blocks of reasoning as the server wants them back beside the results of tools, in OpenRouter's form
+ * (reasoning_details.ts). Their text has come as `reasoning`.
  */
 export type ChatEvent =
   | { type: "text"; text: string }
   | { type: "reasoning"; text: string }
   | { type: "tool_calls"; delta: unknown[] }
+  | { type: "reasoning_details"; details: unknown[] }
   | { type: "finish"; reason: string }
   | { type: "usage"; usage: Usage; timings?: Record<string, unknown> };
 
@@ -30,7 +33,8 @@ export interface ContentPart {
 /** One message of the request. */
 export interface ChatMessage {
   role: string;
-  content: string | ContentPart[];
+  /** `null` in an assistant message that only has tool calls. */
+  content: string | ContentPart[] | null;
   [more: string]: unknown;
 }
 
@@ -38,8 +42,22 @@ export interface ChatMessage {
 export interface ChatCall {
   model: string;
   messages: ChatMessage[];
-  /** Sampler fields under their wire names. `undefined` and `null` are not sent. */
+  /** Sampler fields under our names, and fields for the server. `undefined` and `null` are not sent. */
   params: Record<string, unknown>;
+  /** Fields for the server that are sent as they are, unless `params` has them: the extra body of the preset. */
+  extraBody?: Record<string, unknown>;
+  /** Tokens that prompt and answer need, if the caller counted them. Ollama is asked for a context that holds them. */
+  neededTokens?: number;
+  /** Messages at the start that will be the same in the next call of the conversation. Default: all. */
+  stableMessages?: number;
+}
+
+/** What a server does before it answers. */
+export interface ChatNotice {
+  code: "model_reload";
+  message: string;
+  /** Tokens of the new context. */
+  contextSize: number;
 }
 
 /** One choice of a chat completion. */
@@ -49,6 +67,8 @@ export interface CompletionChoice {
     role: string;
     content: string | null;
     reasoning_content?: string;
+    /** With tool calls only: what has to go back to the server with their results. */
+    reasoning_details?: unknown[];
     tool_calls?: unknown[];
     [more: string]: unknown;
   };

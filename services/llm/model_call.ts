@@ -1,4 +1,5 @@
 /** One call to a model server: the HTTP call and the errors that model servers report. */
+import { maskKey } from "../http/api_key.ts";
 import { parseRetryAfter } from "../http/error_response.ts";
 import { HttpCall, type HttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";
@@ -21,12 +22,19 @@ export interface ModelRequest {
 /** One call to a model server. */
 export class ModelCall extends HttpCall<UpstreamTarget> {
   constructor(target: UpstreamTarget, signal: AbortSignal) {
-    super("the model", target, signal);
+    super(getLabel(target), target, signal);
+  }
+
+  /** Replaces the target's key and the values of its headers in text from the server. */
+  override mask(text: string): string {
+    let masked = super.mask(text);
+    for (const value of Object.values(this.target.headers ?? {})) masked = maskKey(masked, value, "[header]");
+    return masked;
   }
 
   /** Creates an error about the response; `finding` continues the sentence "The model at … ". */
   createError(kind: UpstreamErrorKind, finding: string): UpstreamError {
-    return new UpstreamError(kind, `The model at "${this.target.baseUrl}" ${finding}`);
+    return new UpstreamError(kind, `${this.server[0]!.toUpperCase()}${this.server.slice(1)} ${finding}`);
   }
 
   /** Creates the error for an error object inside a response of status 200. */
@@ -36,12 +44,18 @@ export class ModelCall extends HttpCall<UpstreamTarget> {
 
   /** Reads the body of a response with an error status, at most 64 KiB, and creates its error. */
   async readError(response: Response): Promise<UpstreamError> {
+    return (await this.readErrorText(response)).error;
+  }
+
+  /** As `readError`, with the body. */
+  async readErrorText(response: Response): Promise<{ error: UpstreamError; text: string }> {
     // Masked before it is truncated: no half of a key may remain.
     const text = this.mask(await readText(response, MAX_ERROR_BYTES).catch(() => ""));
-    return this.#fromReport(response.status, parseErrorBody(text), {
+    const error = this.#fromReport(response.status, parseErrorBody(text), {
       statusText: response.statusText,
       retryAfterSeconds: parseRetryAfter(response.headers, Date.now()),
     });
+    return { error, text };
   }
 
   #fromReport(
@@ -54,10 +68,27 @@ export class ModelCall extends HttpCall<UpstreamTarget> {
   }
 }
 
-/** Sends one request of a call. @throws as `HttpClient.send` */
+/** Names the server in errors. A name that only repeats the address says nothing. */
+function getLabel({ connection, baseUrl }: UpstreamTarget): string {
+  if (connection === undefined || !URL.canParse(baseUrl)) return "the model";
+  return new URL(baseUrl).host === connection.name ? "the model" : `the model of "${connection.name}"`;
+}
+
+/**
+ * Sends one request of a call, with the query and the headers of its target.
+ *
+ * @throws as `HttpClient.send`
+ */
 export function sendRequest(http: HttpClient, call: ModelCall, request: ModelRequest): Promise<Response> {
-  const { url, body } = request;
-  const headers = { accept: "application/json", "accept-encoding": "identity", ...request.headers };
+  const { body } = request;
+  const { query, headers: own } = call.target;
+  const url = query ? `${request.url}${request.url.includes("?") ? "&" : "?"}${query}` : request.url;
+  const headers: Record<string, string> = {
+    accept: "application/json",
+    "accept-encoding": "identity",
+    ...request.headers,
+    ...own,
+  };
   if (body === undefined) return http.send(call, { url, headers });
   return http.send(call, {
     url,

@@ -1,6 +1,9 @@
 /** Chooses the connection and the model for a chat request. */
 import { AppError } from "../errors.ts";
+import { UpstreamError } from "../http/upstream_error.ts";
+import { reportFailure } from "./call_report.ts";
 import type { ChatMessage } from "./chat_event.ts";
+import type { ConnectionInspector } from "./connections/connection_inspector.ts";
 import type { Connections } from "./connections/connections.ts";
 import { stripReasoning } from "./reasoning.ts";
 import type { UpstreamClient, UpstreamTarget } from "./upstream_client.ts";
@@ -9,6 +12,8 @@ import type { UpstreamClient, UpstreamTarget } from "./upstream_client.ts";
 export interface WantedModel {
   /** Named by the request. */
   model?: string;
+  /** Named by the request. */
+  requestConnectionId?: string;
   /** Named by the conversation. */
   connectionId?: string;
   /** Named by the conversation. */
@@ -26,6 +31,8 @@ export interface ModelRoute {
 export interface ModelRouterDeps {
   connections: Connections;
   client: UpstreamClient;
+  /** Finds out what servers are before they are called. */
+  inspector: Pick<ConnectionInspector, "ensure">;
   now(): number;
   /** Called with the id of the chosen connection, before its address and key are read. */
   beforeUse?(connectionId: string, signal: AbortSignal): Promise<void>;
@@ -50,19 +57,28 @@ export class ModelRouter {
   /**
    * Chooses the connection and the model.
    *
-   * The connection is the conversation's, or the active one if that is gone. The model is the first of: the request's, the
-   * conversation's, the connection's, the first that the server lists. See docs/api.md#chat.
+   * The connection is the request's, the conversation's, or the active one if that is gone. The model is the first of: the
+   * request's, the conversation's (at its own connection), the connection's, the first that the server lists. See
+   * docs/api.md#chat.
    *
-   * @throws {AppError} `not_available` without a connection, `upstream_error` for a server that lists no model.
+   * @throws {AppError} `not_available` without a connection, `not_found` if there is none of the request's id,
+   *   `upstream_error` for a server that lists no model.
    */
-  async route({ model, connectionId, conversationModel }: WantedModel, signal: AbortSignal): Promise<ModelRoute> {
-    const { connections, beforeUse } = this.#deps;
+  async route(wanted: WantedModel, signal: AbortSignal): Promise<ModelRoute> {
+    const { connections, beforeUse, inspector } = this.#deps;
+    const { model, requestConnectionId, connectionId } = wanted;
+    if (requestConnectionId !== undefined && connections.find(requestConnectionId) === undefined) {
+      throw new AppError("not_found", `There is no connection "${requestConnectionId}"`);
+    }
     const own = connectionId === undefined ? undefined : connections.find(connectionId);
-    const connection = own ?? connections.findActive();
+    const usual = own ?? connections.findActive();
+    const connection = requestConnectionId === undefined ? usual : connections.find(requestConnectionId);
+    const conversationModel = connection?.id === usual?.id ? wanted.conversationModel : undefined;
     if (connection === undefined) {
       throw new AppError("not_available", "No connection to a model is active; add one under Settings, Connections");
     }
     await beforeUse?.(connection.id, signal);
+    await inspector.ensure(connection.id, signal);
     const target = connections.getTarget(connection.id);
     return {
       target,
@@ -94,10 +110,8 @@ export class ModelRouter {
     if (known !== undefined && known.untilMs > now()) return known.model;
     const model = (await this.client.listModels(target, signal)).data[0]?.id;
     if (model === undefined) {
-      throw new AppError(
-        "upstream_error",
-        `The server at "${target.baseUrl}" lists no model; load one there, or name one`,
-      );
+      const message = `The server at "${target.baseUrl}" lists no model; load one there, or name one`;
+      throw reportFailure(new UpstreamError("not_found", message), target, "");
     }
     this.#firstModels.set(key, { model, untilMs: now() + FIRST_MODEL_TTL_MS });
     return model;

@@ -1,9 +1,9 @@
 /** Counts tokens with the tokenizer endpoint of a model server (docs/protocols/llm.md, "Token counting"). */
-import { toBearerHeader } from "../http/api_key.ts";
 import { getServerRoot } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";
 import { readField } from "../json/type_guards.ts";
+import { createAuthHeaders } from "./auth_headers.ts";
 import { ModelCall, sendRequest } from "./model_call.ts";
 import type { UpstreamTarget } from "./provider.ts";
 
@@ -116,7 +116,7 @@ export class TokenCounts {
     try {
       const response = await sendRequest(this.#http, call, {
         url: `${getServerRoot(target.baseUrl)}${tokenizer.path}`,
-        headers: toBearerHeader(target.apiKey),
+        headers: createAuthHeaders(target),
         body: tokenizer.createBody(model, text),
       });
       if (!response.ok) {

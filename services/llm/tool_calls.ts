@@ -7,6 +7,8 @@ export interface ToolCall {
   id?: string;
   type: string;
   function: { name: string; arguments: string };
+  /** What the server wants back with the call, such as Gemini's `thought_signature`. */
+  extra_content?: Record<string, unknown>;
 }
 
 /** Far above any real reply; a hostile index must not grow the map. */
@@ -44,6 +46,7 @@ export class ToolCalls {
       this.#calls.set(index, call = { index, type: "function", function: { name: "", arguments: "" } });
     }
     if (typeof fragment.id === "string" && fragment.id !== "") call.id = fragment.id;
+    if (isJsonObject(fragment.extra_content)) call.extra_content = fragment.extra_content;
     if (!isJsonObject(fragment.function)) return;
     const { name, arguments: text } = fragment.function;
     if (typeof name === "string" && name !== "") call.function.name = name;

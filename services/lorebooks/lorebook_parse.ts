@@ -34,7 +34,7 @@ export const MAX_BOOK_BYTES = 10 * 1024 * 1024;
 export function parseLorebook(json: unknown): ParsedLorebook {
   const fault = findJsonFault(json);
   if (fault !== undefined) throw cannotRead(fault);
-  if (!isJsonObject(json)) throw cannotRead("it is no object");
+  if (!isJsonObject(json)) throw cannotRead("it isn't an object");
   if (json.spec === "lorebook_v3" && isJsonObject(json.data)) return parseBareBook(json.data);
   if (typeof json.spec === "string" && json.spec.startsWith("chara_card") && isJsonObject(json.data)) {
     if (!isJsonObject(json.data.character_book)) throw cannotRead("the card carries none");
@@ -56,7 +56,7 @@ export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
   try {
     json = parseJsonBytes(bytes);
   } catch (cause) {
-    throw new AppError("unprocessable", "Can't read the lorebook: the file is no JSON in UTF-8", { cause });
+    throw new AppError("unprocessable", "Can't read the lorebook: the file isn't JSON in UTF-8", { cause });
   }
   return parseLorebook(json);
 }

@@ -1,16 +1,22 @@
-/** Stored lorebooks: global, or for certain characters, personas or chats. */
-import type { DocumentStore, ListedDocument, StoredDocument } from "../storage/documents/document_store.ts";
+/** Stored lorebooks (global, or for certain characters, personas or chats), opened together with their key matcher. */
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { asObject } from "../json/type_guards.ts";
+import {
+  DocumentStore,
+  type DocumentStoreOptions,
+  type ListedDocument,
+  type OpenedDocument,
+} from "../storage/documents/document_store.ts";
+import type { ExpectedVersion } from "../storage/preconditions.ts";
+import { WorkerKeyMatcher } from "./key_matcher.ts";
 import type { Lorebook, LorebookScope } from "./lorebook_document.ts";
 import { MAX_BOOK_BYTES, type ParsedLorebook, parseLorebook, parseLorebookFile } from "./lorebook_parse.ts";
 import type { ActivationBook } from "./scan_entries.ts";
 import { toSillyTavernLorebook } from "./sillytavern.ts";
-import { type ExpectedVersion } from "../storage/preconditions.ts";
 
 /** The part of a book that is available without opening it. */
-export interface LorebookHead {
+interface LorebookHead {
   name: string;
   isEnabled: boolean;
   scope: LorebookScope;
@@ -24,7 +30,7 @@ export interface LorebookHead {
 /** A book in a list; without a head if it can't be opened. */
 export type ListedLorebook = ListedDocument<LorebookHead>;
 /** A stored book. Shared: don't modify it. */
-export type StoredLorebook = StoredDocument<LorebookHead, Lorebook>;
+export type StoredLorebook = OpenedDocument<LorebookHead, Lorebook>;
 
 /** Values to store. Omitted fields keep their value; new books are global. */
 export interface LorebookInput {
@@ -186,4 +192,34 @@ function toFormat(name: string, book: Lorebook, format: LorebookFormat): unknown
   if (format === "sillytavern") return toSillyTavernLorebook(named);
   const entries = book.entries.map((entry) => ({ ...entry, use_regex: entry.use_regex ?? false }));
   return { spec: "lorebook_v3", data: { ...named, extensions: asObject(book.extensions), entries } };
+}
+
+/** Dependencies of lorebooks. */
+interface LorebookServicesOptions
+  extends Omit<DocumentStoreOptions<LorebookHead>, "kind" | "noun" | "titleOf" | "trash"> {
+  trash: DocumentStoreOptions<LorebookHead>["trash"] & { register(kind: string, handler: DocumentTrash): void };
+}
+
+type DocumentTrash = Pick<DocumentStore<LorebookHead, Lorebook>, "restore" | "purge">;
+
+/** The lorebook services. */
+export interface LorebookServices {
+  lorebooks: Lorebooks;
+  /** For `activate`. */
+  keyMatcher: WorkerKeyMatcher;
+}
+
+const KIND = "lorebook";
+
+/** Opens the store and the key matcher. */
+export function openLorebooks(options: LorebookServicesOptions): LorebookServices & { close(): void } {
+  const store = new DocumentStore<LorebookHead, Lorebook>({
+    ...options,
+    kind: KIND,
+    noun: KIND,
+    titleOf: ({ name }) => name,
+  });
+  options.trash.register(KIND, store);
+  const keyMatcher = new WorkerKeyMatcher();
+  return { lorebooks: new Lorebooks(store), keyMatcher, close: () => keyMatcher.close() };
 }

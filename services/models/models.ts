@@ -11,6 +11,7 @@ import { LocalModels } from "./local/local_models.ts";
 import { type ModelFormat, parseRepo } from "./local/model_paths.ts";
 import { ModelsFolder } from "./local/models_folder.ts";
 import { type DownloadCandidate, listCandidates } from "./hub/repo_files.ts";
+import { type Machine, measureMachine, type RecommendedModel, recommendModels } from "./recommended.ts";
 import type { RunnerTimes } from "./runner/model_supervisor.ts";
 import { Runner } from "./runner/runner.ts";
 import type { OfferedConnection } from "./runner/runner_status.ts";
@@ -34,6 +35,7 @@ export interface ModelsOptions {
   /** How patient to be; for tests. */
   limits?: Partial<DownloadLimits>;
   times?: Partial<RunnerTimes>;
+  measure?: (folder: string) => Promise<Machine>;
 }
 
 /** The files of a repository that can be chosen. */
@@ -56,20 +58,25 @@ export class Models {
   readonly runner: Runner;
   readonly #hub: Hub;
   readonly #events: EventHub;
+  readonly #folder: string;
+  readonly #measure: (folder: string) => Promise<Machine>;
 
   /** Takes up downloads that an earlier process left. */
   constructor(options: ModelsOptions) {
     const { jobs, events, log, guard } = options;
     const folder = new ModelsFolder(options.folder);
     this.#events = events;
+    this.#folder = options.folder;
+    this.#measure = options.measure ?? measureMachine;
     this.#hub = new Hub({ guard, url: options.hubUrl, tokenFile: options.hubTokenFile });
     this.downloads = new Downloads(jobs, {
       hub: this.#hub,
       folder,
+      log,
       policy: { allow: [...options.guardAllow], exactOrigins: [...options.guardExactOrigins] },
       limits: { ...DEFAULT_LIMITS, ...options.limits },
     });
-    this.local = new LocalModels(folder);
+    this.local = new LocalModels(folder, log);
     this.runner = new Runner({
       folder,
       local: this.local,
@@ -87,6 +94,12 @@ export class Models {
     signal: AbortSignal,
   ): Promise<{ items: FoundRepo[]; nextCursor: string | null }> {
     return this.#hub.search(request, signal);
+  }
+
+  /** Returns up to three models that fit this machine. @throws {AppError} `internal` */
+  async recommend(): Promise<{ machine: Machine; items: RecommendedModel[] }> {
+    const machine = await this.#measure(this.#folder);
+    return { machine, items: recommendModels(machine) };
   }
 
   /** Lists what a repository offers in a format. @throws {AppError} `invalid_request`, and as `Hub.repo` */

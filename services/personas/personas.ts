@@ -14,7 +14,7 @@ import { isPng } from "../attachments/images/png_chunks.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
-import { inNameOrder } from "../storage/collation.ts";
+import { sortByName } from "../storage/collation.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { isId } from "../storage/ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
@@ -97,7 +97,7 @@ export class Personas {
       }
       if (known.read !== undefined) found.push(known.read.persona);
     }
-    return inNameOrder(found);
+    return sortByName(found);
   }
 
   /** @throws {AppError} `not_found`; `unprocessable` for a file without a readable card */

@@ -1,7 +1,13 @@
 /** A preset as used for prompts, with all defaults filled in. */
 import { isJsonObject } from "../json/type_guards.ts";
-import { BUILTIN_PRESET, COMMON_ORDER, MARKERS } from "./builtin_preset.ts";
-import type { PresetDocument, PresetPrompt, Sampler } from "./preset_document.ts";
+import {
+  BUILTIN_PRESET,
+  COMMON_ORDER,
+  MARKERS,
+  type PresetDocument,
+  type PresetPrompt,
+  type Sampler,
+} from "./preset_document.ts";
 import { isNeutral } from "./sillytavern.ts";
 
 /** Parts of the chat that a block can stand for. */
@@ -58,6 +64,8 @@ export interface Preset {
   isBuiltin: boolean;
   /** Under API names, without neutral values, `max_tokens` and `context_size`. */
   sampler: Record<string, number>;
+  /** Fields that are added to each chat request. */
+  extraBody?: Record<string, unknown>;
   /** Maximum tokens of the reply, if set. */
   maxTokens?: number;
   /** Maximum tokens of prompt and reply, if set. */
@@ -84,12 +92,13 @@ export function readPreset(
   document: PresetDocument,
 ): Preset {
   const { max_tokens: maxTokens, context_size: contextSize, ...sampler } = document.sampler;
-  const { rest } = document;
+  const { rest, extra_body: extraBody } = document;
   return {
     id,
     name,
     isBuiltin,
     sampler: dropNeutralValues(sampler),
+    ...(isJsonObject(extraBody) && Object.keys(extraBody).length > 0 && { extraBody }),
     ...(isCount(maxTokens) && { maxTokens }),
     ...(isCount(contextSize) && { contextSize }),
     blocks: readBlocks(document),

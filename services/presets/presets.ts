@@ -1,16 +1,20 @@
 /** Stored presets and the built-in one, and which of them applies to a chat. */
 import { uuidV7 } from "../crypto/random.ts";
-import type { DocumentStore, ListedDocument, StoredDocument } from "../storage/documents/document_store.ts";
 import { AppError } from "../errors.ts";
 import { findJsonFault } from "../json/type_guards.ts";
-import { BUILTIN_PRESET, BUILTIN_PRESET_ID, BUILTIN_PRESET_NAME } from "./builtin_preset.ts";
+import {
+  DocumentStore,
+  type DocumentStoreOptions,
+  type ListedDocument,
+  type OpenedDocument,
+} from "../storage/documents/document_store.ts";
+import type { ExpectedVersion } from "../storage/preconditions.ts";
+import { BUILTIN_PRESET, BUILTIN_PRESET_ID, BUILTIN_PRESET_NAME, type PresetDocument } from "./preset_document.ts";
 import { type Preset, readPreset } from "./preset.ts";
-import type { PresetDocument } from "./preset_document.ts";
 import { MAX_PRESET_BYTES, parsePresetFile, toSillyTavernPreset } from "./sillytavern.ts";
-import { type ExpectedVersion } from "../storage/preconditions.ts";
 
 /** The part of a preset that is available without opening it. */
-export interface PresetHead {
+interface PresetHead {
   name: string;
   /** Names of the models it applies to; `*` matches any characters. */
   models: string[];
@@ -20,7 +24,7 @@ export interface PresetHead {
 /** A preset in a list; without a head if it can't be opened. */
 export type ListedPreset = ListedDocument<PresetHead> & { isBuiltin: boolean };
 /** A stored preset. Shared: don't modify it. */
-export type StoredPreset = StoredDocument<PresetHead, PresetDocument> & { isBuiltin: boolean };
+export type StoredPreset = OpenedDocument<PresetHead, PresetDocument> & { isBuiltin: boolean };
 
 /** Values to store. Omitted fields keep their value. */
 export interface PresetInput extends Partial<Pick<PresetHead, "name" | "models">> {
@@ -74,7 +78,8 @@ export class Presets {
   /**
    * Creates or replaces a preset.
    *
-   * @throws {AppError} `too_large`; `revision_mismatch`; `conflict` for the built-in one, and for an id that differs
+   * @throws {AppError} `too_large`; `invalid_request` for an extra body that sets the model, the messages or the stream;
+   *   `revision_mismatch`; `conflict` for the built-in one, and for an id that differs
    *   from another only in case
    */
   async put(id: string, input: PresetInput, expected?: ExpectedVersion): Promise<StoredPreset & { isNew: boolean }> {
@@ -186,4 +191,26 @@ function refuseBuiltin(id: string): void {
     "conflict",
     `The preset "${BUILTIN_PRESET_ID}" is built in and cannot be changed; save it under another id`,
   );
+}
+
+const KIND = "preset";
+
+/** Opens the preset store. @param options.chosenId Returns the preset id of the settings. */
+export function openPresets(
+  options: Omit<DocumentStoreOptions<PresetHead>, "kind" | "noun" | "titleOf" | "trash"> & {
+    trash: DocumentStoreOptions<PresetHead>["trash"] & {
+      register(kind: string, handler: Pick<DocumentStore<PresetHead, PresetDocument>, "restore" | "purge">): void;
+    };
+    chosenId(): string | null;
+  },
+): Presets {
+  const { chosenId, ...rest } = options;
+  const store = new DocumentStore<PresetHead, PresetDocument>({
+    ...rest,
+    kind: KIND,
+    noun: KIND,
+    titleOf: ({ name }) => name,
+  });
+  options.trash.register(KIND, store);
+  return new Presets({ store, chosenId });
 }

@@ -63,7 +63,7 @@ export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; na
   try {
     json = parseJsonBytes(bytes);
   } catch (cause) {
-    throw new AppError("unprocessable", "Can't read the preset: the file is no JSON in UTF-8", { cause });
+    throw new AppError("unprocessable", "Can't read the preset: the file isn't JSON in UTF-8", { cause });
   }
   const preset = parseSillyTavernPreset(json);
   const { name } = json as JsonObject;
@@ -74,7 +74,7 @@ export function parsePresetFile(bytes: Uint8Array): { preset: PresetDocument; na
 export function parseSillyTavernPreset(json: unknown): PresetDocument {
   const fault = findJsonFault(json);
   if (fault !== undefined) throw cannotRead(fault);
-  if (!isJsonObject(json)) throw cannotRead("it is no object");
+  if (!isJsonObject(json)) throw cannotRead("it isn't an object");
   const isChat = "prompts" in json || "prompt_order" in json || "openai_max_tokens" in json || "temperature" in json;
   const dialect = isChat ? "chat_completion" : "text_completion";
   const sampler: Sampler = {};
@@ -90,14 +90,17 @@ export function parseSillyTavernPreset(json: unknown): PresetDocument {
   const { orders, isTaken: hasOrders } = parseOrders(json.prompt_order);
   if (hasPrompts) delete rest.prompts;
   if (hasOrders) delete rest.prompt_order;
+  const extraBody = isJsonObject(json.extra_body) ? json.extra_body : undefined;
+  if (extraBody !== undefined) delete rest.extra_body;
   if (Object.keys(sampler).length === 0 && prompts.length === 0) {
     throw cannotRead("it has neither samplers nor prompts");
   }
-  return { sampler, prompts, prompt_order: orders, rest, dialect };
+  return { sampler, prompts, prompt_order: orders, rest, dialect, ...(extraBody && { extra_body: extraBody }) };
 }
 
 /** Converts a preset to a file. Its own fields take precedence over those of the imported file. */
-export function toSillyTavernPreset({ sampler, prompts, prompt_order, rest, dialect }: PresetDocument): JsonObject {
+export function toSillyTavernPreset(preset: PresetDocument): JsonObject {
+  const { sampler, prompts, prompt_order, rest, extra_body, dialect } = preset;
   const isWhole = prompts.length > 0 || prompt_order.length > 0;
   const names = NAMES[isWhole ? "chat_completion" : dialect];
   const samplers = Object.entries(sampler).filter(([, value]) => value !== undefined);
@@ -106,6 +109,7 @@ export function toSillyTavernPreset({ sampler, prompts, prompt_order, rest, dial
     ...Object.fromEntries(samplers.map(([ours, value]) => [names[ours] ?? ours, value])),
     ...(prompts.length > 0 && { prompts }),
     ...(prompt_order.length > 0 && { prompt_order }),
+    ...(extra_body && { extra_body }),
   };
 }
 

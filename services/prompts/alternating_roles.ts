@@ -29,16 +29,16 @@ export function toAlternatingRoles(messages: readonly ChatMessage[], strictness:
   const begin = messages.findIndex(({ role }) => role !== "system");
   const leading = messages.slice(0, begin < 0 ? messages.length : begin);
   const system = leading.map(({ content }) => toPlainText(content)).join("\n\n");
-  const turns: ChatMessage[] = [];
+  const turns: Turn[] = [];
   // Arrays created here may grow in place. Copying them for each merge would take quadratic time.
   const joinedLists = new Set<ContentPart[]>();
   for (const { role, content } of messages.slice(leading.length)) {
-    const turn = { role: role === "assistant" ? "assistant" : "user", content };
+    const turn: Turn = { role: role === "assistant" ? "assistant" : "user", content: content ?? "" };
     const last = turns.at(-1);
     if (last?.role !== turn.role) turns.push(turn);
-    else if (typeof last.content === "string") last.content = joinContent(last.content, content);
-    else if (joinedLists.has(last.content)) last.content.push(...toParts(content));
-    else joinedLists.add(last.content = [...last.content, ...toParts(content)]);
+    else if (typeof last.content === "string") last.content = joinContent(last.content, turn.content);
+    else if (joinedLists.has(last.content)) last.content.push(...toParts(turn.content));
+    else joinedLists.add(last.content = [...last.content, ...toParts(turn.content)]);
   }
   if (turns[0]?.role !== "user") turns.unshift({ role: "user", content: OPENING });
   if (system === "") return turns;
@@ -46,15 +46,22 @@ export function toAlternatingRoles(messages: readonly ChatMessage[], strictness:
   return [{ role: "user", content: joinContent(system, turns[0]!.content) }, ...turns.slice(1)];
 }
 
-function joinContent(before: ChatMessage["content"], after: ChatMessage["content"]): ChatMessage["content"] {
+/** A message with content. */
+interface Turn extends ChatMessage {
+  content: Content;
+}
+
+type Content = NonNullable<ChatMessage["content"]>;
+
+function joinContent(before: Content, after: Content): Content {
   if (typeof before === "string" && typeof after === "string") return `${before}\n\n${after}`;
   return [...toParts(before), ...toParts(after)];
 }
 
-function toParts(content: ChatMessage["content"]): ContentPart[] {
+function toParts(content: Content): ContentPart[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
 function toPlainText(content: ChatMessage["content"]): string {
-  return toParts(content).flatMap((part) => typeof part.text === "string" ? [part.text] : []).join("\n");
+  return toParts(content ?? "").flatMap((part) => typeof part.text === "string" ? [part.text] : []).join("\n");
 }

@@ -24,6 +24,8 @@ export interface ComposeInput {
   /** True if the user hasn't written anything since the last reply. */
   needsUserMessage?: boolean;
   macros: Macros;
+  /** Notes of the owner, formatted. */
+  memory?: string;
   /** Random source and clock for text that changes with every message anyway. */
   fresh: Pick<MacroContext, "random" | "clock">;
 }
@@ -48,17 +50,21 @@ class Composer {
   readonly #disabled: ReadonlySet<string>;
   readonly #needsUserMessage: boolean;
   readonly #macros: Macros;
+  readonly #memory: string;
   readonly #fresh: ComposeInput["fresh"];
   readonly #blocks: PromptBlocks = { leading: [], inserted: [], trailing: [] };
   /** True once the history has been placed. */
   #isAfterHistory = false;
 
-  constructor({ context, lore, disabled = new Set(), needsUserMessage = false, macros, fresh }: ComposeInput) {
+  constructor(
+    { context, lore, disabled = new Set(), needsUserMessage = false, macros, fresh, memory = "" }: ComposeInput,
+  ) {
     this.#context = context;
     this.#lore = lore;
     this.#disabled = disabled;
     this.#needsUserMessage = needsUserMessage;
     this.#macros = macros;
+    this.#memory = memory;
     this.#fresh = fresh;
   }
 
@@ -112,13 +118,14 @@ class Composer {
    * `{{original}}`.
    */
   #addMain(item: LayoutItem): void {
-    const { character, systemPrompt } = this.#context;
+    const { character, systemPrompt, clientSystem } = this.#context;
     let text = this.#disabled.has("system_prompt") ? "" : this.#presetText(item, "main", "main");
     if (character?.systemPrompt && !item.forbidsOverrides) {
       text = this.#override(character.systemPrompt, "main", "card", text);
     }
     if (systemPrompt) text = this.#override(systemPrompt, "main", "chat", text);
     this.#put(item, "main", text);
+    this.#put(item, "main", cleanText(clientSystem ?? ""));
   }
 
   #addInstructions(item: LayoutItem): void {
@@ -177,12 +184,14 @@ class Composer {
   }
 
   /**
-   * Ends the part before the history. The summary comes last, so that a new one invalidates as little of the prompt
+   * Ends the part before the history. Notes follow the card, and documents follow them. The summary comes last, so that a new one invalidates as little of the prompt
    * cache as possible.
    */
   #beginHistory(): void {
     if (this.#isAfterHistory) return;
     const { summary, character, group, layout: { formats } } = this.#context;
+    // Braces in notes are plain text.
+    this.#push("memory", "system", this.#memory);
     if (character !== undefined) {
       const begin = group === undefined ? formats.chatBegins : formats.groupChatBegins;
       this.#push("chat_begins", "system", this.#text(begin, "chat_begins"));

@@ -6,9 +6,10 @@ import type { MacroBudget } from "./macros/macro_budget.ts";
 import { type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
 import { formatLoreName } from "./prompt_blocks.ts";
 import type { ComposedPrompt, HistoryWindow, PromptMessage } from "./prompts.ts";
+import { formatMemories, type MemoryChoice } from "../memories/memory_choice.ts";
 import type { PromptContext } from "./prompt_context.ts";
 import { createSeededRandom } from "./seeded_random.ts";
-import { splitContent } from "./tokens/token_estimate.ts";
+import { splitContent } from "../llm/token_estimate.ts";
 
 /** Everything that a composition needs. */
 export interface CompositionRequest {
@@ -18,6 +19,8 @@ export interface CompositionRequest {
   timeZone?: string;
   clocks: PrefixClocks;
   lore?: Omit<LorebookScanInput, "context">;
+  /** Chooses the notes that fit. Absent if there are none. */
+  chooseMemories?(contextTokens: number): MemoryChoice;
   /** Shared by all macros of this prompt. */
   budget: MacroBudget;
   now(): number;
@@ -47,10 +50,12 @@ export async function composePrompt(stage: CompositionRequest, seen: HistoryWind
   const { lore = [], disabled } = found ?? {};
   const needsUserMessage = context.action === "reply" && context.group === undefined &&
     seen.messages[0]?.message.role === "assistant";
-  const blocks = composeBlocks({ context, lore, disabled, needsUserMessage, macros, fresh });
+  const memories = stage.chooseMemories?.(seen.contextTokens);
+  const memory = formatMemories(memories?.sent ?? []);
+  const blocks = composeBlocks({ context, lore, disabled, needsUserMessage, macros, fresh, memory });
   const { squashesSystem } = context.layout;
   const { notExpanded } = budget;
-  return { blocks, droppedLore: found?.dropped, loreState: found?.state, squashesSystem, notExpanded };
+  return { blocks, droppedLore: found?.dropped, loreState: found?.state, squashesSystem, notExpanded, memories };
 }
 
 /**
@@ -98,7 +103,10 @@ function toMacroScope(
 
 function findLastTexts(turns: readonly PromptMessage[]): Omit<MacroScope["chat"], "model"> {
   const last = (role?: string) => {
-    const turn = turns.find(({ message }) => role === undefined || message.role === role);
+    // Neither a call of a tool nor its result is something that somebody said.
+    const turn = turns.find(({ message }) =>
+      message.tool_calls === undefined && (role === undefined ? message.role !== "tool" : message.role === role)
+    );
     return turn === undefined ? undefined : splitContent(turn.message).text;
   };
   return { lastMessage: last(), lastUserMessage: last("user"), lastCharMessage: last("assistant") };

@@ -7,7 +7,7 @@ import type { LoreSource } from "./prompt_blocks.ts";
 import type { HistoryWindow } from "./prompts.ts";
 import type { PromptContext, PromptLore } from "./prompt_context.ts";
 import type { SeededRandom } from "./seeded_random.ts";
-import { splitContent } from "./tokens/token_estimate.ts";
+import { splitContent } from "../llm/token_estimate.ts";
 
 /** Input of a scan besides the messages. */
 export interface LorebookScanInput {
@@ -57,7 +57,8 @@ export async function scanLorebooks(
     generation,
     messageCount: turn,
     expand,
-    messages: seen.messages.map(({ message }) => {
+    // What tools return is foreign text, which must not choose what else is in the prompt.
+    messages: seen.messages.filter(({ message }) => message.role !== "tool").map(({ message }) => {
       const name = message.role === "user" ? context.persona.name : context.character?.name;
       return { role: message.role, text: splitContent(message).text, ...(!context.hasNames && { name }) };
     }).reverse(),

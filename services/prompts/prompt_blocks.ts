@@ -13,6 +13,10 @@ export type BlockPart =
   | "examples"
   | "preset"
   | "summary"
+  | "memory"
+  | "pinned"
+  | "tools"
+  | "documents"
   | "chat_begins"
   | "character_note"
   | "note"
@@ -49,6 +53,8 @@ export interface PromptBlock {
   lore?: LoreSource;
   /** True for blocks that are dropped first if the context is full. */
   isDroppedFirst?: boolean;
+  /** Id of the pinned message that it quotes: not sent if that is in the history. */
+  pinnedId?: string;
   /** True for a summary: only sent if the messages it covers are dropped. */
   replacesHistory?: boolean;
 }

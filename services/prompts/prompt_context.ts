@@ -3,6 +3,8 @@ import { AppError } from "../errors.ts";
 import type { EntryPosition, KeyMatcher } from "../lorebooks/activation.ts";
 import type { Lorebook } from "../lorebooks/lorebook_document.ts";
 import type { BookRequest, Lorebooks } from "../lorebooks/lorebooks.ts";
+import type { MemoryChat } from "../memories/memory.ts";
+import { chooseMemories, type UsableMemory } from "../memories/memory_choice.ts";
 import type { Presets } from "../presets/presets.ts";
 import {
   type CardSource,
@@ -27,6 +29,7 @@ export interface PromptFields {
   scenario?: unknown;
   note?: unknown;
   summary?: unknown;
+  folder?: unknown;
 }
 
 /** A preset as used in prompts; see `toPromptPreset`. */
@@ -38,6 +41,8 @@ export interface PromptPreset {
   contextSize?: number;
   /** Sampler parameters under their API names. */
   params: Record<string, unknown>;
+  /** Fields that are added to each chat request, as the server calls them. */
+  extraBody?: Record<string, unknown>;
 }
 
 /** Dependencies of `PromptContexts`. */
@@ -49,6 +54,11 @@ export interface PromptContextDeps {
   presets: Pick<Presets, "resolve">;
   lorebooks: Pick<Lorebooks, "findBooks">;
   matcher: KeyMatcher;
+  memories: {
+    listUsable(): UsableMemory[];
+    /** Percent of the context. */
+    budgetPercent(): number;
+  };
   now(): number;
 }
 
@@ -66,14 +76,22 @@ export interface PromptContextRequest {
   action: PromptContext["action"];
   /** SillyTavern's generation type: `normal`, `continue`, `impersonate`, … */
   generation: string;
+  /** False for a server that doesn't continue a trailing reply. Default: true. */
+  continuesPrefill?: boolean;
   model: string;
+  /** The model refuses the start of a reply. */
+  refusesPrefill?: boolean;
   timeZone?: string;
+  /** See `PromptContext`. */
+  clientSystem?: string;
 }
 
 /** A loaded context, ready to be combined with the history. */
 export interface OpenPromptContext {
   context: PromptContext;
   preset: PromptPreset;
+  /** The persona in use. */
+  personaId?: string;
   compose(seen: HistoryWindow): Promise<ComposedPrompt>;
   /** Expands the macros of a stored message; see `createMessageExpander`. */
   expand?(text: string, id: string, atMs: number): string;
@@ -101,8 +119,8 @@ export class PromptContexts {
     const { conversationId, messageCount, fields, participants, characterId, timeZone, model } = asked;
     const member = characterId === undefined ? participants[0] : participants.find(({ id }) => id === characterId);
     const personaId = toText(fields.persona_id) ?? this.#parts.owner().personaId;
-    const chosen = await this.#parts.presets.resolve({ conversationPresetId: toText(fields.preset_id), model });
-    const preset = toPromptPreset(chosen, asked.generation);
+    const chosenPreset = await this.#parts.presets.resolve({ conversationPresetId: toText(fields.preset_id), model });
+    const preset = toPromptPreset(chosenPreset, asked.generation, asked);
     const { names } = preset.layout;
     const isGroup = fields.participants.length > 1 && participants.length > 1;
     const scene: PromptContext = {
@@ -116,6 +134,7 @@ export class PromptContexts {
       note: parseNote(fields.note),
       summary: parseStoredSummary(fields.summary),
       action: asked.action,
+      clientSystem: asked.clientSystem,
     };
     const { books, unreadable } = await this.#parts.lorebooks.findBooks({
       characters: member && [toBookOwner(member)],
@@ -133,13 +152,18 @@ export class PromptContexts {
       greetingIndex: asked.greetingIndex,
       matcher: this.#parts.matcher,
     };
-    const { now } = this.#parts;
+    const { now, memories } = this.#parts;
+    const chat: MemoryChat = { characterId: member?.id, personaId, folder: toText(fields.folder) };
+    const usable = memories.budgetPercent() > 0 ? memories.listUsable() : [];
+    const choose = (contextTokens: number) =>
+      chooseMemories(usable, chat, Math.floor(contextTokens * memories.budgetPercent() / 100));
     const budget = new MacroBudget();
     const stage: CompositionRequest = {
       conversationId,
       context: scene,
       timeZone,
       lore,
+      chooseMemories: usable.length === 0 ? undefined : choose,
       budget,
       clocks: this.#clocks,
       now,
@@ -147,6 +171,7 @@ export class PromptContexts {
     return {
       context: scene,
       preset,
+      personaId,
       compose: (seen) => composePrompt(stage, seen),
       expand: createMessageExpander(stage),
     };
@@ -244,6 +269,8 @@ export interface PromptContext {
   scenario?: string;
   note?: PromptNote;
   summary?: PromptSummary;
+  /** Instructions of a client that sends its own messages. They follow the main prompt, and braces in them are plain text. */
+  clientSystem?: string;
   /** `continue` extends the last message, `impersonate` writes for the user. */
   action: "reply" | "continue" | "impersonate";
 }

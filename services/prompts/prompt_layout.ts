@@ -1,4 +1,5 @@
 /** The order of the blocks of a prompt and the texts around them, taken from a preset. */
+import { BUILTIN_PRESET } from "../presets/preset_document.ts";
 import type { Preset, PresetBlock } from "../presets/preset.ts";
 import type { PromptPreset } from "./prompt_context.ts";
 
@@ -52,18 +53,34 @@ export interface PromptLayout {
   names: "group" | "always" | "never";
 }
 
+const DEFAULT_NUDGE = String(BUILTIN_PRESET.rest.continue_nudge_prompt);
+
 /** SillyTavern's numbers. Value 1 (the `name` field) is missing: many servers refuse that field. */
 const NAMES: Record<number, PromptLayout["names"]> = { [-1]: "never", 2: "always" };
 
-/** Converts a preset for one kind of generation. @param generation SillyTavern's generation type: `normal`, … */
-export function toPromptPreset(preset: Preset, generation: string): PromptPreset {
-  const { id, name, blocks, texts, sampler, maxTokens, contextSize, isBuiltin } = preset;
+/**
+ * Converts a preset for one kind of generation.
+ *
+ * @param generation SillyTavern's generation type: `normal`, …
+ * @param options.continuesPrefill False for a server that doesn't continue a trailing reply: it gets the instruction instead.
+ * @param options.refusesPrefill The model refuses a trailing reply.
+ */
+export function toPromptPreset(
+  preset: Preset,
+  generation: string,
+  { continuesPrefill = true, refusesPrefill = false }: { continuesPrefill?: boolean; refusesPrefill?: boolean } = {},
+): PromptPreset {
+  const { id, name, blocks, texts, sampler, extraBody, maxTokens, contextSize, isBuiltin } = preset;
+  const needsNudge = !continuesPrefill || refusesPrefill;
+  const isPrefilled = preset.continuesByPrefill && !needsNudge;
+  const nudge = texts.continueNudge.trim() === "" && needsNudge ? DEFAULT_NUDGE : texts.continueNudge;
   const prefill = generation === "impersonate" ? texts.impersonationPrefill : texts.assistantPrefill;
   return {
     id,
     name,
     contextSize,
     params: { ...sampler, ...(maxTokens !== undefined && { max_tokens: maxTokens }) },
+    ...(extraBody && { extraBody }),
     layout: {
       items: blocks.filter(({ triggers }) => triggers.length === 0 || triggers.includes(generation))
         .map((block) => toLayoutItem(block, isBuiltin)),
@@ -78,10 +95,8 @@ export function toPromptPreset(preset: Preset, generation: string): PromptPreset
         impersonation: texts.impersonation,
         emptyUserMessage: texts.sendIfEmpty,
       },
-      prefill,
-      ...(!preset.continuesByPrefill && texts.continueNudge.trim() !== "" && {
-        continuation: { nudge: texts.continueNudge, separator: texts.continuePostfix },
-      }),
+      prefill: refusesPrefill ? undefined : prefill,
+      ...(!isPrefilled && nudge.trim() !== "" && { continuation: { nudge, separator: texts.continuePostfix } }),
       squashesSystem: preset.squashesSystemMessages,
       names: NAMES[preset.namesBehavior] ?? "group",
     },

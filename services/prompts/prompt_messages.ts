@@ -4,7 +4,7 @@
  */
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { BlockAtDepth, BlockPart, PromptBlock } from "./prompt_blocks.ts";
-import { MESSAGE_TOKENS } from "./tokens/token_estimate.ts";
+import { MESSAGE_TOKENS } from "../llm/token_estimate.ts";
 
 /** A block with its token count. */
 export type Counted<T extends PromptBlock = PromptBlock> = T & { tokens: number };
@@ -73,13 +73,20 @@ function isSystemPiece({ message, pieces }: PromptEntry): boolean {
   return message.role === "system" && pieces !== undefined;
 }
 
-/** Inserts blocks into the history at their depths. Blocks deeper than the history go before it. */
+/**
+ * Inserts blocks into the history at their depths. Blocks deeper than the history go before it. Between a call of a tool and its
+ * result there is no place, so they go before the call.
+ */
 export function insertAtDepths(
   history: readonly PromptEntry[],
   inserted: readonly Counted<BlockAtDepth>[],
 ): PromptEntry[] {
   const all: PromptEntry[] = [];
-  const byPlace = Map.groupBy(inserted, ({ depth }) => Math.max(0, history.length - depth));
+  const byPlace = Map.groupBy(inserted, ({ depth }) => {
+    let place = Math.max(0, history.length - depth);
+    while (place > 0 && history[place]?.message.role === "tool") place--;
+    return place;
+  });
   for (let place = 0; place <= history.length; place++) {
     const here = byPlace.get(place) ?? [];
     // If several are deeper than the history, the deepest comes first.

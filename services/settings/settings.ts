@@ -16,8 +16,18 @@ export interface OwnerSettings {
   auto_title: boolean;
   /** Let the model tell, when it is idle, what happened in messages that no longer fit. */
   auto_summary: boolean;
+  /** Let the model propose notes from finished chats when it is idle. */
+  memory_proposals: boolean;
+  /** Whether the owner was asked about proposals. */
+  memory_asked: boolean;
+  /** Share of the context for notes, in percent. */
+  memory_budget_percent: number;
+  /** Minutes without a message after which a chat is read for proposals. */
+  memory_idle_minutes: number;
   /** Read replies aloud as they come. */
   auto_speak: boolean;
+  /** Keep what was dictated or said in a conversation by voice as an attachment of the message. */
+  keep_recordings: boolean;
   /** Voice that reads what stands outside of quotation marks aloud; `null` is the voice of whoever speaks. */
   narration_voice: string | null;
   /** Voice for what stands in quotation marks where the character has none of its own; `null` is the configured one. */
@@ -33,6 +43,18 @@ export interface OwnerSettings {
   serif: boolean;
   /** Enter sends, and Shift with Enter begins a line; otherwise the other way about. */
   send_on_enter: boolean;
+  /** Shows the user's messages as Markdown. */
+  user_markdown: boolean;
+  /** Colors quoted speech in messages of characters. */
+  color_speech: boolean;
+  /** Dims emphasized text, which is what characters do, in messages of characters. */
+  dim_actions: boolean;
+  /** Portraits next to the names in chats. */
+  portrait_size: "small" | "medium" | "large";
+  /** Whether replies stand free or in bubbles. */
+  message_style: "plain" | "bubbles";
+  /** Shows the mood images of a character's card beside the chat. */
+  show_expressions: boolean;
 }
 
 /** What may be changed: `null` puts a setting back to its default. */
@@ -45,7 +67,12 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   preset_id: null,
   auto_title: true,
   auto_summary: true,
+  memory_proposals: false,
+  memory_asked: false,
+  memory_budget_percent: 10,
+  memory_idle_minutes: 30,
   auto_speak: false,
+  keep_recordings: false,
   narration_voice: null,
   speech_voice: null,
   language: null,
@@ -54,6 +81,12 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   font_size: 100,
   serif: false,
   send_on_enter: true,
+  user_markdown: false,
+  color_speech: true,
+  dim_actions: true,
+  portrait_size: "small",
+  message_style: "plain",
+  show_expressions: true,
 });
 
 /** The settings and their version, which moves with every change; 0 while nobody has made one. */

@@ -1,6 +1,8 @@
-/** State of the first-run wizard, and what its search for model servers can reach. */
+/** State of the first-run wizard, what its search for model servers can reach, and flags that are set once. */
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import type { PersistentFlag } from "./persistent_flag.ts";
+import type { Database } from "../storage/database/database.ts";
 
 /** Where the search for model servers runs. The page uses it to explain why a search found nothing. */
 export interface SetupEnvironment {
@@ -44,4 +46,45 @@ export async function detectSetupEnvironment(
 ): Promise<SetupEnvironment> {
   const found = await Promise.all(markers.map((path) => Deno.stat(path).then(() => true, () => false)));
   return { isContainer: found.includes(true), discoverHosts };
+}
+
+/** A flag that is never reset. */
+export interface PersistentFlag {
+  isSet(): boolean;
+  /** @throws {AppError} `conflict` if a command-line flag or environment variable sets the key to false. */
+  set(): Promise<void>;
+}
+
+/**
+ * Opens a flag.
+ *
+ * @param options.key Config key of the flag.
+ * @param options.isSet Value in the configuration.
+ * @param options.save Writes the flag to the config file.
+ * @param options.sealer For the purpose "settings".
+ */
+export function openPersistentFlag(options: {
+  key: string;
+  isSet: boolean;
+  save(): Promise<void>;
+  db: Database;
+  sealer: PurposeSealer;
+}): PersistentFlag {
+  const { key, db, sealer } = options;
+  let isSet = options.isSet || db.get("SELECT 1 FROM setting WHERE key = ?", key) !== undefined;
+  return {
+    isSet: () => isSet,
+    async set() {
+      if (isSet) return;
+      try {
+        await options.save();
+      } catch (error) {
+        if (error instanceof AppError && error.code === "conflict") throw error;
+        const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)";
+        const aad = { table: "setting", id: key, field: "value", version: 1 };
+        await db.write([{ sql, params: [key, sealer.sealNow(aad, "true")] }]);
+      }
+      isSet = true;
+    },
+  };
 }

@@ -5,6 +5,7 @@ import type { HttpClient } from "../http/http_client.ts";
 import type { AudioFormat } from "./audio_format.ts";
 import { listKnownVoices, type Voice } from "./voice_lists.ts";
 import type { SpeechConfig, SpeechSettings } from "./speech_settings.ts";
+import { ListedModels } from "./listed_models.ts";
 import { createSpeechRequest, SpeechServer, type SpokenAudio } from "./speech_server.ts";
 import { KeyedSemaphore } from "../async/semaphore.ts";
 import { type ReferenceSample, VoiceCloning } from "./voice_cloning.ts";
@@ -52,6 +53,7 @@ export class Speech {
   readonly #semaphore = new KeyedSemaphore(MAX_CONCURRENT);
   readonly #servers = new Map<string, SpeechServer>();
   readonly #cloning = new VoiceCloning();
+  readonly #listed = new ListedModels(async (signal) => (await this.models(signal)).map(({ id }) => id));
 
   constructor(options: { settings: SpeechSettings; client: HttpClient; samples: SampleSource }) {
     this.settings = options.settings;
@@ -116,6 +118,13 @@ export class Speech {
   /** Lists the server's models. @throws {AppError} `not_available`, `upstream_error`, `upstream_timeout` */
   async models(signal: AbortSignal): Promise<{ id: string }[]> {
     return await this.#getServer(this.settings.get()).models(signal);
+  }
+
+  /**
+   * Returns the model to use for one that a client names; see `ListedModels`. @throws as `models`
+   */
+  async chooseModel(name: string, signal: AbortSignal): Promise<string> {
+    return await this.#listed.choose(name, this.settings.get(), signal);
   }
 
   #getServer(config: SpeechConfig, override?: string): SpeechServer {

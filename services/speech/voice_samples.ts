@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
-import { inNameOrder } from "../storage/collation.ts";
+import { sortByName } from "../storage/collation.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
@@ -92,7 +92,7 @@ export class VoiceSamples {
   /** Lists the samples by name. @throws {AppError} `internal` if one can't be decrypted */
   list(): VoiceSample[] {
     const rows = this.#options.db.all<Row>("SELECT id, created_at, sealed FROM document WHERE kind = ?", KIND);
-    return inNameOrder(rows.map((row) => this.#toSample(row)));
+    return sortByName(rows.map((row) => this.#toSample(row)));
   }
 
   /** @throws {AppError} `not_found` */

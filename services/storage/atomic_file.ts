@@ -1,5 +1,4 @@
-/** Atomic writes of whole files: after a crash, a file has either its old or its new content. */
-
+/** Atomic writes of whole files (after a crash, a file has either its old or its new content), and detection of changes. */
 import { basename, dirname, join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 
@@ -130,4 +129,39 @@ async function writeWhole(
     while (written < bytes.byteLength) written += await file.write(bytes.subarray(written));
   }
   await file.sync();
+}
+
+/** Detects changes of a file that is checked on every request. */
+
+/** State of a file at one moment. */
+export interface FileState {
+  /**
+   * Changes whenever the file does. `"absent"` only if there is certainly no file; `"unknown"` if that can't be
+   * determined.
+   */
+  id: string;
+  /**
+   * False right after a change. A second change in the same tick of the file system's clock could look the same, so
+   * content read now must be read again.
+   */
+  isSettled: boolean;
+}
+
+/** Twice the coarsest clock tick of supported kernels; NTFS and ext4 have finer timestamps. */
+const SETTLED_AFTER_MS = 20;
+
+/** Reads the state synchronously, which is faster than a trip to another thread. */
+export function readFileState(path: string): FileState {
+  try {
+    const { isFile, ino, size, mode, mtime } = Deno.lstatSync(path);
+    const changedAtMs = mtime?.getTime() ?? 0;
+    return {
+      id: `${isFile}:${ino}:${size}:${mode}:${changedAtMs}`,
+      isSettled: Math.abs(Date.now() - changedAtMs) > SETTLED_AFTER_MS,
+    };
+  } catch (error) {
+    return error instanceof Deno.errors.NotFound
+      ? { id: "absent", isSettled: true }
+      : { id: "unknown", isSettled: false };
+  }
 }

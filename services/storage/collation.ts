@@ -33,7 +33,7 @@ export function nameKey(name: string): string {
 }
 
 /** Sorts items by name, then by id. */
-export function inNameOrder<T extends { id: string; name: string }>(items: readonly T[]): T[] {
+export function sortByName<T extends { id: string; name: string }>(items: readonly T[]): T[] {
   const keyed = items.map((item) => ({ item, key: nameKey(item.name) }));
   keyed.sort((a, b) => compare(a.key, b.key) || compare(a.item.id, b.item.id));
   return keyed.map(({ item }) => item);

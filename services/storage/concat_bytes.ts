@@ -1,5 +1,5 @@
 /** Concatenates chunks into a new buffer. */
-export function joinedBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const piece of pieces) {

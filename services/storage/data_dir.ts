@@ -1,8 +1,8 @@
-/** The data directory: modes, lock, folders. */
-
+/** The data directory: modes, folders, and a lock that allows one process. */
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { AppError, messageOf } from "../errors.ts";
-import { type ProcessLock, takeProcessLock } from "./process_lock.ts";
+import { isLocked } from "./database/sqlite_errors.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
@@ -128,4 +128,47 @@ function cannotWrite(root: string, cause: unknown): AppError {
 
 function cannotOpen(path: string, found: string, cause?: unknown): AppError {
   return new AppError("internal", `Can't open the data directory "${path}": ${found}`, { cause });
+}
+
+/** A held lock. */
+interface ProcessLock {
+  release(): void;
+}
+
+/**
+ * Takes a lock file for this process.
+ *
+ * The operating system holds the lock, so a killed process leaves none. It is taken through SQLite, whose exclusive
+ * lock works the same on every platform and never waits. (Deno 2.6.10 has no `FsFile.tryLock`, and `lock` waits forever
+ * and can't be canceled.)
+ *
+ * The file stays empty; an in-memory journal avoids a second file. Nothing else in this process may open and close the
+ * file: POSIX drops all locks of a process on the first close. The lock lasts as long as the returned object.
+ *
+ * @param path Lock file, created if missing; its folder must exist.
+ * @throws {AppError} `conflict` if this or another process holds it; `internal` if the file can't be opened.
+ */
+function takeProcessLock(path: string): ProcessLock {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path);
+    database.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+    const held = database;
+    return { release: () => held.close() };
+  } catch (cause) {
+    database?.close();
+    if (isLocked(cause)) {
+      throw new AppError(
+        "conflict",
+        `Can't lock "${path}": another Parlor process is using this data directory. Stop it first, or choose another directory with --data-dir`,
+        { cause },
+      );
+    }
+    throw new AppError("internal", `Can't lock "${path}": ${describeLockFailure(cause)}`, { cause });
+  }
+}
+
+function describeLockFailure(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return /readonly|unable to open/.test(text) ? `the folder cannot be written to (${text})` : text;
 }

@@ -1,11 +1,11 @@
-/** Streams large files. */
+/** Streams large files and reads parts of them. */
 import { fileError } from "./atomic_file.ts";
 
 const PIECE_BYTES = 256 * 1024;
 const FILE_MODE = 0o600;
 
 /** Reads a file in chunks. @throws {AppError} `internal` if it can't be read. */
-export async function* filePieces(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+export async function* streamFilePieces(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   try {
     using file = await Deno.open(path);
     for (;;) {
@@ -37,4 +37,30 @@ export async function writePieces(
       throw fileError(`Can't write "${path}"`, cause);
     }
   }
+}
+
+/** Random access reads. */
+
+/** A file that can be read at any position: an open file, or bytes in memory. */
+export interface RandomAccessFile {
+  stat(): Promise<{ size: number }>;
+  seek(offset: number, whence: Deno.SeekMode): Promise<number>;
+  /** @returns The number of bytes read; `null` at the end. */
+  read(into: Uint8Array): Promise<number | null>;
+}
+
+/** Reads a number of bytes at a position; `undefined` if the file ends before. */
+export async function readBytesAt(
+  file: RandomAccessFile,
+  at: number,
+  length: number,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  await file.seek(at, Deno.SeekMode.Start);
+  const bytes = new Uint8Array(length);
+  for (let have = 0; have < length;) {
+    const count = await file.read(bytes.subarray(have));
+    if (count === null) return undefined;
+    have += count;
+  }
+  return bytes;
 }

@@ -1,6 +1,6 @@
 /** Reads and writes files sealed in pieces; see crypto/sealed_pieces.ts. */
 import { createHash } from "node:crypto";
-import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
+import { bytesOfFile, openPieceRange, openPieces, type PieceRange, sealPieces } from "../crypto/sealed_pieces.ts";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { writeChunksAtomic } from "./atomic_file.ts";
@@ -15,13 +15,13 @@ export interface SealedFile {
 /** Returns path and binding of the file of an attachment version. */
 export function attachmentFile(folder: string, name: string, version: number): SealedFile {
   return {
-    path: `${folder}/${attachmentFileName(name, version)}`,
+    path: `${folder}/${getAttachmentFileName(name, version)}`,
     aad: { table: "attachments", id: name, field: "picture", version },
   };
 }
 
 /** Hashes the name, for file systems that ignore case or reserve device names. */
-export function attachmentFileName(name: string, version: number): string {
+export function getAttachmentFileName(name: string, version: number): string {
   return `${createHash("sha256").update(name).digest("hex").slice(0, 40)}.${version}`;
 }
 
@@ -61,4 +61,21 @@ export async function* readSealedFile(
   });
   const { size } = await file.stat();
   yield* openPieces(sealer, aad, bytesOfFile(file, size, path));
+}
+
+/**
+ * Reads a part of a sealed file. The file is opened when the first piece is requested.
+ *
+ * @param range Must be inside the content.
+ * @throws {AppError} `internal` if the file is missing, modified or truncated.
+ */
+export async function* readSealedRange(
+  sealer: PurposeSealer,
+  { path, aad }: SealedFile,
+  range: PieceRange,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  using file = await Deno.open(path).catch((cause) => {
+    throw new AppError("internal", `Can't read "${path}": ${messageOf(cause)}`, { cause });
+  });
+  yield* openPieceRange(sealer, aad, file, range);
 }

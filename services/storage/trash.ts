@@ -33,7 +33,21 @@ interface Row {
   sealed: Uint8Array;
 }
 
-/** What the trash stands on. */
+/** The part of the trash that a service needs to delete its resources. */
+export interface TrashBin {
+  /**
+   * Returns the statement that adds an entry.
+   *
+   * @param title Title of the entry in the list.
+   * @param record What the kind needs to restore it, as JSON.
+   * @param id Id of the entry. Defaults to a new one.
+   */
+  put(kind: string, title: string, record: unknown, id?: string): Statement;
+  /** Publishes that the trash has changed. Call it after the write. */
+  changed(): void;
+}
+
+/** Dependencies of the trash. */
 export interface TrashOptions {
   db: Database;
   /** For the purpose "trash". */

@@ -94,7 +94,7 @@ export class Versions {
   async parts(resource: VersionedResource, n: number): Promise<Map<string, string>> {
     const version = (await this.list(resource)).find((one) => one.n === n);
     if (version === undefined) throw new AppError("not_found", `"${resource.id}" has no version ${n}`);
-    const folder = join(this.#folderOf(resource), nameOf(version));
+    const folder = join(this.#folderOf(resource), getFileName(version));
     return new Map((await namesIn(folder)).map((name) => [name, join(folder, name)]));
   }
 
@@ -166,7 +166,7 @@ export class Versions {
         const expired = versions.filter(({ createdAtMs }) => createdAtMs < oldestMs);
         if (expired.length === 0) continue;
         await this.#rememberNumber(folder, Math.max(...expired.map(({ n }) => n)));
-        for (const version of expired) await removeTree(join(folder, nameOf(version)));
+        for (const version of expired) await removeTree(join(folder, getFileName(version)));
       }
     }
   }
@@ -184,7 +184,7 @@ export class Versions {
       const n = Math.max(last, ...versions.map((version) => version.n)) + 1;
       for (const part of parts) await placePart(part, n, join(unfinished, part.name));
       await syncFolder(unfinished);
-      const version = join(folder, nameOf({ n, createdAtMs: this.#now(), cause }));
+      const version = join(folder, getFileName({ n, createdAtMs: this.#now(), cause }));
       await Deno.rename(unfinished, version);
       await syncFolder(folder);
       if (isNew) { for (const above of [dirname(folder), this.#folder]) await syncFolder(above); }
@@ -223,14 +223,14 @@ export class Versions {
       const { versions } = await this.#read(folder);
       const ordered = versions.sort((a, b) => a.n - b.n);
       const sizes = new Map<number, number>();
-      for (const version of ordered) sizes.set(version.n, await sizeOf(join(folder, nameOf(version))));
+      for (const version of ordered) sizes.set(version.n, await sizeOf(join(folder, getFileName(version))));
       const total = () => ordered.reduce((sum, { n }) => sum + sizes.get(n)!, 0);
       while (ordered.length > 1 && (ordered.length > maxCount || total() > maxBytes)) {
         const spans = ordered.slice(0, -1).map(({ createdAtMs }, i) =>
           createdAtMs - (ordered[i - 1]?.createdAtMs ?? 0)
         );
         const [removed] = ordered.splice(spans.indexOf(Math.min(...spans)), 1);
-        await removeTree(join(folder, nameOf(removed!)));
+        await removeTree(join(folder, getFileName(removed!)));
       }
     } catch (error) {
       this.#log("warn", "Can't delete surplus versions", { error: messageOf(error) });
@@ -264,7 +264,7 @@ export class Versions {
   }
 }
 
-function nameOf({ n, createdAtMs, cause }: Version): string {
+function getFileName({ n, createdAtMs, cause }: Version): string {
   return `${n}.${createdAtMs}.${cause}`;
 }
 
@@ -292,7 +292,7 @@ export function versionAad({ kind, id }: VersionedResource, n: number): Aad {
 }
 
 /** Parses the number in the name of a version folder. */
-export function versionNumber(name: string): number | undefined {
+export function parseVersionNumber(name: string): number | undefined {
   const n = VERSION_NAME.exec(name)?.[1];
   return n === undefined ? undefined : Number(n);
 }

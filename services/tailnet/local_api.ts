@@ -1,12 +1,11 @@
 /**
- * Client of tailscaled's LocalAPI: HTTP over a Unix socket. The API is not stable, so every field is optional and unknown
+ * Client of tailscaled's LocalAPI: HTTP over a Unix socket. The API isn't stable, so every field is optional and unknown
  * fields are ignored.
  *
  * @see docs/protocols/tailscale.md, "LocalAPI"
  */
 import { AppError } from "../errors.ts";
-import { type Notice, readNotices } from "./notices.ts";
-import { asObject } from "../json/type_guards.ts";
+import { asObject, asString } from "../json/type_guards.ts";
 
 /** The only accepted Host. Requests with an Origin are refused. */
 const BASE = "http://local-tailscaled.sock/localapi/v0/";
@@ -41,7 +40,7 @@ export class LocalApi {
   }
 
   async status(signal: AbortSignal): Promise<NodeFacts> {
-    return factsOf(JSON.parse(await this.#ask("GET", "status?peers=false", { signal })));
+    return parseFacts(JSON.parse(await this.#ask("GET", "status?peers=false", { signal })));
   }
 
   async prefs(signal: AbortSignal): Promise<NodePrefs> {
@@ -135,20 +134,66 @@ export function removeSecrets(text: string): string {
     .slice(0, MAX_TEXT);
 }
 
-function factsOf(status: unknown): NodeFacts {
+function parseFacts(status: unknown): NodeFacts {
   const all = asObject(status);
-  const dnsName = textOf(asObject(all.Self).DNSName).toLowerCase().replace(/\.$/, "");
-  const suffix = textOf(asObject(all.CurrentTailnet).MagicDNSSuffix).toLowerCase().replace(/^\.|\.$/g, "");
+  const dnsName = readErrorText(asObject(all.Self).DNSName).toLowerCase().replace(/\.$/, "");
+  const suffix = readErrorText(asObject(all.CurrentTailnet).MagicDNSSuffix).toLowerCase().replace(/^\.|\.$/g, "");
   const domains = Array.isArray(all.CertDomains) ? all.CertDomains : [];
   return {
-    state: textOf(all.BackendState),
-    authUrl: textOf(all.AuthURL),
+    state: readErrorText(all.BackendState),
+    authUrl: readErrorText(all.AuthURL),
     fqdn: dnsName === "" ? undefined : dnsName,
-    certDomains: domains.map((name) => textOf(name).toLowerCase()),
+    certDomains: domains.map((name) => readErrorText(name).toLowerCase()),
     suffix: suffix === "" ? undefined : suffix,
   };
 }
 
-function textOf(value: unknown): string {
+function readErrorText(value: unknown): string {
   return typeof value === "string" ? value : "";
+}
+
+/** One message; what is `undefined` did not change. */
+export interface Notice {
+  /** Sign-in address that was asked for. */
+  browseUrl?: string;
+  /** Words meant for a person. */
+  errorMessage?: string;
+  /** Everything that is wrong now, by its code. */
+  health?: ReadonlyMap<string, string>;
+}
+
+/** Longest line; real ones are far shorter. */
+const MAX_LINE = 4 * 1024 * 1024;
+
+/** Reads messages until the stream ends. @throws {Error} for a line without end, and whatever the stream throws. */
+export async function* readNotices(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Notice> {
+  let rest = "";
+  for await (const text of body.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    if (rest.length > MAX_LINE) throw new Error("The node sends a message that does not end");
+    for (const line of lines) if (line.trim() !== "") yield parseNotice(line);
+  }
+}
+
+/** A line that is no JSON still is a sign that something changed. */
+function parseNotice(line: string): Notice {
+  let found: Record<string, unknown>;
+  try {
+    found = JSON.parse(line) ?? {};
+  } catch {
+    return {};
+  }
+  return {
+    browseUrl: asString(found.BrowseToURL),
+    errorMessage: asString(found.ErrMessage),
+    health: parseHealth(found.Health),
+  };
+}
+
+function parseHealth(health: unknown): Map<string, string> | undefined {
+  if (typeof health !== "object" || health === null) return undefined;
+  const warnings = (health as { Warnings?: unknown }).Warnings;
+  const entries = typeof warnings === "object" && warnings !== null ? Object.entries(warnings) : [];
+  return new Map(entries.map(([code, warning]) => [code, asString(warning?.Text) ?? ""]));
 }

@@ -2,13 +2,11 @@
  * Brings a running node to its wanted state and reports its state. It polls the status after every message and at intervals,
  * because messages may be late, repeated or missing.
  */
+import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { messageOf } from "../errors.ts";
-import { Certificates } from "./certificates.ts";
-import type { LocalApi, NodeFacts, NodePrefs } from "./local_api.ts";
-import { removeSecrets } from "./local_api.ts";
+import { type LocalApi, type NodeFacts, type NodePrefs, removeSecrets } from "./local_api.ts";
 import type { OwnNames } from "./node_state.ts";
-import { type NodeTimes, type NodeView, viewOf } from "./node_status.ts";
-import { serveConfig, type Serving } from "./serve_config.ts";
+import { createView, type NodeTimes, type NodeView } from "./node_status.ts";
 import { Watch } from "./node_watch.ts";
 
 /** The wanted state of a node, and its listeners. */
@@ -108,21 +106,23 @@ export class NodeFollower {
       case "NeedsLogin":
         return await this.#signIn(facts, signal);
       case "NeedsMachineAuth":
-        return this.#show(viewOf("needs_auth", { error: "The node waits for the approval of the tailnet's admin" }));
+        return this.#show(
+          createView("needs_auth", { error: "The node waits for the approval of the tailnet's admin" }),
+        );
       case "Stopped":
-        return this.#show(viewOf("stopped"));
+        return this.#show(createView("stopped"));
       case "InUseOtherUser":
-        return this.#show(viewOf("error", { error: "Another user of this machine runs the node" }));
+        return this.#show(createView("error", { error: "Another user of this machine runs the node" }));
       default:
-        return this.#show(viewOf("starting", { error: this.#lateReason() }));
+        return this.#show(createView("starting", { error: this.#lateReason() }));
     }
   }
 
   async #run(facts: NodeFacts, signal: AbortSignal): Promise<void> {
     const { fqdn, suffix, certDomains } = facts;
-    if (fqdn === undefined) return this.#show(viewOf("starting"));
+    if (fqdn === undefined) return this.#show(createView("starting"));
     const certificate = this.#certificates.stateFor(fqdn, certDomains, signal);
-    if (certificate.kind === "asked") return this.#show(viewOf("starting"));
+    if (certificate.kind === "asked") return this.#show(createView("starting"));
     const isHttps = certificate.kind === "ready";
     try {
       if (suffix !== undefined) await this.#options.onNames({ fqdn, suffix });
@@ -131,10 +131,10 @@ export class NodeFollower {
       signal.throwIfAborted();
       this.#served = undefined;
       const message = `Can't serve Parlor on the tailnet: ${messageOf(error)}`;
-      return this.#show(viewOf("error", { fqdn, error: removeSecrets(message) }));
+      return this.#show(createView("error", { fqdn, error: removeSecrets(message) }));
     }
     const url = `${isHttps ? "https" : "http"}://${fqdn}`;
-    this.#show(viewOf("running", { fqdn, url, error: certificate.kind === "refused" ? certificate.reason : null }));
+    this.#show(createView("running", { fqdn, url, error: certificate.kind === "refused" ? certificate.reason : null }));
   }
 
   /** Accepts connections only with a serve config that covers every port. */
@@ -162,12 +162,12 @@ export class NodeFollower {
       this.#served = undefined;
     }
     const authUrl = parseWebUrl(facts.authUrl) ?? parseWebUrl(this.#watch.browseUrl);
-    if (authUrl !== undefined) return this.#show(viewOf("needs_auth", { authUrl }));
+    if (authUrl !== undefined) return this.#show(createView("needs_auth", { authUrl }));
     if (performance.now() >= this.#askLoginAtMs) {
       this.#askLoginAtMs = performance.now() + this.#options.times.loginMs;
       await this.#api.loginInteractive(signal);
     }
-    this.#show(viewOf("starting", { error: this.#lateReason() }));
+    this.#show(createView("starting", { error: this.#lateReason() }));
   }
 
   /** Returns the reason for a delay, after some time. */
@@ -179,11 +179,100 @@ export class NodeFollower {
   #show(view: NodeView): void {
     const { errorMessage } = this.#watch;
     const isOnItsWay = view.state === "starting" || view.state === "stopped";
-    this.#options.onView(isOnItsWay && errorMessage !== "" ? viewOf("error", { error: errorMessage }) : view);
+    this.#options.onView(isOnItsWay && errorMessage !== "" ? createView("error", { error: errorMessage }) : view);
   }
 }
 
 /** Validates a URL from the control server, which becomes a link on the page. */
 function parseWebUrl(text: string): string | undefined {
   return /^https?:\/\//.test(text) && URL.canParse(text) ? text : undefined;
+}
+
+/** State of the certificate. */
+type CertificateState =
+  | { kind: "asked" }
+  | { kind: "ready" }
+  /** `reason` is a complete sentence for the owner. */
+  | { kind: "refused"; reason: string };
+
+/** Consequence of both refusals. */
+const CONSEQUENCE = "so the address is plain HTTP, where browsers make no passkeys";
+
+/** Requests one certificate at a time. */
+class Certificates {
+  readonly #api: LocalApi;
+  readonly #times: NodeTimes;
+  readonly #onChange: () => void;
+  #known: { fqdn: string; state: CertificateState; againAtMs: number } | undefined;
+
+  constructor(api: LocalApi, times: NodeTimes, onChange: () => void) {
+    this.#api = api;
+    this.#times = times;
+    this.#onChange = onChange;
+  }
+
+  /**
+   * Returns the state for a name. Requests the certificate if needed.
+   *
+   * @param domains Names the tailnet issues certificates for.
+   */
+  stateFor(fqdn: string, domains: readonly string[], signal: AbortSignal): CertificateState {
+    if (!domains.includes(fqdn)) {
+      this.#known = undefined;
+      const how = "its admin console can switch on MagicDNS and HTTPS certificates";
+      return { kind: "refused", reason: `The tailnet gives no HTTPS certificates, ${CONSEQUENCE}; ${how}` };
+    }
+    if (this.#known?.fqdn !== fqdn) this.#ask(fqdn, { kind: "asked" }, signal);
+    else if (performance.now() >= this.#known.againAtMs) this.#ask(fqdn, this.#known.state, signal);
+    return this.#known!.state;
+  }
+
+  /** @param state The state until the response arrives. */
+  #ask(fqdn: string, state: CertificateState, signal: AbortSignal): void {
+    const asked = { fqdn, state, againAtMs: Infinity };
+    this.#known = asked;
+    this.#api.fetchCertificate(fqdn, this.#times.certificateMs, signal).then(
+      () => void (asked.state = { kind: "ready" }),
+      (error) => {
+        asked.state = {
+          kind: "refused",
+          reason: `There is no HTTPS certificate for ${fqdn}, ${CONSEQUENCE}: ${messageOf(error)}`,
+        };
+        asked.againAtMs = performance.now() + this.#times.certificateAgainMs;
+      },
+    ).finally(this.#onChange);
+  }
+}
+
+const LAST_PORT = 65_535;
+/** Ports written at a time: requests are answered in between. */
+const PORTS_AT_ONCE = 2_048;
+
+/** How the node is to be reached. */
+interface Serving {
+  fqdn: string;
+  /** Address that requests are handed to. */
+  target: string;
+  isHttps: boolean;
+}
+
+/**
+ * Makes the whole configuration.
+ *
+ * Every port of the node is in it: in userspace mode a port that is not goes raw to the same port of this machine's
+ * 127.0.0.1, where Parlor takes the caller for its owner and so do the household's other services. A port without an
+ * entry under `Web` answers 404. The type of each port is the same with and without certificates, since a change of type
+ * is refused. `AllowFunnel` stays away: it opens a port to the internet.
+ */
+export async function serveConfig({ fqdn, target, isHttps }: Serving): Promise<string> {
+  let ports = "";
+  for (let port = 1; port <= LAST_PORT; port++) {
+    ports += port === 443 ? '"443":{"HTTPS":true}' : `"${port}":{"HTTP":true}`;
+    if (port < LAST_PORT) ports += ",";
+    if (port % PORTS_AT_ONCE === 0) await yieldToEventLoop();
+  }
+  const handlers = { Handlers: { "/": { Proxy: target } } };
+  // With HTTPS the listener sends who came without to the right address.
+  const web = isHttps ? { [`${fqdn}:443`]: handlers, [`${fqdn}:80`]: handlers } : { [`${fqdn}:80`]: handlers };
+  return `{"TCP":{${ports}},"Web":${JSON.stringify(web)}}`;
 }

@@ -1,11 +1,11 @@
-/** Runs tailscaled once: starts it when no other process uses its state, and ends it before returning. */
-import { AppError } from "../errors.ts";
+/** Finds tailscaled and runs it once: starts it when no other process uses its state, and ends it before returning. */
+import { join } from "node:path";
 import { delay } from "../async/delay.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { findOnPath, isFile } from "../process/find_program.ts";
 import { startWatched, type WatchedProcess } from "../process/supervised_process.ts";
 import { LocalApi, removeSecrets } from "./local_api.ts";
 import type { NodeTimes } from "./node_status.ts";
-import { nodeSocketPath } from "./socket_path.ts";
-import { INHERITED, tailscaledArguments, tailscaledEnvironment } from "./tailscaled_program.ts";
 
 /** tailscaled ends within milliseconds of SIGTERM, or hangs. */
 const STOP_WITHIN_MS = 2_000;
@@ -32,8 +32,8 @@ export interface NodeLife {
  * @returns Why it ended; continues a sentence.
  * @throws {AppError} if it can't be started. The abort reason.
  */
-export async function liveOnce({ program, stateFolder, times, signal, work }: NodeLife): Promise<string> {
-  const socketPath = await nodeSocketPath(stateFolder);
+export async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeLife): Promise<string> {
+  const socketPath = await prepareSocketPath(stateFolder);
   const api = new LocalApi(socketPath, times.answerMs);
   const working = new AbortController();
   const leave = () => working.abort(signal.reason);
@@ -41,17 +41,17 @@ export async function liveOnce({ program, stateFolder, times, signal, work }: No
   if (signal.aborted) leave();
   let child: WatchedProcess | undefined;
   try {
-    await untilFree(socketPath, working.signal);
+    await waitUntilFree(socketPath, working.signal);
     child = startWatched(program, {
-      args: tailscaledArguments(stateFolder, socketPath),
-      env: tailscaledEnvironment(stateFolder),
+      args: createArguments(stateFolder, socketPath),
+      env: createEnvironment(stateFolder),
       inherits: INHERITED,
       stopWithinMs: STOP_WITHIN_MS,
     });
     const { ended, lines } = child;
     const exit = ended.then((status) => describeEnd(status, lines));
     const follow = async () => {
-      await untilAnswers(socketPath, times, working.signal);
+      await waitForAnswer(socketPath, times, working.signal);
       return await work(api, working.signal);
     };
     const following = follow().catch((error) => {
@@ -71,7 +71,7 @@ export async function liveOnce({ program, stateFolder, times, signal, work }: No
 }
 
 /** Waits until no other process uses the state. Two nodes would both write it. */
-async function untilFree(socketPath: string, signal: AbortSignal): Promise<void> {
+async function waitUntilFree(socketPath: string, signal: AbortSignal): Promise<void> {
   const until = performance.now() + PREDECESSOR_MS;
   while (await answers(socketPath)) {
     if (performance.now() > until) {
@@ -81,7 +81,7 @@ async function untilFree(socketPath: string, signal: AbortSignal): Promise<void>
   }
 }
 
-async function untilAnswers(socketPath: string, { socketMs }: NodeTimes, signal: AbortSignal): Promise<void> {
+async function waitForAnswer(socketPath: string, { socketMs }: NodeTimes, signal: AbortSignal): Promise<void> {
   const until = performance.now() + socketMs;
   while (!await answers(socketPath)) {
     if (performance.now() > until) {
@@ -104,4 +104,111 @@ function describeEnd({ code, signal }: Deno.CommandStatus, lines: readonly strin
   const how = signal === null ? `it ended with code ${code}` : `it was ended by ${signal}`;
   const last = removeSecrets(lines.findLast((line) => line.trim() !== "") ?? "");
   return last === "" ? how : `${how}; its last words: ${last}`;
+}
+
+const PROGRAM = "tailscaled";
+
+/** Where packages put it although PATH may not lead there. */
+export const TAILSCALED_FOLDERS = [
+  "/usr/sbin",
+  "/usr/local/sbin",
+  "/usr/local/bin",
+  "/opt/homebrew/bin",
+  "/opt/homebrew/opt/tailscale/bin",
+];
+
+/** Where to get it, in one sentence. */
+const HOW_TO_GET =
+  "Install Tailscale (https://tailscale.com/download; on macOS: brew install tailscale), or set tailscaled_path to its " +
+  "tailscaled. Parlor runs a node of its own with it and leaves the machine's alone";
+
+/** What tailscaled gets of this process's environment: any `TS_*` or `PORT` there would change what it does. */
+const INHERITED = ["PATH", "HOME", "TMPDIR", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/**
+ * Finds the program: the configured one, else on PATH, else where packages put it.
+ *
+ * @param configured `tailscaled_path`
+ * @throws {AppError} `not_available` that says how to get it.
+ */
+export async function findTailscaled(configured: string | null): Promise<string> {
+  if (Deno.build.os === "windows") {
+    throw new AppError("not_available", "Can't run a tailnet node: Parlor does not support it on Windows");
+  }
+  if (configured === null) {
+    const found = await findOnPath(PROGRAM, TAILSCALED_FOLDERS);
+    if (found !== undefined) return found;
+  } else if (await isFile(configured)) return configured;
+  const where = configured === null ? `${PROGRAM} was not found` : `there is no file "${configured}"`;
+  throw new AppError("not_available", `Can't run a tailnet node: ${where}. ${HOW_TO_GET}`);
+}
+
+/** Returns the arguments: userspace networking needs no root, device or routes. */
+function createArguments(stateFolder: string, socketPath: string): string[] {
+  // The port is said since the variable PORT would change it; logs stay here.
+  return [
+    ...["--tun=userspace-networking", `--statedir=${stateFolder}`, `--socket=${socketPath}`],
+    ...["--port=0", "--no-logs-no-support"],
+  ];
+}
+
+/** Returns the variables that are added to the inherited environment. */
+function createEnvironment(stateFolder: string): Record<string, string> {
+  return {
+    // Else it writes an id into the folder of the machine's own node, or into the current one.
+    TS_LOGS_DIR: stateFolder,
+    // It would ask the router to open a port.
+    TS_DISABLE_PORTMAPPER: "1",
+  };
+}
+
+/** Longest path that a Unix socket may have on macOS, less one; Linux takes four more. */
+const MAX_BYTES = 103;
+const NAME = "ts.sock";
+
+/**
+ * Returns the path, the same at every start: the node refuses a socket on which another one still answers, so that no two
+ * write one state.
+ *
+ * @param stateFolder Its usual place; where that is too deep, a short folder of its own is made.
+ * @throws {AppError} `not_available` when there is no such folder to be had.
+ */
+async function prepareSocketPath(stateFolder: string): Promise<string> {
+  const usual = join(stateFolder, NAME);
+  if (isShort(usual)) return usual;
+  const folder = await getShortFolder(stateFolder);
+  const path = join(folder, NAME);
+  if (!isShort(path)) throw noPlace(`"${path}" is too long for a socket`);
+  try {
+    await Deno.mkdir(folder, { mode: 0o700, recursive: true });
+    const { isDirectory, mode, uid } = await Deno.lstat(folder);
+    const isOurs = isDirectory && uid === Deno.uid() && mode !== null && (mode & 0o077) === 0;
+    if (!isOurs) throw new Error("somebody else may enter it");
+  } catch (cause) {
+    throw noPlace(`"${folder}" cannot hold it: ${messageOf(cause)}`, cause);
+  }
+  return path;
+}
+
+/** Removes what `prepareSocketPath` made outside of the state's own folder, if it did. */
+export async function removeNodeSocket(stateFolder: string): Promise<void> {
+  if (isShort(join(stateFolder, NAME))) return;
+  await Deno.remove(await getShortFolder(stateFolder), { recursive: true }).catch(() => {}); // an empty folder does no harm
+}
+
+async function getShortFolder(stateFolder: string): Promise<string> {
+  return join(Deno.env.get("XDG_RUNTIME_DIR") || "/tmp", `parlor-${await shortHash(stateFolder)}`);
+}
+
+function isShort(path: string): boolean {
+  return new TextEncoder().encode(path).length <= MAX_BYTES;
+}
+
+function noPlace(why: string, cause?: unknown): AppError {
+  return new AppError("not_available", `No place for the socket of the tailnet node: ${why}`, { cause });
+}
+
+async function shortHash(text: string): Promise<string> {
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(hash, 0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

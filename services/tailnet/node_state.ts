@@ -1,4 +1,6 @@
-/** What is remembered of the node: whether it is wanted and under which name, and what it was called last. */
+/** The stored state of the node: whether it is turned on, its wanted name and its last known names. */
+import type { Config } from "../config/config.ts";
+import { saveConfigKey } from "../config/config_file.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -30,7 +32,7 @@ export interface ConfiguredNode extends Wanted {
 interface Stored {
   /** Outlives the node itself: the passkeys of its tailnet go by it. */
   own?: OwnNames;
-  /** What the configuration file could not take. */
+  /** What couldn't be written to the configuration file. */
   wanted?: Partial<Wanted>;
   /** It was switched off, and the end of the server may have come before its state was gone. */
   isWipeDue?: boolean;
@@ -39,7 +41,7 @@ interface Stored {
 /** Row of `setting`. */
 const KEY = "tailnet_node";
 
-/** Remembers it: in config.toml, where the owner finds it, and in app.db what does not belong there or cannot be written. */
+/** Stores the settings in config.toml where the owner finds them, and in app.db what can't be written there. */
 export class NodeMemory {
   readonly #db: Database;
   readonly #sealer: PurposeSealer;
@@ -101,7 +103,7 @@ export class NodeMemory {
     }
   }
 
-  /** They count from now on, also when they cannot be written. */
+  /** The new settings apply even if they can't be written. */
   async rememberOwn(own: OwnNames): Promise<void> {
     this.#own = own;
     await this.#write({ ...this.#stored, own });
@@ -151,4 +153,22 @@ function openRow({ version, sealed }: Row, sealer: PurposeSealer): Stored {
 
 function placeOf(version: number) {
   return { table: "setting", id: KEY, field: "value", version };
+}
+
+/** @param options.sealer For the purpose "settings". */
+export function openNodeMemory(
+  { config, ...parts }: { config: Config; db: Database; sealer: PurposeSealer; log: Log },
+): NodeMemory {
+  const isFixed = (key: "tailnet_enabled" | "tailnet_hostname") =>
+    config.sources[key] === "flag" || config.sources[key] === "environment";
+  return new NodeMemory({
+    ...parts,
+    save: (key, value) => saveConfigKey(config, key, value),
+    configured: {
+      enabled: config.tailnetEnabled,
+      hostname: config.tailnetHostname,
+      isEnabledFixed: isFixed("tailnet_enabled"),
+      isHostnameFixed: isFixed("tailnet_hostname"),
+    },
+  });
 }

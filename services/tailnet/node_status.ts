@@ -9,7 +9,7 @@ export type TailnetState = (typeof TAILNET_STATES)[number];
 /** The observable status of a node. */
 export interface NodeView {
   state: TailnetState;
-  /** `"parlor.fox-owl.ts.net"`; null if it is not reachable. */
+  /** `"parlor.fox-owl.ts.net"`; null if it isn't reachable. */
   fqdn: string | null;
   /** Its URL, without a trailing slash. */
   url: string | null;
@@ -30,7 +30,7 @@ export interface TailnetStatus extends NodeView {
 }
 
 /** Creates a view. Fields that are not passed are null. */
-export function viewOf(state: TailnetState, rest: Partial<NodeView> = {}): NodeView {
+export function createView(state: TailnetState, rest: Partial<NodeView> = {}): NodeView {
   return { state, fqdn: null, url: null, authUrl: null, error: null, ...rest };
 }
 

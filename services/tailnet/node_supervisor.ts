@@ -4,8 +4,8 @@ import type { Log } from "../log.ts";
 import { delay } from "../async/delay.ts";
 import type { LocalApi } from "./local_api.ts";
 import { type FollowOptions, NodeFollower } from "./node_controller.ts";
-import { liveOnce } from "./node_process.ts";
-import { viewOf } from "./node_status.ts";
+import { runNodeOnce } from "./node_process.ts";
+import { createView } from "./node_status.ts";
 
 /** Restarts in a row. The count resets after `STEADY_MS`. */
 const MAX_RESTARTS = 5;
@@ -75,10 +75,10 @@ export class KeptNode {
       if (inARow > MAX_RESTARTS) {
         const error = `${message}; given up after ${MAX_RESTARTS} restarts`;
         log("error", error);
-        return onView(viewOf("error", { error }));
+        return onView(createView("error", { error }));
       }
       log("warn", `${message}; it is started again`);
-      onView(viewOf("error", { error: `${message}; it is started again` }));
+      onView(createView("error", { error: `${message}; it is started again` }));
       const waitMs = Math.min(times.restartMs * 2 ** (inARow - 1), LONGEST_PAUSE_MS);
       await delay(waitMs, this.#abort.signal).catch(() => {});
       if (this.#abort.signal.aborted) return;
@@ -90,7 +90,7 @@ export class KeptNode {
     try {
       const program = await findProgram();
       const stateFolder = await ensureStateFolder();
-      return await liveOnce({
+      return await runNodeOnce({
         program,
         stateFolder,
         times,

@@ -1,11 +1,10 @@
 /** Follows the node's messages: keeps the last one of each kind and wakes the controller. */
 import { AppError } from "../errors.ts";
 import { delay } from "../async/delay.ts";
-import { type LocalApi, removeSecrets } from "./local_api.ts";
+import { type LocalApi, type Notice, removeSecrets } from "./local_api.ts";
 import type { NodeTimes } from "./node_status.ts";
-import type { Notice } from "./notices.ts";
 
-/** The node's message to a slow consumer. It is not shown to the owner. */
+/** The node's message to a slow consumer. It isn't shown to the owner. */
 const OUR_OWN_FAULT = /fell behind|too slow/i;
 
 /** Follows the messages of one node. */

@@ -1,16 +1,19 @@
 /** The tailnet node: turns it on and off, renames it and reports its status. */
 import { delay } from "../async/delay.ts";
+import { KeyedMutex } from "../async/keyed_mutex.ts";
+import type { Config } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
-import { KeyedMutex } from "../async/keyed_mutex.ts";
-import { KeptNode } from "./node_supervisor.ts";
+import { fileError } from "../storage/atomic_file.ts";
+import type { DataDir } from "../storage/data_dir.ts";
+import { findTailscaled, removeNodeSocket } from "./node_process.ts";
 import type { NodeMemory, OwnNames } from "./node_state.ts";
-import { NODE_TIMES, type NodeTimes, type NodeView, type TailnetStatus, viewOf } from "./node_status.ts";
-import { findTailscaled } from "./tailscaled_program.ts";
+import { createView, NODE_TIMES, type NodeTimes, type NodeView, type TailnetStatus } from "./node_status.ts";
+import { KeptNode } from "./node_supervisor.ts";
 
 /** The listener for requests from the tailnet. Only the node's proxy connects to it. */
-export interface Door {
+export interface NodeListener {
   /** URL the node forwards requests to: `"http://127.0.0.2:40123/secret"`. */
   readonly target: string;
   /** Closes the listener after running responses. */
@@ -18,7 +21,7 @@ export interface Door {
 }
 
 /** The dependencies of the tailnet node. */
-export interface TailnetOptions {
+interface TailnetOptions {
   memory: NodeMemory;
   controlUrl: string;
   /** `tailscaled_path` */
@@ -40,10 +43,10 @@ export class Tailnet {
   readonly #options: TailnetOptions;
   readonly #times: NodeTimes;
   readonly #locks = new KeyedMutex();
-  #openDoor: (() => Door) | undefined;
-  #door: Door | undefined;
+  #openDoor: (() => NodeListener) | undefined;
+  #door: NodeListener | undefined;
   #node: KeptNode | undefined;
-  #view: NodeView = viewOf("disabled");
+  #view: NodeView = createView("disabled");
   #isClosed = false;
 
   constructor(options: TailnetOptions) {
@@ -65,12 +68,12 @@ export class Tailnet {
   }
 
   /** Starts the node if it is turned on. Call this once requests can be served. */
-  begin(openDoor: () => Door): void {
+  begin(openDoor: () => NodeListener): void {
     this.#openDoor = openDoor;
     const { memory } = this.#options;
     if (memory.isWipeDue) void this.#locks.run(TURN, () => this.#wipe());
     if (!memory.wanted.enabled) return;
-    this.#set(viewOf("starting"));
+    this.#set(createView("starting"));
     void this.#locks.run(TURN, () => this.#start());
   }
 
@@ -105,7 +108,7 @@ export class Tailnet {
       const { memory } = this.#options;
       await memory.want({ enabled: false });
       await memory.noteWipe(true);
-      this.#set(viewOf(this.#node === undefined ? "disabled" : "stopped"));
+      this.#set(createView(this.#node === undefined ? "disabled" : "stopped"));
       void this.#locks.run(TURN, () => this.#end());
       return this.status();
     });
@@ -126,11 +129,11 @@ export class Tailnet {
   async #start(): Promise<void> {
     if (this.#isClosed || this.#openDoor === undefined) return;
     await this.#node?.stop();
-    this.#set(viewOf("starting"));
+    this.#set(createView("starting"));
     try {
       this.#door ??= this.#openDoor();
     } catch (error) {
-      return this.#set(viewOf("error", { error: messageOf(error) }));
+      return this.#set(createView("error", { error: messageOf(error) }));
     }
     const { memory, controlUrl, programPath, ensureStateFolder, log } = this.#options;
     const node: KeptNode = new KeptNode({
@@ -183,11 +186,11 @@ export class Tailnet {
     try {
       await wipeState();
       await memory.noteWipe(false);
-      if (!memory.wanted.enabled) this.#set(viewOf("disabled"));
+      if (!memory.wanted.enabled) this.#set(createView("disabled"));
     } catch (error) {
       const message = `The node is off, but its state cannot be removed: ${messageOf(error)}`;
       log("error", message);
-      this.#set(viewOf("error", { error: message }));
+      this.#set(createView("error", { error: message }));
     }
   }
 
@@ -208,4 +211,31 @@ export class Tailnet {
   #publish(): void {
     this.#options.events.publish({ kind: "tailnet", id: "node" });
   }
+}
+
+/** Below the data folder; the specification names it. */
+const STATE_FOLDER = "tsnet";
+
+/** Creates the service. The node starts with `begin`. */
+export function openTailnet(
+  { config, dataDir, ...parts }: Pick<TailnetOptions, "memory" | "events" | "log" | "times"> & {
+    config: Config;
+    dataDir: DataDir;
+  },
+): Tailnet {
+  return new Tailnet({
+    ...parts,
+    controlUrl: config.tailnetControlUrl,
+    programPath: config.tailscaledPath,
+    ensureStateFolder: () => dataDir.ensureFolder(STATE_FOLDER),
+    async wipeState() {
+      const folder = dataDir.file(STATE_FOLDER);
+      await removeNodeSocket(folder);
+      try {
+        await Deno.remove(folder, { recursive: true });
+      } catch (cause) {
+        if (!(cause instanceof Deno.errors.NotFound)) throw fileError(`Can't remove "${folder}"`, cause);
+      }
+    },
+  });
 }

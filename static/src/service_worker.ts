@@ -21,14 +21,35 @@ const AWAY = [502, 503, 504];
 /** The part of the worker scope that is used. The compiler only knows that of a page. */
 interface WorkerScope {
   readonly location: Location;
-  readonly clients: { claim(): Promise<void> };
+  readonly clients: {
+    claim(): Promise<void>;
+    matchAll(options: { type: "window"; includeUncontrolled: boolean }): Promise<WindowClient[]>;
+    openWindow(path: string): Promise<unknown>;
+  };
+  readonly registration: ServiceWorkerRegistration;
   addEventListener(type: "install", listener: (event: InstallEvent) => void): void;
   addEventListener(type: "activate", listener: (event: LifeEvent) => void): void;
+  addEventListener(type: "push", listener: (event: PushMessageEvent) => void): void;
+  addEventListener(type: "notificationclick", listener: (event: NotificationClick) => void): void;
   addEventListener(type: "fetch", listener: (event: RequestEvent) => void): void;
 }
 
 interface LifeEvent {
   waitUntil(work: Promise<unknown>): void;
+}
+
+/** An open page. */
+interface WindowClient {
+  focus(): Promise<unknown>;
+  navigate(path: string): Promise<unknown>;
+}
+
+interface PushMessageEvent extends LifeEvent {
+  readonly data: { json(): unknown } | null;
+}
+
+interface NotificationClick extends LifeEvent {
+  readonly notification: Notification;
 }
 
 interface InstallEvent extends LifeEvent {
@@ -54,6 +75,49 @@ worker.addEventListener("fetch", (event) => {
   if (url.pathname.startsWith("/assets/")) event.respondWith(asset(request));
   else if (request.mode === "navigate") event.respondWith(page(request));
 });
+
+worker.addEventListener("push", (event) => event.waitUntil(showReply(event)));
+worker.addEventListener("notificationclick", (event) => event.waitUntil(openReply(event.notification)));
+
+/** All that a notification says, in the languages of the page. */
+const REPLY_READY: Record<string, string> = {
+  en: "A reply is ready",
+  de: "Eine Antwort ist fertig",
+  ja: "返信が完了しました",
+};
+const REPLY_WAITS: Record<string, string> = {
+  en: "A reply needs you",
+  de: "Eine Antwort braucht Sie",
+  ja: "返信があなたの判断を待っています",
+};
+
+/** Shows that a reply is ready, or waits for a decision. Which chat it is was encrypted on the way here; what it says never left the server. */
+async function showReply({ data }: PushMessageEvent): Promise<void> {
+  const message = (data?.json() ?? {}) as {
+    kind?: unknown;
+    conversation_id?: unknown;
+    language?: unknown;
+  };
+  const bodies = message.kind === "approval" ? REPLY_WAITS : REPLY_READY;
+  const language = (typeof message.language === "string" ? message.language : navigator.language).split("-")[0]!;
+  const id = typeof message.conversation_id === "string" ? message.conversation_id : undefined;
+  await worker.registration.showNotification("Parlor", {
+    body: bodies[language] ?? bodies.en!,
+    icon: SHELL_FILES.find((path) => path.includes("icon-192")),
+    tag: id ?? "reply",
+    data: { path: id === undefined ? "/" : `/c/${encodeURIComponent(id)}` },
+  });
+}
+
+/** Opens the chat in an open page, else in a new one. */
+async function openReply(notification: Notification): Promise<void> {
+  notification.close();
+  const { path } = notification.data as { path: string };
+  const [open] = await worker.clients.matchAll({ type: "window", includeUncontrolled: true });
+  if (open === undefined) return void await worker.clients.openWindow(path);
+  await open.focus().catch(() => {}); // a browser that doesn't count this as a click still shows the chat
+  await open.navigate(path);
+}
 
 /** One file at a time: the page is in use, and its own requests go first. */
 async function keepShell(): Promise<void> {
@@ -105,7 +169,9 @@ async function takeShared(request: Request): Promise<Response> {
   const words = ["title", "text", "url"].map((name) => form.get(name)).filter((part) =>
     typeof part === "string" && part.trim() !== ""
   );
-  await cache.put("/shared/text", new Response([...new Set(words)].join("\n\n")));
+  const title = form.get("title");
+  const headers = { "X-Title": encodeURIComponent(typeof title === "string" ? title : "") };
+  await cache.put("/shared/text", new Response([...new Set(words)].join("\n\n"), { headers }));
   const files = form.getAll("files").filter((part) => part instanceof File);
   for (const [index, file] of files.entries()) {
     const headers = { "Content-Type": file.type, "X-Name": encodeURIComponent(file.name) };

@@ -1,18 +1,22 @@
 /**
  * Measures Parlor against bare programs: `deno task bench [row …] [--rounds N]`. Without names all rows run, and
- * docs/benchmarks.md is written.
+ * docs/benchmarks.md is written, unless the machine was busy with something else.
  */
-import type { Bench, Figure, Row } from "./bench.ts";
+import type { Bench, Row } from "./bench.ts";
 import { Programs } from "./child.ts";
-import { formatDocument, formatFigure } from "./report.ts";
+import { formatUse, type MachineUse, MAX_ELSEWHERE, MAX_LOAD, watchMachine } from "./machine.ts";
+import { formatDocument, formatFigure, type MeasuredRow } from "./report.ts";
 import { findSoakSection } from "../soak/report.ts";
 import { avatarRow } from "./rows/avatar.ts";
 import { cardsRow } from "./rows/cards.ts";
+import { talkRow } from "./rows/talk.ts";
 import { firstAudioRow } from "./rows/first_audio.ts";
 import { chunkLagRow, largeLagRow } from "./rows/chunk_lag.ts";
+import { documentRow } from "./rows/document.ts";
 import { downloadRow } from "./rows/download.ts";
 import { firstTokenRow } from "./rows/first_token.ts";
 import { importRow } from "./rows/import.ts";
+import { largeMemoryRow } from "./rows/large_memory.ts";
 import { listsRow } from "./rows/lists.ts";
 import { oneMessageRow } from "./rows/one_message.ts";
 import { pageRow } from "./rows/page.ts";
@@ -26,6 +30,7 @@ const ROWS: Row[] = [
   sizeRow,
   startRow,
   memoryRow,
+  largeMemoryRow,
   firstTokenRow,
   cpuRow,
   floodRow,
@@ -36,8 +41,10 @@ const ROWS: Row[] = [
   avatarRow,
   downloadRow,
   firstAudioRow,
+  talkRow,
   searchRow,
   importRow,
+  documentRow,
   chunkLagRow,
   largeLagRow,
   pageRow,
@@ -45,7 +52,7 @@ const ROWS: Row[] = [
 const DOCUMENT = new URL("../../docs/benchmarks.md", import.meta.url);
 const DEFAULT_ROUNDS = 5;
 /** A run that takes longer hangs. */
-const LIMIT_MS = 30 * 60_000;
+const LIMIT_MS = 45 * 60_000;
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 if (import.meta.main) Deno.exitCode = await run(Deno.args);
@@ -75,14 +82,24 @@ async function run(args: string[]): Promise<number> {
   for (const signal of SIGNALS) Deno.addSignalListener(signal, interrupt);
   try {
     const bench: Bench = { programs, folder, rounds: wanted.rounds, progress: (text) => console.error(`  ${text}`) };
-    const figures: Figure[] = [];
+    const measured: MeasuredRow[] = [];
     for (const row of wanted.rows) {
-      const found = await row.run(bench);
-      for (const figure of found) console.log(formatFigure(figure));
-      figures.push(...found);
+      const look = watchMachine();
+      const figures = await row.run(bench);
+      const use = look();
+      for (const figure of figures) console.log(formatFigure(figure));
+      console.log(`    ${row.name}: ${formatUse(use)}`);
+      measured.push({ figures, use });
     }
-    if (wanted.rows.length === ROWS.length) await writeDocument(figures, wanted.rounds, load);
-    return 0;
+    if (wanted.rows.length < ROWS.length) return 0;
+    const refusal = findRefusal(
+      measured.map(({ use }, n) => ({ name: wanted.rows[n]!.name, use })),
+      wanted.rounds,
+      load,
+    );
+    if (refusal === undefined) await writeDocument(measured, wanted.rounds, load);
+    else console.error(`docs/benchmarks.md stays as it is: ${refusal}`);
+    return refusal === undefined ? 0 : 1;
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     return 1;
@@ -110,8 +127,22 @@ function parseArgs(args: string[]): { rows: Row[]; rounds: number } | string {
   return { rows: names.length === 0 ? ROWS : ROWS.filter((row) => names.includes(row.name)), rounds };
 }
 
-async function writeDocument(figures: Figure[], rounds: number, load: number): Promise<void> {
-  const text = formatDocument(figures, {
+/** Says why the figures of a run must not be written, if so. */
+function findRefusal(
+  rows: readonly { name: string; use: MachineUse }[],
+  rounds: number,
+  load: number,
+): string | undefined {
+  if (rounds < DEFAULT_ROUNDS) return `${rounds} rounds are fewer than ${DEFAULT_ROUNDS}`;
+  if (load > MAX_LOAD) return `the load was ${load.toFixed(1)} at the start, more than ${MAX_LOAD}`;
+  const disturbed = rows.filter(({ use }) => use.elsewhere > MAX_ELSEWHERE).map(({ name, use }) =>
+    `${name} (${formatUse(use)})`
+  );
+  return disturbed.length === 0 ? undefined : `other programs ran during ${disturbed.join(", ")}`;
+}
+
+async function writeDocument(rows: MeasuredRow[], rounds: number, load: number): Promise<void> {
+  const text = formatDocument(rows, {
     rounds,
     load,
     cores: navigator.hardwareConcurrency,

@@ -2,29 +2,19 @@
 
 /** How a page did while somebody typed and, perhaps, a reply came in. */
 export interface TypingFigures {
-  /** Between two frames, all of them, in milliseconds. */
-  frames: number[];
   /** From a key to the frame that shows it, in milliseconds. */
   keys: number[];
 }
 
-/** Starts to note frames and keys; `endTyping` gives what was noted. */
+/** Starts to note keys; `endTyping` gives what was noted. */
 export function beginTyping(): void {
-  const noted: TypingFigures & { isRunning: boolean } = { frames: [], keys: [], isRunning: true };
-  (globalThis as { typingNoted?: typeof noted }).typingNoted = noted;
-  let last = performance.now();
-  const onFrame = (now: number) => {
-    noted.frames.push(now - last);
-    last = now;
-    if (noted.isRunning) requestAnimationFrame(onFrame);
-  };
-  requestAnimationFrame((now) => {
-    last = now;
-    requestAnimationFrame(onFrame);
-  });
+  const page = globalThis as { typingNoted?: TypingFigures };
+  const isListening = page.typingNoted !== undefined;
+  page.typingNoted = { keys: [] };
+  if (isListening) return;
   addEventListener("input", (event) => {
     const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => noted.keys.push(performance.now() - event.timeStamp);
+    port1.onmessage = () => page.typingNoted!.keys.push(performance.now() - event.timeStamp);
     // A message that is sent in a frame arrives once the frame is drawn.
     requestAnimationFrame(() => port2.postMessage(0));
   }, { capture: true });
@@ -32,9 +22,7 @@ export function beginTyping(): void {
 
 /** Gives what was noted since `beginTyping`. */
 export function endTyping(): TypingFigures {
-  const { typingNoted: noted } = globalThis as { typingNoted?: TypingFigures & { isRunning: boolean } };
-  noted!.isRunning = false;
-  return { frames: noted!.frames, keys: noted!.keys };
+  return (globalThis as { typingNoted?: TypingFigures }).typingNoted!;
 }
 
 /** Gives when the page first showed something, in milliseconds from the begin of its navigation; waits for it. */

@@ -7,7 +7,10 @@ interface TraceEvent {
   ph: string;
   pid: number;
   tid: number;
-  args?: { name?: string };
+  /** Microseconds. */
+  ts: number;
+  id2?: { local?: string };
+  args?: { name?: string; frame_reporter?: { state?: string } };
   /** Processor time. */
   tdur?: number;
 }
@@ -16,6 +19,8 @@ interface TraceEvent {
 export interface TaskFigures {
   longestMs: number;
   totalMs: number;
+  /** Of each frame that was shown: from the moment it was due to the screen. Time on the clock, so other programs count. */
+  framesMs: number[];
 }
 
 /** Gives what the tasks of a page took meanwhile. */
@@ -26,7 +31,13 @@ export async function tasksOf(page: Page, work: () => Promise<unknown>): Promise
   session.on("Tracing.dataCollected", ({ value }) => events.push(...value as unknown as TraceEvent[]));
   await session.send("Tracing.start", {
     transferMode: "ReportEvents",
-    traceConfig: { includedCategories: ["devtools.timeline", "disabled-by-default-devtools.timeline"] },
+    traceConfig: {
+      includedCategories: [
+        "devtools.timeline",
+        "disabled-by-default-devtools.timeline",
+        "disabled-by-default-devtools.timeline.frame",
+      ],
+    },
   });
   await work();
   const isComplete = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
@@ -41,5 +52,26 @@ export async function tasksOf(page: Page, work: () => Promise<unknown>): Promise
   const times = events
     .filter(({ name, ph, pid, tid }) => name === "RunTask" && ph === "X" && renderers.has(`${pid} ${tid}`))
     .map(({ tdur = 0 }) => tdur / 1000);
-  return { longestMs: Math.max(0, ...times), totalMs: times.reduce((sum, ms) => sum + ms, 0) };
+  const framesMs = findFrames(events, new Set([...renderers].map((thread) => Number(thread.split(" ")[0]))));
+  return { longestMs: Math.max(0, ...times), totalMs: times.reduce((sum, ms) => sum + ms, 0), framesMs };
+}
+
+/**
+ * Finds the frames that were shown. The compositor reports each from its begin to its presentation.
+ *
+ * @see https://chromium.googlesource.com/chromium/src/+/main/cc/metrics/compositor_frame_reporter.h
+ */
+function findFrames(events: readonly TraceEvent[], processes: ReadonlySet<number>): number[] {
+  const begun = new Map<string, number>();
+  const framesMs: number[] = [];
+  for (const { name, ph, pid, ts, id2, args } of events.toSorted((a, b) => a.ts - b.ts)) {
+    if (name !== "PipelineReporter" || !processes.has(pid)) continue;
+    const id = `${pid} ${id2?.local}`;
+    if (ph === "b" && args?.frame_reporter?.state?.startsWith("STATE_PRESENTED")) begun.set(id, ts);
+    const beganAt = ph === "e" ? begun.get(id) : undefined;
+    if (beganAt === undefined) continue;
+    framesMs.push((ts - beganAt) / 1000);
+    begun.delete(id);
+  }
+  return framesMs;
 }

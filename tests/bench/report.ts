@@ -1,5 +1,12 @@
 /** The table of a run, for the terminal and for docs/benchmarks.md. */
 import type { Figure } from "./bench.ts";
+import type { MachineUse } from "./machine.ts";
+
+/** The figures of one row of a run. */
+export interface MeasuredRow {
+  figures: Figure[];
+  use: MachineUse;
+}
 
 /** Facts about a run. */
 export interface RunFacts {
@@ -23,16 +30,19 @@ export function formatFigure(figure: Figure): string {
 }
 
 /** Formats docs/benchmarks.md. */
-export function formatDocument(figures: Figure[], facts: RunFacts): string {
-  const header = ["Measurement", "Parlor", "Counterpart", "Ratio", "Target", "Met"];
-  const rows = figures.map((figure) => [
-    figure.what,
-    figure.own,
-    figure.limit === "–" ? "–" : `${figure.limit} (${figure.counterpart})`,
-    figure.ratio === undefined ? "–" : `${figure.ratio.toFixed(2)} ×`,
-    figure.target,
-    figure.isReached === undefined ? "–" : figure.isReached ? "yes" : "**no**",
-  ]);
+export function formatDocument(measured: MeasuredRow[], facts: RunFacts): string {
+  const header = ["Measurement", "Parlor", "Counterpart", "Ratio", "Target", "Met", "Load"];
+  const rows = measured.flatMap(({ figures, use }) =>
+    figures.map((figure) => [
+      figure.what,
+      figure.own,
+      figure.limit === "–" ? "–" : `${figure.limit} (${figure.counterpart})`,
+      figure.ratio === undefined ? "–" : `${figure.ratio.toFixed(2)} ×`,
+      figure.target,
+      figure.isReached === undefined ? "–" : figure.isReached ? "yes" : "**no**",
+      use.load.map((value) => value.toFixed(1)).join(" → "),
+    ])
+  );
   const table = [header, header.map(() => "---"), ...rows].map((cells) =>
     `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`
   ).join("\n");
@@ -45,6 +55,11 @@ the rounds' ratios. [Decision 0013](decisions/0013-missed-benchmarks.md) explain
 ${facts.cores} cores (${facts.platform}), load ${
     facts.load.toFixed(1)
   } at the start, Deno ${facts.denoVersion}, ${facts.date}.
+
+"Load" is the load average over a minute, before and after the row; the row's own programs count. In no row did other programs
+use more than ${
+    Math.round(100 * Math.max(0, ...measured.map(({ use }) => use.elsewhere)))
+  } % of one processor; a run with more than 25 % isn't written. All values are from one run.
 
 ${table}
 

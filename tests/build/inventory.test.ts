@@ -1,9 +1,8 @@
 /** What of others goes into the executable is told whole: seen from the imports, and from what the lock knows. */
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { packagesOfUi, stageServer } from "../../build.ts";
-import { packageFoldersIn, readPackages } from "../../build/inventory.ts";
-import { billOfMaterials } from "../../build/notices.ts";
+import { listUiPackages, stageServer } from "../../build.ts";
+import { createBillOfMaterials, listPackageFolders, readPackages } from "../../build/inventory.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -63,7 +62,7 @@ function withoutPeers(id: string): string {
   return id.split("_")[0]!;
 }
 
-test("a package that brings a source map of its own, and one in CommonJS, are seen in a bundle", () => {
+test("a package with its own source map and one in CommonJS are found in a bundle", () => {
   const store = "node_modules/.deno";
   const bundle = [
     `// ${store}/@preact+signals@2.11.4/node_modules/@preact/signals/dist/signals.module.js`,
@@ -73,7 +72,7 @@ test("a package that brings a source map of its own, and one in CommonJS, are se
     "// static/src/main.tsx",
     `const named = "${store}/elsewhere@1.0.0/node_modules/elsewhere/index.js";`,
   ].join("\n");
-  expect([...packageFoldersIn(bundle)]).toEqual([
+  expect([...listPackageFolders(bundle)]).toEqual([
     ".deno/@preact+signals@2.11.4/node_modules/@preact/signals",
     ".deno/highlight.js@11.12.0/node_modules/highlight.js",
   ]);
@@ -81,7 +80,7 @@ test("a package that brings a source map of its own, and one in CommonJS, are se
 
 test("lists every imported package in the bill of materials, and only packages of the lock", async () => {
   await using stage = await tempFolder();
-  const folders = new Set([...await stageServer(ROOT, stage.path), ...await packagesOfUi(ROOT)]);
+  const folders = new Set([...await stageServer(ROOT, stage.path), ...await listUiPackages(ROOT)]);
   const packages = await readPackages(ROOT, folders);
   const ids = packages.map(({ name, version }) => `${name}@${version}`);
 
@@ -112,7 +111,7 @@ test("lists every imported package in the bill of materials, and only packages o
   }
 
   const bill = JSON.parse(
-    billOfMaterials({ version: "1.2.3", runtimeVersion: "2.6.10", licenceText: "Ours", packages }),
+    createBillOfMaterials({ version: "1.2.3", runtimeVersion: "2.6.10", licenceText: "Ours", packages }),
   );
   expect(bill.components.slice(1).map(({ name, version }: typeof packages[0]) => `${name}@${version}`)).toEqual(ids);
 }, BUNDLES_MS);

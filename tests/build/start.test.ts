@@ -53,7 +53,7 @@ const namesOfBuilds = async () =>
   (await Array.fromAsync(Deno.readDir(`${root}/static/dist`), ({ name }) => name)).filter((name) => name.includes("-"));
 
 test(
-  "two starts at once both serve the page, a third doesn't build it, and a changed one is for the next start",
+  "two concurrent starts both serve the page, a third doesn't build it, and a change is for the next start",
   async () => {
     const servers = await Promise.all([start("a"), start("b")]);
     await using first = servers[0];

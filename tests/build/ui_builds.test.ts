@@ -16,7 +16,10 @@ beforeEach(async () => {
     await Deno.mkdir(new URL("./", new URL(path, root)), { recursive: true });
     await Deno.writeTextFile(new URL(path, root), text);
   };
-  for (const path of ["build/ui.ts", "build/shell.ts", "deno.lock", "static/src/index.html", "static/src/icon.svg"]) {
+  const pageFiles = ["index.html", "icon.svg", "microphone_worklet.js", "diagram_frame.js"].map((name) =>
+    `static/src/${name}`
+  );
+  for (const path of ["build/ui.ts", "deno.lock", ...pageFiles]) {
     await write(path, await Deno.readTextFile(new URL(path, ROOT)));
   }
   // Else the bundler would bring the lock, which is one of the sources, in line with what is in use here.

@@ -79,7 +79,7 @@ test(
 );
 
 test(
-  "nothing is read out of a backup; without its key, changed or over data it is refused and nothing moves",
+  "a backup can't be read or restored without its key, if changed, or over existing data",
   { tags: ["K01", "K07"], timeout: 120_000 },
   async () => {
     await using here = await tempFolder();

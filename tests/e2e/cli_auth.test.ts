@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { startCli } from "../helpers/processes/cli_child.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { openAuthority } from "../helpers/files/net_certificates.ts";
 import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 import { Visitor } from "../helpers/app/visitor.ts";
 
@@ -186,7 +187,7 @@ test("login starts the browser that BROWSER names", async () => {
   expect((await login.ended).stderr).toContain("in the browser");
 });
 
-test("invite prints a code of the server that runs on the data folder, and says when there is none", async () => {
+test("invite prints a code of the server that uses the data folder, or says that none runs", async () => {
   await using home = await emptyHome();
   await using app = await openServer();
   await new Visitor(app).enrol();
@@ -204,7 +205,23 @@ test("invite prints a code of the server that runs on the data folder, and says 
   expect((await startCli(foreign, home.path).ended).stderr).toMatch(/^parlor: Sign in/);
 });
 
-test("parlor auth says what it can do, and what it cannot", async () => {
+test("invite reaches a server with a certificate through loopback, although its name leads nowhere", async () => {
+  await using home = await emptyHome();
+  await using authority = await openAuthority();
+  const name = "chat.parlor.invalid";
+  const tls = await authority.issue({ name });
+  const [cert, key] = [`${home.path}/cert.pem`, `${home.path}/key.pem`];
+  await Deno.writeTextFile(cert, tls.cert + authority.cert);
+  await Deno.writeTextFile(key, tls.key);
+  await using app = await openServer({ tls, config: { allowedHosts: [name] } });
+  const { code, stdout, stderr } = await startCli([
+    ...["auth", "invite", "--data-dir", app.dataDir, "--port", String(app.port), "--rp-id", name],
+    ...["--allowed-hosts", name, "--tls-cert", cert, "--tls-key", key],
+  ], home.path).ended;
+  expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^Invite: \w{4}-\w{4}\n$/), expect.any(String)]);
+});
+
+test("parlor auth prints its commands, and rejects others", async () => {
   await using home = await emptyHome();
   const help = await startCli(["auth", "--help"], home.path).ended;
   expect([help.code, help.stdout]).toEqual([0, expect.stringMatching(/auth login[^]*logout[^]*whoami[^]*invite/)]);

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
+import { until } from "../helpers/app/chat_client.ts";
 import { ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
+import { openAuthority } from "../helpers/files/net_certificates.ts";
+import { tempFolder } from "../helpers/files/storage_folder.ts";
+import { runParlor } from "../helpers/processes/parlor_command.ts";
 import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
@@ -22,6 +27,8 @@ test.each([
     /parlor auth [^]*parlor import KIND PATH[^]*parlor backup [^]*parlor key [^]*parlor doctor [^]*parlor licenses/,
   ],
   [["serve", "--help"], /Usage: parlor \[serve\]/],
+  [["help"], /Usage: parlor \[serve\]/],
+  [["help", "doctor"], /^Usage: parlor doctor/],
   [["--print-config", "--port", "1"], /^port = 1 # flag$/m],
 ])("parlor %j answers and ends well", async (args, expected) => {
   const { code, stdout, stderr } = await parlor(args);
@@ -30,6 +37,7 @@ test.each([
 });
 
 test.each([
+  [["help", "dance"], {}, 'parlor: Unknown command "dance". See parlor --help\n'],
   [["dance"], {}, 'parlor: Unknown command "dance". See parlor --help\n'],
   [["key"], {}, "parlor: Usage: parlor key export | import | rotate. See parlor key --help\n"],
   [["auth"], {}, "parlor: Usage: parlor auth login | logout | whoami | invite. See parlor auth --help\n"],
@@ -55,15 +63,15 @@ test.each([
   }
 });
 
-test("a port that is taken is told of with the way out", async () => {
+test("a port in use is reported with a remedy", async () => {
   const dataDir = await Deno.makeTempDir();
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   try {
     const { code, stderr } = await parlor(["--data-dir", dataDir, "--port", `${taken.addr.port}`]);
     expect(code).toBe(1);
     expect(stderr).toBe(
-      `parlor: Can't listen on 127.0.0.1, port ${taken.addr.port}: something listens there already, ` +
-        "perhaps another Parlor; name another port by --port\n",
+      `parlor: Can't listen on 127.0.0.1, port ${taken.addr.port}: it's in use, ` +
+        "perhaps by another Parlor. Choose another port with --port\n",
     );
   } finally {
     await Deno.remove(dataDir, { recursive: true });
@@ -92,3 +100,29 @@ test("tls_cert and tls_key serve HTTPS with HSTS, and config.toml is read", asyn
     await Deno.remove(dataDir, { recursive: true });
   }
 });
+
+test("health asks the running server, also over TLS by its public name", async () => {
+  await using folder = await tempFolder();
+  await using authority = await openAuthority();
+  const name = "chat.parlor.invalid";
+  const tls = await authority.issue({ name });
+  await Deno.writeTextFile(folder.file("cert.pem"), tls.cert + authority.cert);
+  await Deno.writeTextFile(folder.file("key.pem"), tls.key);
+  await using plain = await openTestApp();
+  await using secure = await openTestApp({ tls, config: { allowedHosts: [name] } });
+  const ask = (port: number, ...args: string[]) =>
+    runParlor(["health", "--data-dir", folder.path, "--port", String(port), ...args]);
+  const overTls = ["--tls-cert", folder.file("cert.pem"), "--tls-key", folder.file("key.pem"), "--allowed-hosts", name];
+  expect(await ask(plain.port)).toMatchObject({ code: 0, stderr: "" });
+  expect(await ask(secure.port, ...overTls)).toMatchObject({ code: 0, stderr: "" });
+  expect(await ask(plain.port, ...overTls)).toMatchObject({ code: 1, stderr: expect.stringContaining("Can't reach") });
+  expect(await ask(9)).toMatchObject({ code: 1, stderr: expect.stringContaining("Can't reach") });
+}, 60_000);
+
+test.skipIf(Deno.build.os === "windows")("a hangup stops the server cleanly", async () => {
+  await using folder = await tempFolder();
+  await using server = await startChildServer({ dataDir: folder.path, args: ["--log-level", "debug"] });
+  await until(() => server.logs.join().includes("SIGHUP stops the server"), "SIGHUP has a listener");
+  expect(await server.kill("SIGHUP")).toMatchObject({ success: true, code: 0 });
+  expect(server.logs.join("\n")).toContain('"message":"Stopping"');
+}, 120_000);

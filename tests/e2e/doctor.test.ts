@@ -27,7 +27,7 @@ test("a fresh folder has nothing wrong, and so has a running server whose model 
   );
 }, 60_000);
 
-test("each thing that is wrong is told with its remedy, and the command ends with 1", async () => {
+test("each problem is printed with its remedy, and the exit code is 1", async () => {
   await using folder = await tempFolder();
   const data = folder.file("data");
   {
@@ -83,7 +83,7 @@ test("each thing that is wrong is told with its remedy, and the command ends wit
   expect(wrong).toMatchObject({ code: 1, stdout: expect.stringContaining("Bad value for port") });
 }, 60_000);
 
-test("names without HTTPS, open sign-in and a host nobody may use are told", async () => {
+test("names without HTTPS, open sign-in and a host without users are reported", async () => {
   await using folder = await tempFolder();
   const doctor = (...args: string[]) => runParlor(["doctor", "--data-dir", folder.path, "--port", "9", ...args]);
   expect((await doctor("--allowed-hosts", "chat.example.org")).stdout).toContain(

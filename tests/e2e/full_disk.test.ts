@@ -41,7 +41,7 @@ test("on a full disk a save is 507, what was there stays, and the next save work
 });
 
 test(
-  "a disk that fills up during a download fails the job alone, and a cancel gives its room back",
+  "a disk that fills up during a download fails only the job, and cancelling frees the space",
   { tags: ["M05"], timeout: 90_000 },
   async (context) => {
     const dataDir = await Deno.makeTempDir();

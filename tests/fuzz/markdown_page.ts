@@ -23,16 +23,24 @@ function show(blocks: readonly Block[]): void {
   }));
 }
 
+/** Attributes that the renderer adds to task list items and footnotes. */
+const OWN_ATTRIBUTES: Record<string, string[]> = {
+  "li.task": ["class"],
+  "div.footnote": ["class"],
+  "button.footnote-mark": ["class", "type", "aria-label"],
+};
+
 /** Returns what the text must not have been able to put into the page. */
 function faults(): string[] {
   const found = [...document.body.querySelectorAll(LIVE)].map(({ localName }) => `a live element: ${localName}`);
   for (const element of document.body.querySelectorAll(":scope > div *")) {
     const isFormula = element.localName === "span" && element.className === "formula" &&
       element.firstElementChild?.namespaceURI === MATHML;
+    const ours = isFormula ? ["class", "tabindex"] : OWN_ATTRIBUTES[`${element.localName}.${element.className}`] ?? [];
     for (const { name, value } of element.attributes) {
       const isAllowed = element.namespaceURI === MATHML
         ? !/^on|^(?:id|style|src|href|xlink:href|actiontype)$/.test(name)
-        : FOREIGN_ATTRIBUTES.includes(name) || isFormula && (name === "class" || name === "tabindex");
+        : FOREIGN_ATTRIBUTES.includes(name) || ours.includes(name);
       if (!isAllowed) found.push(`an attribute: ${element.localName} ${name}`);
       if (name === "href" && !LINK.test(value)) found.push(`a link to ${value.slice(0, 100)}`);
     }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { presentedBy } from "../../middleware/authentication.ts";
+import { endBodyOnRevocation, readCredentials } from "../../middleware/authentication.ts";
 import { enrol } from "../helpers/app/enrolled.ts";
 import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
@@ -66,7 +66,7 @@ test("a damaged credentials file gates everything that no bypass opens", { tags:
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(200);
 });
 
-test("status tells a stranger flags of his own origin and nothing else", { tags: ["G19"] }, async () => {
+test("the status shows a stranger the flags of his own origin only", { tags: ["G19"] }, async () => {
   await using app = await openTestApp({ connection: { peerAddress: "192.168.1.5" } });
   await enrol(app, "desk.example", "localhost");
   const answer = await fetchAs(app, { path: "/api/auth/status", host: "evil.test" });
@@ -123,7 +123,7 @@ test.each([
   [{}, "", undefined],
 ])("the header decides which token is presented: %j with %s", { tags: ["S13"] }, (headers, query, token) => {
   const request = new Request(`http://localhost/api/models${query}`, { headers: headers as Record<string, string> });
-  expect(presentedBy(request, { scheme: "http" }).bearerToken).toBe(token);
+  expect(readCredentials(request, { scheme: "http" }).bearerToken).toBe(token);
 });
 
 test.each<["http" | "https", string, string | undefined]>([
@@ -137,5 +137,66 @@ test.each<["http" | "https", string, string | undefined]>([
   ["http", "xapp_sess=v; app_sessx=v; app_sess", undefined],
 ])("over %s the cookies %j present %s", { tags: ["S03", "S04"] }, (scheme, cookie, value) => {
   const request = { url: `${scheme}://localhost/`, headers: new Headers({ cookie }) } as Request;
-  expect(presentedBy(request, { scheme }).sessionCookie).toBe(value);
+  expect(readCredentials(request, { scheme }).sessionCookie).toBe(value);
+});
+
+const encoder = new TextEncoder();
+
+/** A body to which text is added by hand, and what became of it. */
+function openBody() {
+  const ending = new AbortController();
+  const seen = { released: 0, cancelled: 0 };
+  let source!: ReadableStreamDefaultController<Uint8Array>;
+  const stream = new ReadableStream<Uint8Array>({
+    start: (controller) => void (source = controller),
+    cancel() {
+      seen.cancelled++;
+      return new Promise(() => {}); // A source that takes for ever to let go.
+    },
+  });
+  const reader = endBodyOnRevocation(stream, { signal: ending.signal, release: () => seen.released++ }).getReader();
+  const read = async () => new TextDecoder().decode((await reader.read()).value);
+  return { ending, seen, reader, read, add: (text: string) => source.enqueue(encoder.encode(text)), source };
+}
+
+test("a body passes as it comes and ends as its source does", async () => {
+  const { reader, read, add, source, seen } = openBody();
+  add("one");
+  expect(await read()).toBe("one");
+  const waiting = read();
+  add("two");
+  expect(await waiting).toBe("two");
+  source.close();
+  expect((await reader.read()).done).toBe(true);
+  expect(seen).toEqual({ released: 1, cancelled: 0 });
+});
+
+test("revoking access ends a waiting body and drops what was buffered", async () => {
+  const waits = openBody();
+  waits.add("one");
+  expect(await waits.read()).toBe("one");
+  const waiting = waits.reader.read();
+  waits.ending.abort();
+  expect((await waiting).done).toBe(true);
+  expect(waits.seen).toEqual({ released: 1, cancelled: 1 });
+
+  const ready = openBody();
+  ready.add("one");
+  ready.ending.abort();
+  expect((await ready.reader.read()).done).toBe(true);
+  expect(ready.seen).toEqual({ released: 1, cancelled: 1 });
+});
+
+test("a client that leaves, and a source that fails, release it once", async () => {
+  const left = openBody();
+  left.reader.cancel();
+  left.ending.abort();
+  expect(left.seen).toEqual({ released: 1, cancelled: 1 });
+
+  const failed = openBody();
+  const waiting = failed.reader.read();
+  failed.source.error(new Error("cut"));
+  await expect(waiting).rejects.toThrow("cut");
+  failed.ending.abort();
+  expect(failed.seen).toEqual({ released: 1, cancelled: 0 });
 });

@@ -74,7 +74,7 @@ test("routes of other classes have their own limits", { tags: ["P03"] }, async (
     .toBe(413);
 });
 
-test("a body that its sender cuts off has no effect and harms nobody", async () => {
+test("a body that the client cuts off has no effect", async () => {
   await using app = await openTestApp();
   await app.put("/api/conversations/c1", { messages: [] });
   using connection = await Deno.connect({ hostname: "127.0.0.1", port: app.port });
@@ -152,7 +152,7 @@ function pieces(texts: string[], hangs = false) {
 }
 
 test.each([true, false])(
-  "a body of exactly the limit passes, one byte more does not (streamed: %s)",
+  "a body of exactly the limit is accepted, one byte more isn't (streamed: %s)",
   async (isBodyStreamed) => {
     const route = openRoute({ isBodyStreamed });
     expect((await route.send(pieces(["12345", "67890"]))).status).toBe(200);
@@ -161,7 +161,7 @@ test.each([true, false])(
   },
 );
 
-test("a body read whole is judged before its route begins, a streamed one while it does", async () => {
+test("a buffered body is checked before its route runs, a streamed one meanwhile", async () => {
   const whole = openRoute();
   await whole.send(pieces(["12345678901"]));
   expect(whole.seen).toEqual([]);
@@ -171,7 +171,7 @@ test("a body read whole is judged before its route begins, a streamed one while 
 });
 
 test.each([true, false])(
-  "a body that stops coming is given up (streamed: %s)",
+  "a stalled body times out (streamed: %s)",
   { tags: ["L02"] },
   async (isBodyStreamed) => {
     const route = openRoute({ idleMs: 20, isBodyStreamed });

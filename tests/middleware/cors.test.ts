@@ -86,7 +86,10 @@ test("a read from another site's page is 403 with fetch metadata, on every route
     for (const dest of ["image", "script", "document"]) {
       const headers = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": dest };
       const answer = await fetchAs(app, { path, headers });
-      expect([path, dest, answer.status, codeOf(answer)]).toEqual([path, dest, 403, "cross_site"]);
+      // An authorization server sends the browser here, with the secret of a sign-in that the owner has started.
+      const isCallback = path === "/api/tools/callback" && dest === "document";
+      const expected = isCallback ? [400, "invalid_request"] : [403, "cross_site"];
+      expect([path, dest, answer.status, codeOf(answer)]).toEqual([path, dest, ...expected]);
     }
   }
 });
@@ -157,4 +160,24 @@ test("a preflight needs no credentials and reaches no route", async () => {
   expect([answer.status, answer.body]).toEqual([204, ""]);
   const unlisted = await fetchAs(app, { method: "OPTIONS", path: "/api/setup/complete", headers, host: "evil.test" });
   expect([unlisted.status, codeOf(unlisted)]).toEqual([403, "host_not_allowed"]);
+});
+
+test("a preflight of the OpenAI-compatible API allows the headers of OpenAI's client to listed origins only", async () => {
+  await using app = await openTestApp({ config: { corsOrigins: ["https://notes.example"] } });
+  const ask = (path: string, origin: string, asked: string) =>
+    fetchAs(app, {
+      method: "OPTIONS",
+      path,
+      headers: {
+        Origin: origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": asked,
+      },
+    });
+  const allowed = async (path: string, asked: string) =>
+    (await ask(path, "https://notes.example", asked)).headers.get("access-control-allow-headers");
+  expect(await allowed("/api/v1/chat/completions", "authorization, x-stainless-os")).toContain(", x-stainless-os");
+  expect(await allowed("/api/v1/chat/completions", "x-a;b")).not.toContain("x-a");
+  expect(await allowed("/api/chat", "x-stainless-os")).not.toContain("x-stainless-os");
+  expect((await ask("/api/v1/models", "https://evil.test", "x-stainless-os")).status).toBe(403);
 });

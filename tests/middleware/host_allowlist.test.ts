@@ -33,7 +33,7 @@ test.each(["evil.test", "0.0.0.0", "192.168.77.1", "2130706433", "0x7f.1", "127.
   },
 );
 
-test("the enrolment status answers under a host that is not listed", async () => {
+test("the enrollment status is available on an unlisted host", async () => {
   await using app = await openTestApp();
   const answer = await fetchAs(app, { path: "/api/auth/status", host: "new.example" });
   expect([answer.status, JSON.parse(answer.body)]).toMatchObject([200, { rp_id: "new.example", bypass: "grace" }]);
@@ -95,7 +95,7 @@ test("an IPv4-mapped peer is treated as its IPv4 form", { tags: ["H09"] }, async
   expect((await fetchAs(there, { path: "/api/conversations" })).status).toBe(403);
 });
 
-test("on the tailnet's listener loopback names and the loopback bypass do not exist", { tags: ["T01"] }, async () => {
+test("loopback names and the loopback bypass don't exist on the tailnet listener", { tags: ["T01"] }, async () => {
   await using app = await openTestApp({ connection: { listener: "tailnet" } });
   await enrol(app, "localhost");
   expect((await fetchAs(app, { path: "/api/conversations" })).status).toBe(401);

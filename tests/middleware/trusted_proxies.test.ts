@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { requestFactsFor } from "../../middleware/request_facts.ts";
+import { requestFactsFor } from "../../middleware/trusted_proxies.ts";
 import { rejectionOf } from "../helpers/app/rejection.ts";
 
 interface Asked {
@@ -51,7 +51,7 @@ test("the facts of a plain request", () => {
   });
 });
 
-test("a default port spelled out gives the same origin as one left out", { tags: ["H11"] }, () => {
+test("an explicit default port is the same origin as none", { tags: ["H11"] }, () => {
   expect(factsOf({ host: "LOCALHOST.:80", url: "http://localhost/" })).toMatchObject({
     origin: "http://localhost",
     isLocal: true,
@@ -59,7 +59,7 @@ test("a default port spelled out gives the same origin as one left out", { tags:
   expect(factsOf({ host: "desk.example:443", url: "https://desk.example/" }).origin).toBe("https://desk.example");
 });
 
-test.each(["2130706433", "0x7f.1", "127.1", "0.0.0.0"])("the host %s is not local", { tags: ["H11"] }, (host) => {
+test.each(["2130706433", "0x7f.1", "127.1", "0.0.0.0"])("the host %s isn't local", { tags: ["H11"] }, (host) => {
   expect(factsOf({ host, url: `http://${host}/`, peer: "127.0.0.1" }).isLocal).toBe(false);
 });
 
@@ -89,7 +89,7 @@ test.each([
   ["Tailscale-User-Login", "me@example.com"],
   ["Tailscale-User-Name", "Me"],
 ])(
-  "a loopback peer that sends %s: %s is not local, and the header changes nothing else",
+  "a loopback peer that sends %s: %s isn't local, and nothing else changes",
   { tags: ["H05"] },
   (name, value) => {
     const facts = factsOf({ headers: { [name]: value } });
@@ -129,7 +129,7 @@ test("a header sent twice is one list", { tags: ["H07"] }, () => {
 });
 
 test.each(["nonsense", "203.0.113.9, 127.1", "2130706433", "999.1.1.1", "[::1", "localhost"])(
-  "refuses an entry that is not an address: %s",
+  "rejects an entry that isn't an address: %s",
   { tags: ["H07"] },
   (header) => {
     expect(rejectionOf(() => factsOf({ headers: { "X-Forwarded-For": header }, trusted: ["127.0.0.1"] })))
@@ -186,7 +186,7 @@ test.each([["X-Forwarded-Proto", "gopher"], ["X-Forwarded-Host", "a/b"], ["X-For
   },
 );
 
-test("a foreign page's request from this machine is not local, our own page's is", () => {
+test("a request of a foreign page on this machine isn't local, one of Parlor's page is", () => {
   expect(factsOf({ headers: { Origin: "https://evil.test" } }).isLocal).toBe(false);
   expect(factsOf({ headers: { Origin: "null" } }).isLocal).toBe(false);
   expect(factsOf({ headers: { Origin: "http://localhost:8788" } }).isLocal).toBe(false);
@@ -197,7 +197,7 @@ test("nothing on the tailnet's listener is local", { tags: ["T01"] }, () => {
   expect(factsOf({ listener: "tailnet" }).isLocal).toBe(false);
 });
 
-test("a target that names another host than the Host header is refused, the same one in other spelling is not", {
+test("a request target with another host than the Host header is rejected, another spelling isn't", {
   tags: ["H12"],
 }, () => {
   const refused: Asked[] = [

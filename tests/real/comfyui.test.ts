@@ -81,7 +81,7 @@ describe.skipIf(INSTALLED === undefined)("with a real ComfyUI", { timeout: SLOW_
     expect(await pixels(other)).not.toEqual(await pixels(first));
   });
 
-  test("each step is told, with a preview", async () => {
+  test("each step is reported, with a preview", async () => {
     const answer = await follow({ prompt: "a fox", steps: 12 });
     const events = (await Array.fromAsync(framesOf(answer))).map(({ event, data }) => ({
       event,
@@ -118,7 +118,7 @@ describe.skipIf(INSTALLED === undefined)("with a real ComfyUI", { timeout: SLOW_
     }, "the picture");
   });
 
-  test("a checkpoint that is not there is told by the name of its node", async () => {
+  test("a missing checkpoint is reported with the name of its node", async () => {
     const answer = await parlor.request("POST", "/api/image/generate", { prompt: "a fox", checkpoint: "gone.ckpt" });
     expect(answer.status).toBe(422);
     const { error } = await answer.json();
@@ -127,7 +127,7 @@ describe.skipIf(INSTALLED === undefined)("with a real ComfyUI", { timeout: SLOW_
     ]);
   });
 
-  test("a run that fails in a node is told in the node's words", async () => {
+  test("a failed run has the message of its node", async () => {
     await parlor.json("PUT", "/api/image/workflows/huge", {
       "1": { class_type: "EmptyImage", inputs: { width: 16384, height: 16384, batch_size: 4096, color: 0 } },
       "2": { class_type: "PreviewImage", inputs: { images: ["1", 0] } },

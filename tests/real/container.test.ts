@@ -120,7 +120,7 @@ describe.skipIf(DENORT === undefined || ENGINE === undefined)("the image", { tim
     },
   );
 
-  test("it runs without rights, keeps its data private, and carries its notices", async () => {
+  test("it runs unprivileged, keeps its data private, and contains the license notices", async () => {
     await start();
     expect(await docker.must("exec", NAME, "id", "--user")).toBe("10001\n");
     expect(await docker.must("exec", NAME, "id", "--group")).toBe("10001\n");

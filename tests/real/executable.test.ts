@@ -12,6 +12,9 @@ import { ggufFile } from "../helpers/files/gguf_file.ts";
 import { fixtureImage, makeGif } from "../helpers/files/image_files.ts";
 import { runParlor } from "../helpers/processes/parlor_command.ts";
 import { openDevice, openPasskeyBrowser } from "../helpers/app/passkey_browser.ts";
+import { PATIENCE_MS } from "../helpers/app/patience.ts";
+import { printPdf, writePdf } from "../helpers/files/document_files.ts";
+import { dataUrl } from "../helpers/files/pictures.ts";
 import { makeRgbaPng } from "../helpers/files/png_files.ts";
 import { BUILD_MS, buildForTests } from "./helpers/built_executable.ts";
 import { realPart } from "./helpers/real_part.ts";
@@ -99,6 +102,39 @@ async function expectPictures(server: ChildServer): Promise<void> {
   }
 }
 
+/** Has its Worker read documents of every kind, and a page of a scan as an image. */
+async function expectDocuments(server: ChildServer): Promise<void> {
+  const fixture = (name: string) => Deno.readFile(`${ROOT}tests/fixtures/documents/${name}`);
+  const files: Record<string, { bytes: Uint8Array<ArrayBuffer>; says: string }> = {
+    "plain.pdf": { bytes: writePdf(["Alpha is one.", "Beta is two."]), says: "Beta is two." },
+    "minutes.docx": { bytes: await fixture("minutes.docx"), says: "33 | Heron | 375" },
+    "almanac.epub": { bytes: await fixture("almanac.epub"), says: "Admiral Biscuit" },
+    "page.html": { bytes: new TextEncoder().encode("<!doctype html><p>Gamma is three.</p>"), says: "Gamma is three." },
+  };
+  const add = async (name: string, bytes: Uint8Array<ArrayBuffer>) => {
+    const body = new FormData();
+    body.append("file", new File([bytes], name));
+    const added = await fetch(`${server.url}/api/documents`, { method: "POST", body });
+    expect(added.status, await added.clone().text()).toBe(201);
+    const { id } = await added.json();
+    await expect.poll(
+      async () => (await server.json<{ state: string }>("GET", `/api/documents/${id}`)).state,
+      { timeout: PATIENCE_MS },
+    ).not.toBe("extracting");
+    return id as string;
+  };
+  for (const [name, { bytes, says }] of Object.entries(files)) {
+    const id = await add(name, bytes);
+    const { pages } = await server.json<{ pages: { text: string }[] }>("GET", `/api/documents/${id}/text`);
+    expect(pages.map(({ text }) => text).join("\n"), name).toContain(says);
+  }
+  const scan = await printPdf([`<img src="${dataUrl(fixtureImages().png)}" style="width: 100%">`]);
+  const id = await add("scan.pdf", scan);
+  const image = await server.request("GET", `/api/documents/${id}/pages/1/image`);
+  expect(image.status).toBe(200);
+  expect(sniffImage(new Uint8Array(await image.arrayBuffer()))).toMatchObject({ type: "image/jpeg" });
+}
+
 /** Sees the guard within refuse an address of the house. */
 async function expectGuard(server: ChildServer): Promise<void> {
   const answer = await server.request("POST", "/api/characters/import-url", { url: "http://127.0.0.1:80/card.png" });
@@ -132,7 +168,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     expect(size - runtime.size).toBeLessThan(MAX_ADDED_BYTES);
   });
 
-  test("it tells the version of deno.json and its options without touching a disk", async () => {
+  test("it prints the version of deno.json and its options without touching the disk", async () => {
     const ask = async (flag: string) => {
       const { code, stdout } = await new Deno.Command(executable, { args: [flag], cwd: elsewhere, clearEnv: true })
         .output();
@@ -174,6 +210,11 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     expect(await second.kill("SIGINT")).toMatchObject({ code: 0, signal: null });
   });
 
+  test("it reads PDF, DOCX, EPUB and HTML, and pages of a scan", async () => {
+    await using server = await start();
+    await expectDocuments(server);
+  });
+
   test("it downloads a model in the Worker it carries, and reads its head", () => expectDownload(dataDir, start));
 
   test("a second process is refused the same data", async () => {
@@ -210,7 +251,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     },
   );
 
-  test("it carries the notices of what is in it, and a bill of materials and checksums lie beside it", async () => {
+  test("it contains its license notices, with a bill of materials and checksums beside it", async () => {
     const { code, stdout } = await runParlor(["licenses"], { executable });
     expect(code).toBe(0);
     expect(stdout).toBe(await Deno.readTextFile(`${ROOT}dist/licences.txt`));
@@ -231,7 +272,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     expect((await check.output()).success).toBe(true);
   });
 
-  test("a machine whose runtime is not to be had is told in one sentence, and a target that is none too", async () => {
+  test("an unavailable runtime and an unknown target are one sentence each", async () => {
     // Only the compiler is cut off: the bundler may still have to load its packages.
     const compiler = `${dataDir}-compiler`;
     const cutOff = `HTTPS_PROXY=http://127.0.0.1:9 DENO_DIR=${dataDir}-deno exec ${INSTALLED}/deno "$@"`;

@@ -107,7 +107,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     ]);
   });
 
-  test("a test of the connection tells reachability, models and the context of one slot", async () => {
+  test("a test of the connection returns reachability, models and the context of one slot", async () => {
     const verdict = await parlor.json<Verdict>("POST", "/api/connections/test", {
       kind: "openai",
       base_url: llama.url,
@@ -125,7 +125,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(data.map(({ id }) => id)).toEqual([MODEL]);
   });
 
-  test("a streamed reply comes in many steps, ends by [DONE], is stored as it was seen and tells its usage", async () => {
+  test("a streamed reply arrives in many steps, ends with [DONE], is stored as shown and has its usage", async () => {
     const body = chatBody(60);
     const seen = await readReply(await parlor.request("POST", "/api/chat", body));
     expect(seen).toMatchObject({ isDone: true, finishReason: "length" });
@@ -179,7 +179,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(before.text + rest.text).toBe(message.content);
   });
 
-  test("every event number of a reply gives its exact rest, also after a restart", async () => {
+  test("every event number of a reply resumes exactly there, also after a restart", async () => {
     const body = chatBody(40);
     const whole = await readReply(await parlor.request("POST", "/api/chat", body));
     const expectRests = async () => {
@@ -306,7 +306,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     await parlor.json("POST", "/api/connections/llama/activate");
   });
 
-  test("a server with a key: the verdict tells a missing from a wrong one, and no answer holds the key", async () => {
+  test("a server with a key: missing and wrong ones have different results, and no response contains the key", async () => {
     const key = "sk-only-for-this-test-0123456789";
     await using locked = await startLlama(INSTALLED!, { flags: ["--api-key", key] });
     const verdictWith = (fields: Record<string, unknown>) =>

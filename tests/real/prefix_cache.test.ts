@@ -80,7 +80,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     return sum("cached") / sum("prompt");
   };
 
-  test("most of each prompt lies in the server's cache, and more than of a naive assembly", async () => {
+  test("most of each prompt is in the server's cache, more than with naive assembly", async () => {
     const { id, messages: [greeting] } = await parlor.json<{ id: string; messages: StoredMessage[] }>(
       "POST",
       "/api/conversations",

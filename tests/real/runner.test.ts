@@ -67,7 +67,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor
     if (dataDir !== undefined) await Deno.remove(dataDir, { recursive: true });
   }, SLOW_MS);
 
-  test("the file's head tells what the model is", async () => {
+  test("the file's header describes the model", async () => {
     expect(await parlor.json("GET", "/api/models/local")).toEqual([expect.objectContaining({
       path: MODEL,
       format: "gguf",
@@ -109,7 +109,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server of Parlor
     expect((await readReply(await ask("c3"))).isDone).toBe(true);
   });
 
-  test("a sudden death of Parlor leaves no model server behind, and a chat after the next start brings it back", async () => {
+  test("killing Parlor ends the model server, and a chat after the next start starts it again", async () => {
     const pid = await serverPid();
     expect(await isGone(pid)).toBe(false);
     await parlor.kill("SIGKILL");

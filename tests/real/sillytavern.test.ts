@@ -197,7 +197,7 @@ describe.skipIf(INSTALLED === undefined)("with the real SillyTavern", { timeout:
     return texts;
   }
 
-  test("a whole user comes in, as a folder by the command and as a zip by upload: counts and texts are equal", async () => {
+  test("a user is imported as a folder by the command and as a zip by upload, with equal counts and texts", async () => {
     await furnish();
     const expected = {
       conversation: await countIn("chats", ".jsonl") + await countIn("group chats", ".jsonl"),

@@ -54,7 +54,7 @@ describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout:
     expect(sizes[0]).toBeLessThan(sizes.reduce((sum, size) => sum + size, 0) / 2);
   });
 
-  test("the engine's voices and models are listed as it gives them", async () => {
+  test("the engine's voices and models are listed", async () => {
     const { source, voices } = await parlor.json<{ source: string; voices: { id: string }[] }>(
       "GET",
       "/api/tts/voices",
@@ -65,7 +65,7 @@ describe.skipIf(INSTALLED === undefined)("with a real speech engine", { timeout:
     expect(data.map(({ id }) => id)).toContain("piper");
   });
 
-  test("an unknown voice is told on in the engine's words", async () => {
+  test("an unknown voice is reported with the engine's message", async () => {
     const answer = await parlor.request("POST", "/api/tts/speak", { text: "Hi", voice: "nobody" });
     expect(answer.status).toBe(502);
     expect((await answer.json()).error.message).toMatch(/voice/i);

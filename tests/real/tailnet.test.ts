@@ -146,7 +146,7 @@ function defineTests(installed: string): void {
     expect((await reach("/api/conversations")).status).toBe(401);
   });
 
-  test("a node that is killed comes back", async () => {
+  test("a killed node is restarted", async () => {
     const [pid] = await nodePids();
     Deno.kill(pid!, "SIGKILL");
     await expect.poll(() => isGone(pid!), PATIENT).toBe(true);
@@ -189,7 +189,7 @@ function defineTests(installed: string): void {
     for (const { status } of await askRaw()) expect(status).toBe(404);
   });
 
-  test("switched off it is gone, with everything it knew; switched on it has to be signed in anew", async () => {
+  test("switching off removes the node and its state; switching on needs a new sign-in", async () => {
     const pids = await nodePids();
     await parlor.json("POST", "/api/tailnet/disable", {});
     await until("disabled");

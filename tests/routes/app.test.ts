@@ -194,7 +194,7 @@ test("a health check that found all well is in the log at level debug alone, wha
   }
 });
 
-test("what guard_allow lets through is told at the start", async () => {
+test("the start logs the addresses that guard_allow opens", async () => {
   await using app = await openTestApp({ config: { guardAllow: ["10.0.0.0/8"] } });
   expect(app.logLines).toEqual([expect.stringContaining("may lead to 10.0.0.0/8")]);
   await using usual = await openTestApp();

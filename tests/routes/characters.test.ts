@@ -43,7 +43,7 @@ function importFile(content: Uint8Array<ArrayBuffer> | string, fileName = "card.
 const files = async (folder = "characters") =>
   (await Array.fromAsync(Deno.readDir(`${app.dataDir}/${folder}`))).map(({ name }) => name).sort();
 
-test("a card is created, read, changed and removed; it lies in its folder as a file to share", async () => {
+test("a card is created, read, changed and deleted, and its file can be shared", async () => {
   const created = await put("fox", v2("Fox"));
   expect(created.status).toBe(201);
   const character = await created.json();
@@ -66,7 +66,7 @@ test("a card is created, read, changed and removed; it lies in its folder as a f
   expect(await list()).toEqual([]);
 });
 
-test("every change is told, by name alone", async () => {
+test("every change publishes an event with the id only", async () => {
   const told: unknown[] = [];
   app.services.events.subscribe((event) => void told.push(event));
   await put("fox", v2("Fox"));
@@ -91,13 +91,26 @@ describe("lists", () => {
     expect(await names()).toEqual(["Ann", "bob", "Émile", "Zoë"]);
     const [first] = await list();
     expect(Object.keys(first).sort()).toEqual(
-      ["creator", "external", "has_avatar", "id", "name", "tags", "updated_at"],
+      ["creator", "external", "favorite", "has_avatar", "id", "name", "tags", "updated_at"],
     );
     expect((await list("?view=full")).map((one: { card: { data: { name: string } } }) => one.card.data.name))
       .toEqual(["Ann", "bob", "Émile", "Zoë"]);
   });
 
-  test("come in pages that miss nothing and repeat nothing, by name and by time", async () => {
+  test("are filtered by SillyTavern's mark of favorites, which saving a card changes", async () => {
+    await put("c3", v2("Zoë", { extensions: { fav: true, depth: 4 } }));
+    await put("c4", v2("Ann", { extensions: { fav: "true" } }));
+    expect(await names("?favorite=true")).toEqual(["Ann", "Zoë"]);
+    expect(await names("?favorite=false")).toEqual(["bob", "Émile"]);
+    expect((await app.get("/api/characters?favorite=yes")).status).toBe(400);
+    const zoe = await get("c3");
+    expect(zoe).toMatchObject({ favorite: true, card: { data: { extensions: { depth: 4 } } } });
+    zoe.card.data.extensions.fav = false;
+    await put("c3", zoe.card);
+    expect(await names("?favorite=true")).toEqual(["Ann"]);
+  });
+
+  test("pages by name and by time contain each character once", async () => {
     for (const sort of ["name", "updated"]) {
       const found: string[] = [];
       let cursor: string | null = "";
@@ -116,7 +129,7 @@ describe("lists", () => {
     expect((await list("?view=full&limit=1")).items[0].card.data.name).toBe("Ann");
   });
 
-  test("stand as in a dictionary and numbers by their value, from page to page", async () => {
+  test("are sorted as in a dictionary, with numbers by value, across pages", async () => {
     const more = ["Unit 10", "Unit 2", "Äbte", "Abt", "Zebra", "unit 1"];
     for (const [n, name] of more.entries()) await put(`n${n}`, v2(name));
     const wanted = ["Abt", "Äbte", "Ann", "bob", "Émile", "unit 1", "Unit 2", "Unit 10", "Zebra", "Zoë"];
@@ -190,7 +203,7 @@ describe("import", () => {
     expect(others(png)).toEqual(others(original));
   });
 
-  test("of JSON and CHARX, which export gives too", async () => {
+  test("of JSON and CHARX files, which export returns, too", async () => {
     const { id } = await (await importFile(JSON.stringify(v2("Fox")), "fox.json")).json();
     expect(await files()).toEqual([`${id}.json`]);
     const charx = await app.get(`/api/characters/${id}/export?format=charx`);
@@ -326,7 +339,7 @@ describe("an id", { tags: ["P01"] }, () => {
     "import",
     "a.png",
   ])(
-    "%s is none",
+    "%s is not a card",
     async (id) => {
       for (const method of ["GET", "PUT", "DELETE"]) {
         const body = method === "PUT" ? v2("Fox") : undefined;
@@ -368,7 +381,7 @@ describe("pictures", () => {
     expect(await avatarOf("fox", "?w=2000")).toEqual(bytes);
   });
 
-  test("a width is a whole number brought into 16 to 2,048, said once", { tags: ["P09"] }, async () => {
+  test("a width is given once, an integer that is clamped to 16 to 2,048", { tags: ["P09"] }, async () => {
     await importFile(sillyTavernPng(sillyTavernCard("Fox"), 40, 40));
     const [{ id }] = await list();
     for (const w of ["-1", "1.5", "1e9", "NaN", "", "0x10", "٣", " 5"]) {
@@ -379,7 +392,7 @@ describe("pictures", () => {
     expect(widthOf(await avatarOf(id, "?w=999999999"))).toBe(40);
   });
 
-  test("a new picture keeps the card, drops the card inside it, and is at once what is shown in every width", async () => {
+  test("a new picture keeps the card, drops the one inside it, and shows in every width at once", async () => {
     const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Fox"), 60, 60))).json();
     const before = await get(id);
     expect(widthOf(await avatarOf(id, "?w=50"))).toBe(50);
@@ -412,7 +425,7 @@ describe("pictures", () => {
     expect(await avatarOf(id)).toEqual(before);
   });
 
-  test("pictures and cards saved at once end as one whole file, and readers see whole ones meanwhile", {
+  test("concurrent saves of picture and card leave one complete file, and readers see complete ones meanwhile", {
     tags: ["P10"],
   }, async () => {
     const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Start"), 64, 64))).json();
@@ -438,7 +451,7 @@ describe("pictures", () => {
   });
 });
 
-test("a removed character comes back from the trash with its picture, as long as its place is free", async () => {
+test("a deleted character is restored with its picture, as long as its id is free", async () => {
   const { id } = await (await importFile(sillyTavernPng(sillyTavernCard("Fox")))).json();
   const [character, picture] = [await get(id), await avatarOf(id)];
   await app.delete(`/api/characters/${id}`);
@@ -539,7 +552,7 @@ describe("a conversation with a character", () => {
     expect(snippet).toBe("Hello Ada $& <BOT>, I am Fox.");
   });
 
-  test("begins empty where the character has nothing to say, cannot be read or is not there", async () => {
+  test("starts empty if the character has no greeting, can't be read or doesn't exist", async () => {
     await put("fox", v2("Fox", { first_mes: "  " }));
     expect((await begin({})).messages).toEqual([]);
     await app.delete("/api/characters/fox");
@@ -604,4 +617,11 @@ test("a picture may come as bytes of any kind", async () => {
   const init = { headers: { "content-type": "application/octet-stream" } };
   expect((await putAvatar("fox", plainPng(), init)).status).toBe(200);
   expect(sillyTavernReads(await avatarOf("fox")).data.name).toBe("Fox");
+});
+
+test("lists the characters with some ids, and leaves out unknown ones", async () => {
+  await using app = await openTestApp();
+  for (const id of ["one", "two", "three"]) await app.put(`/api/characters/${id}`, { card: { name: id } });
+  const items = await (await app.get("/api/characters?ids=three,one,four")).json();
+  expect(items.map((item: { id: string }) => item.id)).toEqual(["one", "three"]);
 });

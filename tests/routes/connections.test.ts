@@ -29,7 +29,7 @@ test("a fresh server lists one active demo", async () => {
   ]);
 });
 
-test("of a saved profile, what is left out stays; a name that said where the server was follows its address", async () => {
+test("omitted fields of a saved profile stay; a name made from the address follows it", async () => {
   await app.put("/api/connections", profile({ model: "m", context_size: 4096, timeouts: { idle_ms: 9 } }));
   const host = new URL(llm.origin).host;
   const kept = { base_url: llm.origin, model: "m", context_size: 4096, timeouts: { idle_ms: 9 }, has_key: true };
@@ -92,7 +92,7 @@ test.each([
   expect(await json(app.get("/api/connections"), 200)).toHaveLength(1);
 });
 
-test("activate, clear key and delete work on what is there and are 404 on what is not", async () => {
+test("activate, clear key and delete work on existing connections and are 404 on others", async () => {
   await json(app.put("/api/connections", profile()), 201);
   expect(await json(app.post("/api/connections/llama/activate"), 200)).toMatchObject({ id: "llama", active: true });
   expect((await app.delete("/api/connections/llama/key")).status).toBe(204);
@@ -117,7 +117,7 @@ test("a write with another version than asked is a 412", async () => {
   expect((await app.delete("/api/connections/llama", { headers: { "If-Match": '"1"' } })).status).toBe(204);
 });
 
-test("moving a profile to another origin does not take the key along", { tags: ["U01"] }, async () => {
+test("moving a profile to another origin drops the key", { tags: ["U01"] }, async () => {
   await using elsewhere = await openFakeLlm();
   await json(app.put("/api/connections", profile()), 201);
   await json(app.post("/api/connections/llama/activate"), 200);

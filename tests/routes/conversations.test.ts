@@ -417,3 +417,24 @@ test("saves removed, added and moved messages in the right order", async () => {
   expect((await app.patch("/api/conversations/c1/messages/m205", { content: "gone" })).status).toBe(404);
   expect((await put("c2", { messages: [say("m205", "free again")] })).status).toBe(201);
 });
+
+test("lists which chats are branches, and whose title is only the greeting's beginning", async () => {
+  await using app = await openTestApp();
+  const greeting = "The door creaks open. Good evening, and welcome.";
+  const participants = [{ character_id: "mira" }];
+  const messages = [{ id: "g", role: "assistant", content: greeting }];
+  await app.put("/api/conversations/c1", { title: "The door creaks open. Good…", participants, messages });
+  await app.put("/api/conversations/c2", { title: "A storm", participants, messages });
+  const fork = await (await app.post("/api/conversations/c2/fork", { message_id: "g" })).json();
+  const list = async () => {
+    const { items } = await (await app.get("/api/conversations?view=summary")).json();
+    return Object.fromEntries(
+      items.map((item: Record<string, unknown>) => [item.id, [item.is_branch, item.has_greeting_title]]),
+    );
+  };
+  expect(await list()).toEqual({ c1: [false, true], c2: [false, false], [fork.id]: [true, false] });
+  await app.post("/api/conversations/c1/messages", { message: { role: "user", content: "Hello" } });
+  expect((await list()).c1).toEqual([false, true]);
+  await app.patch("/api/conversations/c1", { title: "The door" });
+  expect((await list()).c1).toEqual([false, false]);
+});

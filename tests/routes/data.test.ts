@@ -30,7 +30,7 @@ test("the data is measured by what it is, and the backups in their folder are li
   await Deno.remove(backupDir, { recursive: true });
 });
 
-test("the findings are those of doctor: what is open to others is a problem with its remedy", async () => {
+test("returns the findings of doctor: an open address is a problem with a remedy", async () => {
   await using app = await openTestApp();
   if (Deno.build.os !== "windows") await Deno.chmod(`${app.dataDir}/storage-key`, 0o644);
   const findings = await (await app.get("/api/findings")).json();

@@ -16,6 +16,7 @@ test.each<[ErrorCode, number]>([
   ["session_required", 403],
   ["pairing_code_required", 403],
   ["address_not_allowed", 403],
+  ["programs_not_allowed", 403],
   ["not_found", 404],
   ["method_not_allowed", 405],
   ["conflict", 409],
@@ -53,7 +54,7 @@ test.each([
     `Can't reach the model at "http://127.0.0.1:8080/v1": no answer`,
   ],
   [`Can't find "c1"`, `Can't find "c1"`],
-])("%s is told as %s", { tags: ["C11"] }, (message, told) => {
+])("%s is reported as %s", { tags: ["C11"] }, (message, told) => {
   expect(errorBody(new AppError("internal", message), "r1").error.message).toBe(told);
 });
 

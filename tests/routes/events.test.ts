@@ -41,7 +41,7 @@ test("changes come as they happen, names only, under the headers of a stream", a
   await frames.cancel();
 });
 
-test("a change between the answer's head and its first frame is not lost", async () => {
+test("a change between the response's headers and its first frame isn't lost", async () => {
   await using app = await openTestApp();
   const answer = await app.get("/api/events");
   app.services.events.publish({ kind: "draft", id: "c1" });
@@ -99,7 +99,7 @@ test("streams end when the listener closes, and none begins after", { tags: ["L0
   expect(route.subscriptions).toBe(0);
 });
 
-test("a client that does not read holds a bounded number of changes and is then let go", async () => {
+test("a client that doesn't read has a bounded queue and is then disconnected", async () => {
   const route = openRoute();
   const frames = frameReader(await route.ask());
   for (let i = 0; i < 500; i++) route.hub.publish({ kind: "draft", id: "same", revision: i });
@@ -109,7 +109,7 @@ test("a client that does not read holds a bounded number of changes and is then 
   expect([await frames.next(), await frames.next()]).toEqual([": open", undefined]);
 });
 
-test("what changed twice while a client was away is told once, as it is now", async () => {
+test("two changes while a client was away are sent as one", async () => {
   const route = openRoute();
   const frames = frameReader(await route.ask());
   await frames.next();

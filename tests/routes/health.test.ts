@@ -29,7 +29,7 @@ test("reports ok for a new installation, whose demo responds", async () => {
   expect(await json("/api/models")).toMatchObject({ object: "list", data: [{ id: "demo" }] });
 });
 
-test("reports unconfigured without a connection, and models are not available", async () => {
+test("is unconfigured without a connection, and models aren't available", async () => {
   await app.delete("/api/connections/demo");
   expect(await json("/api/health")).toMatchObject({ status: "unconfigured", connection: null });
   expect((await json("/api/models", 503)).error.code).toBe("not_available");

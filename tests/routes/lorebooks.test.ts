@@ -82,7 +82,7 @@ test("the body of a PUT may be the book itself, in SillyTavern's form too", asyn
     .toMatchObject({ name: "V3", entry_count: 1 });
 });
 
-test("a write that names another version is refused and changes nothing", async () => {
+test("a write with another version is rejected and changes nothing", async () => {
   await app.put("/api/lorebooks/b1", { book: BOOK });
   await app.put("/api/lorebooks/b1", { book: BOOK });
   const stale = { headers: { "If-Match": '"1"' } };
@@ -96,14 +96,14 @@ test("a write that names another version is refused and changes nothing", async 
   expect((await app.put("/api/lorebooks/b1", { book: BOOK }, current)).headers.get("etag")).toBe('"3"');
 });
 
-test("two writes at once both count, one after the other", async () => {
+test("two concurrent writes both take effect", async () => {
   const writes = ["A", "B", "C"].map((name) => app.put("/api/lorebooks/b1", { name, book: BOOK }));
   const answers = await Promise.all(writes);
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 201]);
   expect((await app.get("/api/lorebooks/b1")).headers.get("etag")).toBe('"3"');
 });
 
-test("SillyTavern's file comes in and goes out as it was, whatever the book is called here", async () => {
+test("SillyTavern's file is imported and exported unchanged, whatever the book is called here", async () => {
   const imported = await upload("/api/lorebooks/import", JSON.stringify(worldInfo), "Velm by the sea.json");
   expect(imported.status).toBe(201);
   const { id, name, entry_count } = await imported.json();
@@ -119,7 +119,7 @@ test("SillyTavern's file comes in and goes out as it was, whatever the book is c
     .toEqual({ ...worldInfo, name: "Velm by the sea" });
 });
 
-test("a card's own book comes in and goes out as the card has it", async () => {
+test("a card's own book is imported and exported as in the card", async () => {
   const character_book = { name: "Own", entries: BOOK.entries, somebody: { else: 1 } };
   const card = { spec: "chara_card_v2", spec_version: "2.0", data: { name: "Ann", character_book } };
   const { id, name } = await json(upload("/api/lorebooks/import", JSON.stringify(card)));
@@ -132,12 +132,12 @@ test.each<[string, BlobPart]>([
   ["no lorebook", '{"name":"x"}'],
   ["nested without end (P07)", `{"entries":${"[".repeat(100_000)}${"]".repeat(100_000)}}`],
   ["no UTF-8", new Uint8Array([0x7b, 0xff])],
-])("a file that is %s is refused and leaves nothing", async (_, file) => {
+])("a file that is %s is rejected without a trace", async (_, file) => {
   expect((await upload("/api/lorebooks/import", file)).status).toBe(422);
   expect(await json(app.get("/api/lorebooks"))).toEqual([]);
 });
 
-test("bad ids, bodies and forms are refused and leave nothing", { tags: ["P01", "P03", "P04"] }, async () => {
+test("invalid ids, bodies and forms are rejected without a trace", { tags: ["P01", "P03", "P04"] }, async () => {
   for (const id of ["..", "%2e%2e", "a%00b", "import", "x".repeat(65), "a.b", "ä"]) {
     expect([400, 404, 405]).toContain((await app.put(`/api/lorebooks/${id}`, { book: BOOK })).status);
   }
@@ -167,7 +167,7 @@ test("an id that differs by letter case alone is refused", async () => {
   expect((await app.put("/api/lorebooks/book", { book: BOOK })).status).toBe(409);
 });
 
-test("what was removed comes back from the trash as it was, unless its place is taken", async () => {
+test("a deleted one is restored unchanged, unless its id is taken", async () => {
   const stored = await json(app.put("/api/lorebooks/b1", { name: "Beasts", book: worldInfo }));
   await app.delete("/api/lorebooks/b1");
   const [entry] = await json(app.get("/api/trash"));
@@ -184,7 +184,7 @@ test("what was removed comes back from the trash as it was, unless its place is 
   expect(rows).toHaveLength(1);
 });
 
-test("writes are told, and so is the trash", async () => {
+test("writes and deletions publish events", async () => {
   const told: unknown[] = [];
   app.services.events.subscribe((event) => void told.push(event));
   await app.put("/api/lorebooks/b1", { book: BOOK });
@@ -198,7 +198,7 @@ test("writes are told, and so is the trash", async () => {
   ]);
 });
 
-test("a book that cannot be opened stands in the list, is an error by itself, and can be replaced or removed", {
+test("an unreadable book is listed as such, fails alone, and can be replaced or deleted", {
   tags: ["K03"],
 }, async () => {
   const storage = await import("node:sqlite");

@@ -104,7 +104,7 @@ test.each([
   },
 );
 
-test("programs in an MLX repository are told of", async () => {
+test("programs in an MLX repository are reported", async () => {
   await using bench = await openBench();
   const files = { "config.json": MODEL, "model.safetensors": MODEL, "modeling.py": MODEL };
   bench.hub.repos["owner/mlx"] = { files, tags: ["mlx"] };
@@ -126,7 +126,7 @@ test("every change of a download is an event, so that all devices can show it", 
   expect(seen.filter((event) => event === `job ${id}`).length).toBeGreaterThanOrEqual(4);
 });
 
-test("a download is cancelled once; a file that is being downloaded is not deleted", { tags: ["M02"] }, async () => {
+test("a download is cancelled once; a file that is being downloaded can't be deleted", { tags: ["M02"] }, async () => {
   await using bench = await openBench();
   const { app, hub } = bench;
   const held = Promise.withResolvers<void>();
@@ -159,7 +159,7 @@ test.each([
 });
 
 test.each(["../app.db", "/etc/passwd", ".parts", "a/../../app.db", "..%2fapp.db", ".", "owner"])(
-  "%j is not deleted as a model",
+  "%j can't be deleted as a model",
   { tags: ["M01"] },
   async (path) => {
     await using bench = await openBench();
@@ -170,7 +170,7 @@ test.each(["../app.db", "/etc/passwd", ".parts", "a/../../app.db", "..%2fapp.db"
   },
 );
 
-test("a hub that cannot be reached is 502 everywhere, and what is on disk is listed all the same", async () => {
+test("an unreachable hub is 502 everywhere, and models on disk are still listed", async () => {
   await using bench = await openBench();
   await bench.hub[Symbol.asyncDispose]();
   await json(bench.app.get("/api/models/browse?q=x&format=mlx"), 502);

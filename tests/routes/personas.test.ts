@@ -62,7 +62,7 @@ test("is stored as a V2 card that other programs read as a character", async () 
   expect(await filesBelow(`${app.dataDir}/personas`)).toEqual([fileOf("p1.png")]);
 });
 
-test("its picture is optional; a new text keeps its pixels, a new picture its text", async () => {
+test("its picture is optional; a new text keeps the picture, a new picture the text", async () => {
   await put("p1");
   expect(await codeOf(await app.get("/api/personas/p1/avatar"))).toEqual([404, "not_found"]);
   const given = makeRgbaPng(9, 5, (x, y) => [x * 20, y * 40, 7, 255]);
@@ -90,7 +90,7 @@ test("fields that other programs put into the card survive a change", async () =
   expect(JSON.parse(await Deno.readTextFile(fileOf("p1.json"))).data).toMatchObject({ ...ann, ...foreign });
 });
 
-test("a card file that is dropped into the folder is a persona, whatever it is called; a broken one is none", async () => {
+test("a card file in the folder is a persona under any name; a broken one isn't", async () => {
   await put("p1");
   await Deno.copyFile(fileOf("p1.json"), fileOf("Das bin ich!.json"));
   await Deno.writeTextFile(fileOf("broken.json"), "{");
@@ -119,7 +119,7 @@ test("If-Match guards text, picture and removal", async () => {
   expect((await app.delete("/api/personas/p1", { headers: { "If-Match": pictured } })).status).toBe(204);
 });
 
-test("a removed one lies sealed in the trash, comes back with its picture, and goes for good", async () => {
+test("a deleted one is sealed in the trash, restored with its picture, or removed for good", async () => {
   await put("p1", { name: "Needle-7f3a", description: "Needle-7f3a" });
   await putAvatar("p1", noise(200, 200));
   const file = await Deno.readFile(fileOf("p1.png"));
@@ -154,7 +154,7 @@ test.each([
 });
 
 test(
-  "no two ids differ by letter case alone, and what already has the name is not overwritten",
+  "no two ids differ by letter case alone, and existing ones aren't overwritten",
   { tags: ["P01"] },
   async () => {
     await put("p1");
@@ -176,7 +176,7 @@ test.each([
   expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ has_avatar: false });
 });
 
-test("pictures put at once are whole, and fit their card", { tags: ["P10"] }, async () => {
+test("concurrent pictures are complete and match their card", { tags: ["P10"] }, async () => {
   await put("p1");
   const pictures = [picture(1, 64), picture(2, 64), picture(3, 64)];
   await Promise.all([...pictures.map((bytes) => putAvatar("p1", bytes)), put("p1", { name: "Anna" })]);
@@ -186,7 +186,7 @@ test("pictures put at once are whole, and fit their card", { tags: ["P10"] }, as
   expect(await (await app.get("/api/personas/p1")).json()).toMatchObject({ name: "Anna", has_avatar: true });
 });
 
-test("one that cannot be read now fails the list, and is in it as soon as it can be", async () => {
+test("a temporarily unreadable one fails the list, and is in it as soon as it can be read", async () => {
   await put("p1");
   await app.restart();
   const open = vi.spyOn(Deno, "open").mockRejectedValue(new Deno.errors.PermissionDenied("not now"));
@@ -212,7 +212,7 @@ const importFile = (content: Uint8Array | string, query = "") => {
 };
 const exportOf = (id: string) => app.get(`/api/personas/${id}/export`);
 
-test("its card goes out and comes in again, with and without a picture, and everything else in it", async () => {
+test("its card is exported and imported again, with and without a picture, with all fields", async () => {
   const foreign = { description: "Tall. {{user}} limps.", extensions: { other: { kept: [1] } }, tags: ["me"] };
   for (const hasPicture of [false, true]) {
     await put("p1");
@@ -245,7 +245,7 @@ test("its card goes out and comes in again, with and without a picture, and ever
   expect(await codeOf(await exportOf("none"))).toEqual([404, "not_found"]);
 });
 
-test("of a character's card its name, picture and description come in, told of the user", async () => {
+test("name, picture and description of a character's card are imported, rewritten for the user", async () => {
   const card = sillyTavernCard("Fox");
   card.data.description = "{{char}} met {{User}}. <BOT> knows <user>.";
   const swapped = await (await importFile(sillyTavernPng(card))).json();

@@ -29,7 +29,7 @@ test("a fresh installation has the built-in preset, which can be read and export
   }
 });
 
-test("a preset is created, changed in part, listed and removed; it comes back from the trash", async () => {
+test("a preset is created, changed in part, listed, deleted and restored", async () => {
   const created = await app.put("/api/presets/p1", { name: "Warm", models: ["mist*"], sampler: { temperature: 1.2 } });
   expect(created.status).toBe(201);
   expect(created.headers.get("etag")).toBe('"1"');
@@ -69,7 +69,7 @@ test("a preset is created, changed in part, listed and removed; it comes back fr
 test.each([
   ["chat completion", chatPreset, { temperature: 0.85, max_tokens: 700 }, 13],
   ["text completion", textPreset, { temperature: 1.15, max_tokens: 420 }, 0],
-])("SillyTavern's preset for %s comes in and goes out as it was", async (_, file, sampler, prompt_count) => {
+])("SillyTavern's preset for %s is imported and exported unchanged", async (_, file, sampler, prompt_count) => {
   const imported = await upload(JSON.stringify(file), "By the sea.json");
   expect(imported.status).toBe(201);
   const preset = await imported.json();
@@ -121,7 +121,7 @@ test("the pinned preset holds, else the one closest to the model, else the one i
   expect((await presets.resolve({ conversationPresetId: "pinned" })).sampler).toEqual({ temperature: 0.1 });
 });
 
-test("writes are told", async () => {
+test("writes publish events", async () => {
   const told: unknown[] = [];
   app.services.events.subscribe((event) => void told.push(event));
   await app.put("/api/presets/p1", {});

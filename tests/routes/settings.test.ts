@@ -13,6 +13,7 @@ test("settings have defaults, are changed one by one, and outlive a restart", as
     auto_title: true,
     auto_summary: true,
     auto_speak: false,
+    keep_recordings: false,
     language: null,
     accent_hue: null,
     font_size: 100,
@@ -26,7 +27,7 @@ test("settings have defaults, are changed one by one, and outlive a restart", as
   expect(settings).not.toHaveProperty("unknown");
 });
 
-test("voices for narration and speech are chosen, and null leaves them to whoever speaks", async () => {
+test("voices for narration and speech can be set, and null uses those of the speaker", async () => {
   await using app = await openTestApp();
   const chosen = await (await app.patch(PATH, { narration_voice: "bf_emma", speech_voice: "af_heart" })).json();
   expect(chosen).toMatchObject({ narration_voice: "bf_emma", speech_voice: "af_heart" });
@@ -43,7 +44,7 @@ test("null puts a setting back to its default", async () => {
     .toMatchObject({ display_name: "", auto_title: true, accent_hue: null, default_persona_id: "p1" });
 });
 
-test("a change on a version that stands no more is 412 and changes nothing; without If-Match it is made", async () => {
+test("a change of an older version is 412 and changes nothing; without If-Match it is made", async () => {
   await using app = await openTestApp();
   const first = { headers: { "if-match": '"0"' } };
   expect((await app.patch(PATH, { language: "de" }, first)).status).toBe(200);
@@ -53,7 +54,7 @@ test("a change on a version that stands no more is 412 and changes nothing; with
   expect((await app.patch(PATH, { language: "fr" })).headers.get("etag")).toBe('"2"');
 });
 
-test("changes made at once all survive, each is announced, and one that changes nothing is not", async () => {
+test("concurrent changes all survive and publish events; one that changes nothing doesn't", async () => {
   await using app = await openTestApp();
   const events: unknown[] = [];
   app.services.events.subscribe((event) => events.push(event));

@@ -22,7 +22,7 @@ const restore = (id: string) => app.post(`/api/trash/${id}/restore`);
 const idsNow = async () => idsOf((await read()).messages);
 const rows = (table: string) => countRows(app, table);
 
-test("a removed conversation comes back whole: messages, texts, draft, revisions and revision", async () => {
+test("a deleted conversation is restored with messages, draft, revisions and revision number", async () => {
   await using llm = await openFakeLlm();
   await useModel(app, llm);
   await gather(await ask(app, 1));
@@ -44,7 +44,7 @@ test("a removed conversation comes back whole: messages, texts, draft, revisions
   expect((await restore(item!.id)).status).toBe(404);
 });
 
-test("a conversation removed while a reply is written comes back with the text so far, stopped", async () => {
+test("a conversation deleted during a reply is restored with the text so far, stopped", async () => {
   await using llm = await openFakeLlm();
   const { reply: following } = await beginReply(app, llm, "Hel");
   expect((await app.delete("/api/conversations/c1")).status).toBe(204);
@@ -96,7 +96,7 @@ test("frees the id of a deleted conversation once it is purged, without its draf
   expect(Date.parse(created_at as string)).toBeGreaterThan(Date.parse("2026-01-01T00:00:00Z") - 1);
 });
 
-test("the trash tells of everything that comes into it and goes out of it", async () => {
+test("every change of the trash publishes an event", async () => {
   const told: ChangeEvent[] = [];
   await put("c1", { messages: [say("m0"), say("m1")] });
   const end = app.services.events.subscribe((event) => void told.push(event));
@@ -125,7 +125,7 @@ test.each([
   ["at the end", ["m3", "m4"], [0, 1]],
   ["at the begin", ["m0", "m1"], [1, 0]],
   ["all of them", ["m0", "m1", "m2", "m3", "m4"], [3, 1, 0, 4, 2]],
-])("messages removed %s come back to their places", async (_, removed, order) => {
+])("messages deleted %s are restored in their places", async (_, removed, order) => {
   await put("c1", { messages: range(5).map((i) => say(`m${i}`)) });
   for (const mid of removed) await app.delete(`/api/conversations/c1/messages/${mid}`);
   const items = (await list()).reverse();
@@ -135,7 +135,7 @@ test.each([
   expect(await list()).toEqual([]);
 });
 
-test("what was removed from a message on is one entry and comes back before what was said since", async () => {
+test("deleting from a message on makes one entry, restored before later messages", async () => {
   await put("c1", { messages: range(120).map((i) => say(`m${i}`, `${i} ${"x".repeat(700)}`)) });
   const { messages } = await read();
   await app.delete("/api/conversations/c1/messages/m20?following=true");
@@ -147,7 +147,7 @@ test("what was removed from a message on is one entry and comes back before what
   expect((await idsNow()).at(-1)).toBe("later");
 });
 
-test("a removal of messages names the entry that brings them back", async () => {
+test("deleting messages returns the trash entry that restores them", async () => {
   await put("c1", { messages: range(5).map((i) => say(`m${i}`)) });
   for (const path of ["m1", "m2?following=true"]) {
     const removed = await app.delete(`/api/conversations/c1/messages/${path}`);

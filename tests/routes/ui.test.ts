@@ -26,7 +26,7 @@ afterAll(() => Deno.remove(folder, { recursive: true }));
 const get = (path: string, headers: Record<string, string> = {}) => app.request(path, { headers });
 
 test.each(["/", "/new", "/c/some-id", "/settings/connections/new", "/apiary"])(
-  "the address %s shows the page under its policy, asked for anew each time",
+  "the address %s returns the page with its policy, revalidated each time",
   { tags: ["W04"] },
   async (path) => {
     const answer = await get(path);
@@ -40,7 +40,7 @@ test.each(["/", "/new", "/c/some-id", "/settings/connections/new", "/apiary"])(
 test("the policy allows nothing inline, no eval, no plug-in and no other host", { tags: ["W04"] }, () => {
   expect(PAGE_POLICY).toBe(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; " +
-      "connect-src 'self'; font-src 'self'; manifest-src 'self'; worker-src 'self'; frame-ancestors 'none'; " +
+      "connect-src 'self'; font-src 'self'; manifest-src 'self'; worker-src 'self'; frame-src 'self'; frame-ancestors 'none'; " +
       "base-uri 'none'; form-action 'self'",
   );
 });
@@ -57,7 +57,7 @@ test.each([
   "/assets/%2e%2e/secret.js",
   "/assets/.js",
 ])(
-  "nothing but whole assets lies under %s",
+  "only complete assets are under %s",
   async (path) => expect((await get(path)).status).toBe(404),
 );
 
@@ -77,7 +77,7 @@ test("an asset without a copy that fits is sent as it is", async () => {
   expect([answer.headers.get("content-encoding"), await answer.text()]).toEqual([null, "plain script"]);
 });
 
-test("a page that has not changed is not sent again", async () => {
+test("an unchanged page isn't sent again", async () => {
   const tag = (await get("/")).headers.get("etag")!;
   const answer = await get("/", { "if-none-match": `"other", W/${tag}` });
   expect([answer.status, await answer.text()]).toEqual([304, ""]);

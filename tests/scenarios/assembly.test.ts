@@ -248,7 +248,7 @@ async function importPreset(more: Record<string, unknown>): Promise<string> {
   return (await made(app.post("/api/presets/import", form))).id;
 }
 
-test("where a preset asks for a continuation by its sentence, that goes last, and what comes is set off from what was there", async () => {
+test("a preset's continuation prompt goes last, and the new text is separated from the old", async () => {
   const nudge = "[Carry on behind: {{lastChatMessage}}]";
   const preset = { continue_prefill: false, continue_nudge_prompt: nudge, continue_postfix: "\n\n" };
   const preset_id = await importPreset({ ...preset, assistant_prefill: "Well," });
@@ -326,7 +326,7 @@ test("an entry that is sticky stays for its turns and rests after them, also ove
   expect(await fires("one more fox")).toBe(true);
 });
 
-test("a model whose template wants turns in order is asked in that form, at once from the second turn on", async () => {
+test("a model whose template needs alternating turns gets them, from the second turn on without a failed attempt", async () => {
   const id = await beginWithAda();
   await using strict = await openFakeLlm();
   const refuse: FakeLlm["personality"]["refuse"] = async (request, answer) => {
@@ -360,7 +360,7 @@ test("hidden messages stay here, and a conversation without a character sends it
   expect(lastSent().map(({ content }) => content)).toEqual(["{{user}} and {{char}}", "{{random:a,b}}"]);
 });
 
-test("what the macros of a greeting stand for is settled when the conversation begins", async () => {
+test("the macros of a greeting are expanded when the conversation starts", async () => {
   await addCharacter("bob", {
     name: "Bob",
     first_mes: "{{char}} rolls {{roll:6}}{{// secretly}}, {{user}}: {{unknown}}",
@@ -371,7 +371,7 @@ test("what the macros of a greeting stand for is settled when the conversation b
   expect(lastSent()[1]).toEqual({ role: "assistant", content: messages[0].content });
 });
 
-test("dates are told in the zone of whoever asks, and what is no zone is refused", async () => {
+test("dates are in the client's time zone, and an invalid zone is rejected", async () => {
   await addCharacter("bob", { name: "Bob", post_history_instructions: "{{isodate}} {{isotime}}" });
   await made(app.put("/api/conversations/c1", { participants: [{ character_id: "bob" }], messages: [] }));
   const told = async (zone: string) => {
@@ -425,7 +425,7 @@ test("each reply of a group is its character's, with its card; the order is by m
   expect((await app.post("/api/chat", { ...turn("c1", "Cy?"), character_id: "cy" })).status).toBe(400);
 });
 
-test("a card that cannot be read fails the reply and says so; one that is gone does not", async () => {
+test("an unreadable card fails the reply with an error; a deleted one doesn't", async () => {
   await Deno.writeTextFile(`${app.dataDir}/characters/broken.json`, '{"spec":"chara_card_v3","data":{}}');
   await made(app.put("/api/conversations/c2", { participants: [{ character_id: "broken" }], messages: [] }));
   const refused = await app.post("/api/chat", turn("c2", "Hi"));

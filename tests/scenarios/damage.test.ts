@@ -84,7 +84,7 @@ test("reads, exports and deletes a conversation whose settings are damaged, and 
   expect(healed).not.toHaveProperty("damaged");
 });
 
-test("reads everything around a damaged block and names the messages in it, in a list, a page and an export as well", async () => {
+test("reads everything around a damaged block and names its messages in lists, pages and exports", async () => {
   const lost = await damageSecondOfThree();
   const found = await read();
   const all = range(70).map((i) => `m${i}`);
@@ -126,7 +126,7 @@ test("reads everything around a damaged block and names the messages in it, in a
   expect((await app.get(`${C1}/export?format=markdown`)).status).toBe(200);
 });
 
-test("refuses a save that would drop unreadable messages, and takes one that brings them all", async () => {
+test("rejects a save that would drop unreadable messages, and accepts one that has them all", async () => {
   const lost = await damageSecondOfThree();
   const found = await read();
   for (const headers of [{}, { "If-Match": `"${found.revision}"` }] as Record<string, string>[]) {
@@ -234,7 +234,7 @@ test("leaves a damaged block that follows another version alone, and names it wh
   expect(idsOf((await read()).messages)).toEqual(["u0", "a0", "u1", "a1", "u2", "a2"]);
 });
 
-test("keeps the path through a message with versions that can't be read, until a save brings it again", async () => {
+test("keeps the path through a message with unreadable versions until a save includes it again", async () => {
   await withVersions();
   await app.restart(() => Promise.resolve(tamper(`UPDATE block SET sealed = ${GARBAGE} WHERE id = ${blockOf("u1")}`)));
   const found = await read();

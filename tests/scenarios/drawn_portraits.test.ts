@@ -82,7 +82,7 @@ test("a portrait that waits is pending, and one that was drawn when Parlor ended
   expect(await statusOf(app)).toMatchObject({ state: "done", finished_at: expect.any(String) });
 });
 
-test("a portrait that cannot be drawn has failed, says why, and changes nothing", async () => {
+test("a portrait that can't be drawn fails with a reason and changes nothing", async () => {
   await using app = await openTestApp();
   await withCharacter(app);
   await start(app);

@@ -40,7 +40,11 @@ test("keeps the good answer when the model refuses, and records the attempt unti
     ...good,
     last_attempt: {
       status: "failed",
-      error: { code: "upstream_error", message: expect.any(String) },
+      error: {
+        code: "upstream_error",
+        message: expect.any(String),
+        upstream: expect.objectContaining({ kind: "overloaded", status: 503, connection_name: "Double" }),
+      },
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
     },
   });
@@ -98,7 +102,7 @@ test("keeps the text of a broken attempt as an inactive version", async () => {
   expect(await picked.json()).toMatchObject({ content: "partial", status: "failed", active_variant: 2 });
 });
 
-test("follows a running regenerate from any cursor, and keeps its text as the active version when stopped", async () => {
+test("follows a running regenerate from any cursor and keeps its text as the active version when stopped", async () => {
   llm.switches.manual = "on";
   const asked = regenerate();
   const call = await llm.nextCall();
@@ -238,7 +242,10 @@ test(
         },
       });
       await Deno.remove(`${folder.path}/data/everything_else`);
-      await until(async () => (await savedMessage(small, "a1"))?.content === "All of it", "it is saved");
+      await until(async () => {
+        const message = await savedMessage(small, "a1");
+        return message?.content === "All of it" && message.status === "complete";
+      }, "it is saved");
       const saved = await savedMessage(small, "a1");
       expect(saved).toMatchObject({ status: "complete", variant_count: 2, active_variant: 1 });
       expect(saved).not.toHaveProperty("last_attempt");

@@ -91,7 +91,7 @@ test.each(WRITES)("$method $path is refused at another version, and nothing chan
   expect(await everything()).toEqual(before);
 });
 
-test.each(WRITES)("$method $path is done at the version that stands", async (write) => {
+test.each(WRITES)("$method $path succeeds at the current version", async (write) => {
   const before = await everything();
   expect((await send(write, `"${write.version}"`)).status).toBeLessThan(300);
   await expect(everything().catch(() => "gone")).resolves.not.toEqual(before);

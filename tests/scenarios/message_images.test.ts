@@ -70,7 +70,7 @@ test("a picture of a turn becomes an attachment; the model gets it as a JPEG of 
   expect(sniffImage(Buffer.from(base64!, "base64"))).toEqual({ type: "image/jpeg", widthPx: 1568, heightPx: 31 });
 });
 
-test("the same picture is stored once, whoever sends it how often", async () => {
+test("the same picture is stored once", async () => {
   const part = picturePart(dataUrl(picture(7)));
   await send(1, [part, part]);
   await app.post("/api/conversations/c1/messages", { message: { id: "m2", content: [part] } });
@@ -86,7 +86,7 @@ test("the same picture is stored once, whoever sends it how often", async () => 
   expect(await attachmentFiles(app)).toHaveLength(1);
 });
 
-test("pictures of earlier turns are sent as far as the last four; a word stands for the others", async () => {
+test("the last four pictures are sent; earlier ones become a word", async () => {
   const history = range(5).map((n) => ({ role: "user", content: [picturePart(dataUrl(picture(n)))] }));
   await putPicture(app, "mine.png", picture(9));
   await gather(
@@ -108,7 +108,7 @@ test("a picture that is gone is a word in an earlier turn and an error in the la
   await gather(
     await ask(app, 1, { messages: [{ role: "user", content: gone }, { role: "user", content: "and now?" }] }),
   );
-  expect(asked(0)[0]!.content).toEqual([{ type: "text", text: expect.stringContaining("no longer there") }]);
+  expect(asked(0)[0]!.content).toEqual([{ type: "text", text: expect.stringContaining("no longer exists") }]);
   const answer = await ask(app, 2, { messages: [{ role: "user", content: gone }] });
   expect([answer.status, (await answer.json()).error.code]).toEqual([404, "not_found"]);
   expect(await savedMessage(app, "a2")).toMatchObject({ status: "failed", error: { code: "not_found" } });
@@ -175,7 +175,7 @@ const owners: [string, () => Promise<unknown>, () => Promise<unknown>][] = [
   ],
 ];
 
-test.each(owners)("%s keeps its picture as long as it can come back, and a day more", async (_name, refer, letGo) => {
+test.each(owners)("%s keeps its picture as long as it can be restored, and a day more", async (_name, refer, letGo) => {
   await putPicture(app, "kept.png");
   await refer();
   await letGo();
@@ -241,7 +241,7 @@ test("a picture sent again on its last day gets another one", async () => {
   expect(await isThere(nameIn(url!))).toBe(true);
 });
 
-test("a conversation that cannot be read keeps its pictures and holds up no other's", async () => {
+test("an unreadable conversation keeps its pictures and doesn't affect those of others", async () => {
   for (const id of ["c1", "c2"]) {
     await putPicture(app, `${id}.png`);
     const content = [picturePart(`/api/attachments/${id}.png`)];

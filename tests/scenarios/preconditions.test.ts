@@ -50,7 +50,7 @@ describe.each(RESOURCES)("a write of $path", (resource) => {
     expect((await put(resource, "ab", { "If-Match": "*" })).status).toBe(200);
   });
 
-  test("with If-None-Match: * creates and never overwrites, also when several come at once", async () => {
+  test("If-None-Match: * creates and never overwrites, also concurrently", async () => {
     const answers = await Promise.all(
       ["a", "ab", "abc"].map((name) => put(resource, name, { "If-None-Match": "*" })),
     );
@@ -137,7 +137,7 @@ test("HEAD has the headers of GET on every read of the API that ends", async () 
   }
 });
 
-test.each(["/api/events", "/api/export"])("HEAD of %s, which goes on, ends at once", async (path) => {
+test.each(["/api/events", "/api/export"])("HEAD of %s, an endless stream, ends at once", async (path) => {
   const head = await app.request("HEAD", path);
   expect([head.status, head.headers.get("content-length")]).toEqual([200, null]);
 });

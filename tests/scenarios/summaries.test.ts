@@ -17,6 +17,13 @@ afterEach(async () => {
   await llm.close();
 });
 
+interface Chapter {
+  text: string;
+  from_message_id?: string;
+  up_to_message_id: string;
+  edited?: boolean;
+}
+const numberOf = (id: string | undefined) => Number(id!.slice(1));
 type Sent = { role: string; content: string }[];
 const sentOf = ({ request }: ManualAnswer) => request.json!.messages as Sent;
 const turn = (n: number, words = 20) =>
@@ -60,13 +67,117 @@ test("summarizes cut messages when idle, in steps that fit, and sends the summar
     expect(asked!.content.includes("The record up to now:")).toBe(texts.length > 0);
     if (texts.length > 0) expect(asked!.content).toContain(texts.at(-1)!);
     texts.push(text);
-    await until(async () => (await summary())?.text === text, "the summary is kept");
+    await until(async () => (await summary())?.text === texts.join("\n\n"), "the chapter is kept");
   }
+  const { chapters } = await readConversation(app) as unknown as { chapters: Chapter[] };
+  expect(chapters.map(({ text }) => text)).toEqual(texts);
+  expect(chapters[0]!.from_message_id).toBe("m0");
+  chapters.slice(1).forEach((chapter, n) => {
+    expect(numberOf(chapter.from_message_id)).toBe(numberOf(chapters[n]!.up_to_message_id) + 1);
+  });
   expect(texts.length).toBeGreaterThan(1);
   const next = await ask();
   expect(next[0]).toEqual({ role: "system", content: expect.stringContaining(texts.at(-1)!) });
   expect(next[1]).toEqual(sent[0]);
-  expect((await readConversation(app)).summary).toEqual({ text: texts.at(-1), up_to_message_id: `m${oldest - 1}` });
+  expect((await readConversation(app)).summary).toEqual({
+    text: texts.join("\n\n"),
+    up_to_message_id: `m${oldest - 1}`,
+  });
+});
+
+test("drops only the chapters of a changed message, keeps edited ones, and fills the gap again", async () => {
+  const chapter = (text: string, from: number, upTo: number, more = {}) => ({
+    text,
+    from_message_id: `m${from}`,
+    up_to_message_id: `m${upTo}`,
+    ...more,
+  });
+  await save(120);
+  const chapters = [chapter("One.", 0, 9), chapter("Two.", 10, 19), chapter("Three.", 20, 29)];
+  const summarized = { text: "One.\n\nTwo.\n\nThree.", up_to_message_id: "m29" };
+  await app.patch("/api/conversations/c1", { summary: summarized });
+  expect(await readConversation(app)).not.toHaveProperty("chapters");
+  await app.patch("/api/conversations/c1", { chapters });
+  // Another text than the one summary before is the owner's.
+  expect(await readConversation(app)).toMatchObject({ summary: summarized, chapters: [{ edited: true }, {}, {}] });
+  await app.patch("/api/conversations/c1/messages/m12", { pinned: true });
+  expect((await readConversation(app)).chapters, "a pin changes nothing that they say").toHaveLength(3);
+  await app.patch("/api/conversations/c1/messages/m12", { pinned: false });
+  const plain = { ...(await readConversation(app)), chapters: undefined };
+  expect((await app.put("/api/conversations/c1", plain)).ok).toBe(true);
+  expect((await readConversation(app)).chapters, "a client that doesn't know them keeps them").toHaveLength(3);
+
+  await app.patch("/api/conversations/c1/messages/m5", { content: "0 other" });
+  expect((await readConversation(app)).chapters, "all of them are the owner's").toHaveLength(3);
+  await app.patch("/api/conversations/c1", { chapters: null });
+  expect(await readConversation(app)).not.toHaveProperty("summary");
+
+  llm.switches.manual = "on";
+  const oldest = Number.parseInt((await ask())[0]!.content);
+  const written = async () => ((await readConversation(app)).chapters ?? []) as Chapter[];
+  for (let n = 0; (await summary())?.up_to_message_id !== `m${oldest - 1}`; n++) {
+    await summarise(`Part ${n}.`);
+    await until(async () => (await written()).length > n, "a chapter is written");
+  }
+  const [first, second, ...others] = await written();
+  expect(first).toEqual({ text: "Part 0.", from_message_id: "m0", up_to_message_id: expect.any(String) });
+  const mine = { ...second!, text: "Mine.", edited: true };
+  await app.patch("/api/conversations/c1", { chapters: [first, { ...second, text: "Mine." }, ...others] });
+  expect(await written()).toEqual([first, mine, ...others]);
+  await app.patch(`/api/conversations/c1/messages/${second!.from_message_id}`, { content: "other" });
+  expect(await written(), "an edited chapter stays").toEqual([first, mine, ...others]);
+  await app.patch("/api/conversations/c1/messages/m1", { content: "1 other" });
+  expect(await written()).toEqual([mine, ...others]);
+  await ask("Go on");
+  const [, asked] = await summarise("Filled.");
+  expect(asked!.content).toContain("1 other");
+  await until(async () => (await written())[0]?.text === "Filled.", "the gap is filled");
+  expect((await summary())!.text.startsWith("Filled.\n\nMine.")).toBe(true);
+});
+
+test("merges the oldest chapters when all are too long together", async () => {
+  const long = (n: number) => `c${n} ${"word ".repeat(300)}`.trim();
+  await save(120);
+  llm.switches.manual = "on";
+  const oldest = Number.parseInt((await ask())[0]!.content);
+  let written = 0;
+  for (; (await summary())?.up_to_message_id !== `m${oldest - 1}`; written++) {
+    await summarise(long(written));
+    await until(async () => ((await readConversation(app)).chapters as Chapter[])?.length > written, "it is written");
+  }
+  expect(written).toBeGreaterThan(1);
+  const before = (await readConversation(app)).chapters as Chapter[];
+  const [, asked] = await summarise("Both.");
+  expect(asked!.content).toContain("c0 word");
+  expect(asked!.content).toContain("c1 word");
+  await until(
+    async () => ((await readConversation(app)).chapters as Chapter[])[0]!.text === "Both.",
+    "they are merged",
+  );
+  expect(((await readConversation(app)).chapters as Chapter[])[0]).toEqual({
+    text: "Both.",
+    from_message_id: "m0",
+    up_to_message_id: before[1]!.up_to_message_id,
+  });
+});
+
+test("keeps a pinned message in the prompt when the history is trimmed, before what follows", async () => {
+  await save(120);
+  await app.patch("/api/conversations/c1/messages/m3", { pinned: true });
+  llm.switches.manual = "on";
+  await app.patch("/api/settings", { auto_summary: false });
+  const sent = await ask();
+  expect(sent[0]).toEqual({ role: "system", content: `[Earlier message of Assistant: ${turn(3).content}]` });
+  const next = await ask("More?");
+  expect(next.slice(0, 5), "the prompt begins as before").toEqual(sent.slice(0, 5));
+  const whole = await readConversation(app);
+  expect(whole.messages[3]).toMatchObject({ pinned: true });
+  const { id } = await (await app.post("/api/conversations/c1/fork", { message_id: "m110" })).json();
+  const fork = await (await app.post("/api/chat/preview", { conversation_id: id, context: "server" })).json();
+  expect(JSON.stringify(fork.messages[0])).toContain(turn(3).content);
+  await app.patch("/api/conversations/c1/messages/m3", { pinned: false });
+  const preview = await app.post("/api/chat/preview", { conversation_id: "c1", context: "server" });
+  expect(JSON.stringify((await preview.json()).messages)).not.toContain("Earlier message of");
 });
 
 test("drops a summary when a covered message changes, and keeps it when a later one does", async () => {

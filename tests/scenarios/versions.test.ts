@@ -3,7 +3,7 @@ import { plainPng } from "../helpers/files/cards.ts";
 import { wavFile } from "../helpers/fakes/fake_speech.ts";
 import { picture, putPicture } from "../helpers/files/pictures.ts";
 import { filesBelow } from "../helpers/files/storage_folder.ts";
-import { dataFiles } from "../../services/backup/data_files.ts";
+import { listDataFiles } from "../../services/backup/data_files.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -120,7 +120,7 @@ test.each(kinds)("an unknown %s or version is 404, and a wrong If-Match is 412 w
 });
 
 test.each(kinds)(
-  "versions of a %s go to the trash with it, come back with it, and a new one has none of them",
+  "versions of a %s are deleted and restored with it, and a new one has none of them",
   async (_, kind) => {
     const path = await kind.make();
     const first = await kind.look(path);
@@ -230,12 +230,12 @@ test("a replaced card is kept without being copied", async () => {
 test("backups contain versions", async () => {
   await app.put("/api/characters/fox", card("First"));
   await app.put("/api/characters/fox", card("Second"));
-  const backedUp = await Array.fromAsync(dataFiles(app.dataDir), ({ path }) => `${app.dataDir}/${path}`);
+  const backedUp = await Array.fromAsync(listDataFiles(app.dataDir), ({ path }) => `${app.dataDir}/${path}`);
   expect(await storedVersions()).toHaveLength(1);
   expect(backedUp).toEqual(expect.arrayContaining(await storedVersions()));
 });
 
-test("versions of what is sealed are sealed", { tags: ["K01"] }, async () => {
+test("versions of sealed resources are sealed", { tags: ["K01"] }, async () => {
   const id = await addVoice();
   await app.patch(`/api/voices/${id}`, { name: "needleFirst" });
   await app.patch(`/api/voices/${id}`, { name: "Second" });

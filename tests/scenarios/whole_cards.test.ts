@@ -119,7 +119,7 @@ test("a CHARX export takes the files in the PNG along, under the names that its 
   expect(named(await bytes(`/api/characters/${id}/export?format=png`))).toContain("chara-ext-asset_:1");
 });
 
-test("a file that the V3 specification names by its path keeps its path, and none leads out of the CHARX", async () => {
+test("a file with a path of the V3 specification keeps it, and none leaves the CHARX", async () => {
   const png = pngOf(
     header(8, 12),
     text("chara-ext-asset_:assets/emotion/images/joy.png", base64(JOY)),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { AppError, messageOf } from "../../services/errors.ts";
 
-test("an error keeps its code, its cause and what travels with it", () => {
+test("an error has its code, cause and details", () => {
   const cause = new Error("inner");
   const error = new AppError("too_many_requests", "Slow down", { cause, retryAfterSeconds: 5 });
   expect(error).toMatchObject({ code: "too_many_requests", message: "Slow down", retryAfterSeconds: 5 });

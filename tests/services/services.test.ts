@@ -30,7 +30,7 @@ test("a wrong or missing storage key stops the start, and the right one put back
   await openAndClose();
 });
 
-test("a start that fails gives everything back, so that the next one can succeed", async () => {
+test("a failed start releases everything, so that the next one can succeed", async () => {
   await openAndClose();
   await Deno.writeFile(`${dataDir}/storage-key`, new Uint8Array(3));
   await expect(openAndClose()).rejects.toThrow();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildUi, type BuiltFile, firstLoadOf } from "../../build/ui.ts";
+import { buildUi, type BuiltFile, findFirstLoad } from "../../build/ui.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Time for two bundles on a busy machine. */
@@ -29,7 +29,7 @@ async function temporaryFolder(): Promise<URL> {
 const assetOf = (path: string, folder = released) => Deno.readTextFile(new URL(path, folder));
 
 test("the first load has at most 100 kB of compressed script and style, and references nothing outside", async () => {
-  const loaded = await firstLoadOf(files, released);
+  const loaded = await findFirstLoad(files, released);
   expect(loaded.filter(({ path }) => path.endsWith(".css"))).toHaveLength(1);
   expect(loaded.reduce((sum, { gzipBytes }) => sum + gzipBytes, 0)).toBeLessThan(100_000);
   const page = await assetOf("index.html");
@@ -39,7 +39,7 @@ test("the first load has at most 100 kB of compressed script and style, and refe
 
 test("preloads everything that the first script imports", async () => {
   const page = await assetOf("index.html");
-  const scripts = (await firstLoadOf(files, released)).filter(({ path }) => path.endsWith(".js"));
+  const scripts = (await findFirstLoad(files, released)).filter(({ path }) => path.endsWith(".js"));
   const preloaded = [...page.matchAll(/<link rel="modulepreload" href="\/([^"]+)">/g)].map(([, path]) => path);
   const entry = /<script type="module" src="\/([^"]+)">/.exec(page)![1]!;
   expect([entry, ...preloaded].sort()).toEqual(scripts.map(({ path }) => path).sort());
@@ -48,7 +48,7 @@ test("preloads everything that the first script imports", async () => {
 test("loads message rendering on demand, and caches it for offline use", async () => {
   const textOf = async (part: typeof files) => (await Promise.all(part.map(({ path }) => assetOf(path)))).join("\n");
   const scripts = files.filter(({ path }) => path.startsWith("assets/") && path.endsWith(".js"));
-  const first = new Set((await firstLoadOf(files, released)).map(({ path }) => path));
+  const first = new Set((await findFirstLoad(files, released)).map(({ path }) => path));
   // DOMPurify, recognized by an option's name.
   const withCleaner = async (part: typeof files) => (await textOf(part)).includes("ALLOWED_URI_REGEXP");
   expect(await withCleaner(scripts.filter(({ path }) => first.has(path)))).toBe(false);

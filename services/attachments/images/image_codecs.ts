@@ -176,7 +176,9 @@ async function decodeWebp(bytes: Uint8Array, facts: ImageFacts, limits: DecodeLi
 
 /** Places a frame on its canvas and clips it at the edges. */
 function placeOnCanvas(facts: ImageFacts, frame: FrameRect, pixels: Uint8Array<ArrayBuffer>): Raster {
-  if (pixels.length !== frame.width * frame.height * 4) throw new ImageError("its frame is not of the size it tells");
+  if (pixels.length !== frame.width * frame.height * 4) {
+    throw new ImageError("its frame doesn't have the size in its header");
+  }
   const { widthPx: width, heightPx: height } = facts;
   if (frame.width === width && frame.height === height && frame.x === 0 && frame.y === 0) {
     return { width, height, pixels };

@@ -180,7 +180,7 @@ export function openImagePool(options: ImagePoolOptions = {}): ImagePool {
 function checkHeader(bytes: Uint8Array, order: ImageOperation, { maxPixels, maxFileBytes }: ImageLimits): void {
   if (bytes.length > maxFileBytes) throw cannotRead(`${bytes.length} bytes, more than ${maxFileBytes}`);
   const facts = sniffImage(bytes);
-  if (facts === undefined) throw cannotRead("it is no PNG, JPEG, WebP or GIF");
+  if (facts === undefined) throw cannotRead("it isn't a PNG, JPEG, WebP or GIF");
   const isScaled = facts.type === "image/jpeg" && (order.kind === "png_of_width" || order.maxPx !== undefined);
   if (facts.widthPx * facts.heightPx > maxPixels * (isScaled ? MAX_JPEG_EXCESS : 1)) {
     throw cannotRead(`${facts.widthPx} × ${facts.heightPx} pixels, more than ${maxPixels / 1e6} million`);

@@ -24,7 +24,7 @@ export type ImageResult = { file: Uint8Array<ArrayBuffer> } | { fault: string };
 
 async function processImage({ bytes, operation, maxPixels }: ImageJobTask): Promise<Uint8Array<ArrayBuffer>> {
   const facts = sniffImage(bytes);
-  if (facts === undefined) throw new Error("it is no PNG, JPEG, WebP or GIF");
+  if (facts === undefined) throw new Error("it isn't a PNG, JPEG, WebP or GIF");
   if (operation.kind !== "jpeg" && operation.mustBeWhole) checkWholeImage(bytes, facts.type);
   const raster = await decodeImage(bytes, facts, { maxPixels }, getMinSidePx(facts, operation));
   const { width, height } = getTargetSize(raster, operation);

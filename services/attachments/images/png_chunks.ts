@@ -1,7 +1,7 @@
 /** Splits PNG files into chunks and validates them before allocating memory. Pixels aren't decoded. */
 import { crc32 } from "node:zlib";
 import { AppError } from "../../errors.ts";
-import { joinedBytes } from "../../storage/concat_bytes.ts";
+import { joinBytes } from "../../storage/concat_bytes.ts";
 
 /** The first eight bytes of every PNG. */
 export const PNG_SIGNATURE: readonly number[] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
@@ -75,7 +75,7 @@ export function parsePng(png: Uint8Array): PngFile {
 
 /** Joins chunks to a file. */
 export function joinPng(chunks: readonly { bytes: Uint8Array }[]): Uint8Array<ArrayBuffer> {
-  return joinedBytes([Uint8Array.from(PNG_SIGNATURE), ...chunks.map(({ bytes }) => bytes)]);
+  return joinBytes([Uint8Array.from(PNG_SIGNATURE), ...chunks.map(({ bytes }) => bytes)]);
 }
 
 /** Creates a chunk. @param type Four ASCII letters. */

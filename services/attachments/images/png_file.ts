@@ -50,7 +50,7 @@ function checkOrder(type: string, seen: string[]): void {
   const isMisplaced = type === "IHDR" ? seen.length > 0 : seen[0] !== "IHDR" ||
     (type === "PLTE" && seen.length > 1) ||
     (type === "tRNS" && (seen.includes("tRNS") || seen.includes("IDAT")));
-  if (isMisplaced) throw new ImageError(`a ${type} chunk stands in the wrong place`);
+  if (isMisplaced) throw new ImageError(`a ${type} chunk is in the wrong place`);
 }
 
 /** Higher levels take several times as long and save a few percent. */

@@ -3,7 +3,7 @@
  * fields and wrong types are corrected.
  */
 import { AppError } from "../../errors.ts";
-import { asNumber, asObject, findJsonFault, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
+import { asNumber, asObject, findJsonFault, getOwn, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 
 /** The data of a card. Unknown fields are kept. */
 export interface CardData {
@@ -87,7 +87,7 @@ const PLACEHOLDER_NOTES = "Creator's notes go here.";
  */
 export function parseCard(json: unknown): Card {
   assertPlainJson(json);
-  if (!isJsonObject(json)) throw cannotRead("it is no object");
+  if (!isJsonObject(json)) throw cannotRead("it isn't an object");
   const { spec } = json;
   if (typeof spec === "string" && !/^chara_card_v\d+$/.test(spec)) throw cannotRead(`it is a "${spec.slice(0, 40)}"`);
   const card = isJsonObject(json.data) ? parseWrapped(json, json.data) : parseFlat(json);
@@ -107,14 +107,14 @@ export function toV2(card: Card): JsonObject {
   for (const field of V3_FIELDS) delete data[field];
   const { character_book: book } = card.data;
   if (book !== undefined) {
-    const entries = book.entries.map((entry) => ({ ...entry, content: withoutDecorators(entry.content) }));
+    const entries = book.entries.map((entry) => ({ ...entry, content: removeDecorators(entry.content) }));
     data.character_book = { ...book, extensions: asObject(book.extensions), entries };
   }
   return { ...card, spec: "chara_card_v2", spec_version: "2.0", data };
 }
 
 /** Removes the `@@decorator` lines at the start of lorebook content. */
-export function withoutDecorators(content: string): string {
+export function removeDecorators(content: string): string {
   return content.replace(/^(?:\s*@@@?[A-Za-z_][^\n]*(?:\n|$))+/, "");
 }
 
@@ -138,7 +138,7 @@ function parseWrapped(root: JsonObject, received: JsonObject): Card {
 /** Parses a card with its fields at the root: V1, Pygmalion, and broken exports of later versions. */
 function parseFlat(root: JsonObject): Card {
   const renamed: JsonObject = Object.hasOwn(root, "char_name")
-    ? Object.fromEntries(Object.entries(root).map(([key, value]) => [PYGMALION_FIELDS[key] ?? key, value]))
+    ? Object.fromEntries(Object.entries(root).map(([key, value]) => [getOwn(PYGMALION_FIELDS, key) ?? key, value]))
     : root;
   const inData = (key: string) => DATA_FIELDS.includes(key) || key === "creatorcomment" || V3_FIELDS.includes(key);
   const entries = Object.entries(renamed);

@@ -5,7 +5,7 @@ import { isPngPath } from "./card_head.ts";
 import { MAX_CARD_BYTES } from "./card_text.ts";
 import type { Characters } from "../characters.ts";
 import { createCharx } from "../charx/charx.ts";
-import { withoutEmbeddedAssets } from "./main_icon.ts";
+import { removeEmbeddedAssets } from "./main_icon.ts";
 import { createChunk, joinPng } from "../../attachments/images/png_chunks.ts";
 import { embedCard } from "../png/png_card.ts";
 
@@ -61,7 +61,7 @@ export async function exportCard(
       [Symbol.dispose]: () => others?.[Symbol.dispose](),
     };
   }
-  const named = await characters.hasCharxFiles(stored) ? withoutEmbeddedAssets(card, picture !== undefined) : card;
+  const named = await characters.hasCharxFiles(stored) ? removeEmbeddedAssets(card, picture !== undefined) : card;
   const bytes = toFile(named, picture, format);
   return {
     ...facts,

@@ -16,6 +16,8 @@ export interface CharacterItem {
   updated_at: string;
   tags: string[];
   creator: string;
+  /** SillyTavern's mark of a favorite, `extensions.fav` of the card. */
+  favorite: boolean;
 }
 
 /** One row of table `card_file`. */
@@ -68,6 +70,8 @@ export function toCharacterItem(place: CardFileStat, { data }: Card): CharacterI
     updated_at: new Date(place.mtimeMs).toISOString(),
     tags: data.tags.slice(0, MAX_LISTED_TAGS).map((tag) => tag.slice(0, MAX_LISTED_CHARACTERS)),
     creator: data.creator.slice(0, MAX_LISTED_CHARACTERS),
+    // Old versions of SillyTavern write the string.
+    favorite: data.extensions.fav === true || data.extensions.fav === "true",
   };
 }
 

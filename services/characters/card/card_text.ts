@@ -26,7 +26,7 @@ function parseWith(bytes: Uint8Array, decoded: (bytes: Uint8Array) => string): C
   try {
     json = JSON.parse(decoded(bytes));
   } catch (cause) {
-    throw new AppError("unprocessable", "Can't read the character card: its text is no JSON in UTF-8", { cause });
+    throw new AppError("unprocessable", "Can't read the character card: its text isn't JSON in UTF-8", { cause });
   }
   return parseCard(json);
 }

@@ -48,7 +48,7 @@ export function withMainIcon<T extends AssetHolder>(card: T, uri: string): T {
  * Returns a card without CHARX assets, for formats that can't contain them. The main icon becomes the image of the
  * file.
  */
-export function withoutEmbeddedAssets<T extends AssetHolder>(card: T, hasPicture: boolean): T {
+export function removeEmbeddedAssets<T extends AssetHolder>(card: T, hasPicture: boolean): T {
   const { assets } = card.data;
   if (!Array.isArray(assets)) return card;
   const main = findMainIcon(card);

@@ -1,7 +1,8 @@
 /** CHARX assets: expressions, backgrounds, data of other programs. Stored as one ZIP next to the card. */
 import { join } from "node:path";
+import { AppError } from "../../errors.ts";
 import { fileError, fileExists, writeChunksAtomic } from "../../storage/atomic_file.ts";
-import { packedPieces, readZipDirectory, type ZipEntry } from "../../storage/zip/zip_reader.ts";
+import { readContent, readZipDirectory, streamPacked, type ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { type PackedEntry, writeZip } from "../../storage/zip/zip_writer.ts";
 import { removeFile } from "../../storage/plain_files.ts";
 
@@ -50,9 +51,19 @@ export class CardFiles implements Disposable {
         crc,
         packedBytes,
         sizeBytes,
-        content: packedPieces(this.#file, entry),
+        content: streamPacked(this.#file, entry),
       };
     }
+  }
+
+  /**
+   * Reads an entry and verifies its checksum.
+   *
+   * @throws {AppError} `too_large`; `unprocessable` if it's damaged
+   */
+  async read(entry: ZipEntry, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+    if (entry.sizeBytes > maxBytes) throw new AppError("too_large", `Can't read "${entry.path}": it is too large`);
+    return await readContent(this.#file, entry);
   }
 
   [Symbol.dispose](): void {

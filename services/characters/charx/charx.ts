@@ -2,7 +2,7 @@
 import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
-import { heldEntry, type PackedEntry, writeZip, zipBytes } from "../../storage/zip/zip_writer.ts";
+import { createEntry, type PackedEntry, writeZip, zipBytes } from "../../storage/zip/zip_writer.ts";
 import type { Card } from "../card/card.ts";
 import type { CardFiles } from "./card_assets.ts";
 import { parseCardText, serializeCard } from "../card/card_text.ts";
@@ -77,7 +77,7 @@ export async function createCharx(card: Card, png?: Uint8Array, others?: CardFil
   if (png !== undefined && placed.path !== undefined) {
     const picture = removeAssetChunks(removeCard(png));
     pictureBytes = picture.length;
-    own.push(heldEntry(placed.path, picture));
+    own.push(createEntry(placed.path, picture));
   }
   own.push(...inside.entries);
   const sizeBytes = zipBytes([...own, ...others?.entries ?? []]);
@@ -108,7 +108,7 @@ async function deflateEntry(path: string, bytes: Uint8Array<ArrayBuffer>): Promi
     }
   };
   const stream = ReadableStream.from(steps()).pipeThrough(new CompressionStream("deflate-raw"));
-  return heldEntry(path, bytes, await new Response(stream).bytes());
+  return createEntry(path, bytes, await new Response(stream).bytes());
 }
 
 function runInWorker(order: CharxRequest, timeoutMs: number): Promise<CharxResponse> {

@@ -1,12 +1,12 @@
 /** The Worker of charx.ts: validates CHARX files on disk and reads card and image. */
 import { isJsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 import { AppError } from "../../errors.ts";
-import { bytesAt } from "../../storage/bytes_at.ts";
+import { readBytesAt } from "../../storage/file_pieces.ts";
 import {
-  contentPieces,
   hasZipEnd,
+  readWholeContent,
   readZipDirectory,
-  wholeContentOf,
+  streamContent,
   type ZipEntry,
 } from "../../storage/zip/zip_reader.ts";
 import { CARD_PATH, IMAGE_PATH, isSafeCharxPath, MAX_CHARX_IMAGE_BYTES } from "./charx_format.ts";
@@ -50,7 +50,7 @@ async function readCharxFile(path: string): Promise<CharxResponse> {
   const files = checkEntries(entries, size);
   const cardEntry = files.get(CARD_PATH);
   if (cardEntry === undefined) throw new CharxError("unprocessable", "it holds no card.json");
-  const card = await wholeContentOf(file, cardEntry);
+  const card = await readWholeContent(file, cardEntry);
   files.delete(CARD_PATH);
   const named = findMainIconPath(card);
   const inside = named !== undefined && files.has(named) ? named : undefined;
@@ -69,15 +69,15 @@ async function readMainImage(
   inside: string | undefined,
   beginsAt: number,
 ): Promise<{ path?: string; bytes: Uint8Array<ArrayBuffer> } | undefined> {
-  const isBehindPicture = inside === undefined && beginsAt > 0 && (await bytesAt(file, 0, 1))?.[0] === 0xff;
+  const isBehindPicture = inside === undefined && beginsAt > 0 && (await readBytesAt(file, 0, 1))?.[0] === 0xff;
   if (isBehindPicture && beginsAt > MAX_CHARX_IMAGE_BYTES) {
     throw new CharxError("too_large", "its main picture is too large");
   }
-  if (isBehindPicture) return { bytes: (await bytesAt(file, 0, beginsAt))! };
+  if (isBehindPicture) return { bytes: (await readBytesAt(file, 0, beginsAt))! };
   const entry = files.get(inside ?? IMAGE_PATH);
   if (entry === undefined) return undefined;
   if (entry.sizeBytes > MAX_CHARX_IMAGE_BYTES) throw new CharxError("too_large", "its main picture is too large");
-  return { path: entry.path, bytes: await wholeContentOf(file, entry) };
+  return { path: entry.path, bytes: await readWholeContent(file, entry) };
 }
 
 /**
@@ -103,7 +103,7 @@ function checkEntries(entries: readonly ZipEntry[], fileBytes: number): Map<stri
 
 /** Inflates a file to check that its size is as stated. */
 async function checkInflates(file: Deno.FsFile, entry: ZipEntry): Promise<void> {
-  for await (const _ of contentPieces(file, entry));
+  for await (const _ of streamContent(file, entry));
 }
 
 /** Reports whether a PNG equals the character's image without its card. */

@@ -9,8 +9,12 @@ import { uuidV7 } from "../../crypto/random.ts";
 import { noneOn } from "../../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../../jobs/job_runner.ts";
 import type { CharacterFields } from "./character_fields.ts";
-import type { CharacterIdea } from "./character_prompt.ts";
-import { type CharacterStream, type FieldUpdate, openCharacterStream } from "./character_writing.ts";
+import {
+  type CharacterIdea,
+  type CharacterStream,
+  type FieldUpdate,
+  openCharacterStream,
+} from "./character_writing.ts";
 
 /** What to generate. */
 export interface GenerationRequest {
@@ -35,7 +39,7 @@ export interface CharacterGeneratorDeps {
   jobs: JobRunner;
   models: ModelRouter;
   characters: Pick<Characters, "get" | "put" | "setAvatar">;
-  attachments: Pick<Attachments, "get" | "readAll">;
+  attachments: Pick<Attachments, "getImage" | "readAll">;
   images: Pick<ImagePool, "toJpeg">;
 }
 
@@ -77,7 +81,7 @@ export class CharacterGenerator {
    * @throws {AppError} `not_found` for an unknown image
    */
   async start(request: GenerationRequest, isPortrait: boolean): Promise<JobSnapshot> {
-    if (request.picture !== undefined) this.#deps.attachments.get(request.picture);
+    if (request.picture !== undefined) this.#deps.attachments.getImage(request.picture);
     const params: GenerationParams = { ...request, isPortrait, id: uuidV7() };
     const title = request.idea.trim().replace(/\s+/g, " ").slice(0, MAX_TITLE) || FROM_PICTURE;
     return await this.#deps.jobs.start(KIND, { title, params });

@@ -24,7 +24,11 @@ export interface CardQuery {
   q?: string;
   /** A tag, in any case. */
   tag?: string;
+  /** Only favorites, or only others. */
+  favorite?: boolean;
   sort?: "name" | "updated";
+  /** Only these characters. */
+  ids?: readonly string[];
 }
 
 /** One page of a list. */
@@ -109,7 +113,7 @@ export function findCaseClash(db: Database, id: string): string | undefined {
  * @throws {AppError} `invalid_request` for an invalid cursor
  */
 export function listCards(db: Database, query: CardQuery): CardPage {
-  const { limit, cursor, q = "", tag, sort = "name" } = query;
+  const { limit, cursor, q = "", tag, favorite, sort = "name", ids } = query;
   const conditions = ["name IS NOT NULL"];
   const params: SqlValue[] = [];
   for (const word of folded(q).split(/\s+/).filter((word) => word !== "").slice(0, 20)) {
@@ -119,6 +123,14 @@ export function listCards(db: Database, query: CardQuery): CardPage {
   if (tag !== undefined) {
     conditions.push("id IN (SELECT id FROM card_tag WHERE tag = ?)");
     params.push(folded(tag));
+  }
+  if (favorite !== undefined) {
+    conditions.push("item ->> '$.favorite' = ?");
+    params.push(Number(favorite));
+  }
+  if (ids !== undefined) {
+    conditions.push("id IN (SELECT value FROM json_each(?))");
+    params.push(JSON.stringify(ids));
   }
   if (cursor !== undefined) {
     const [key, id] = parseCursor(cursor, sort);

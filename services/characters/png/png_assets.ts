@@ -13,8 +13,7 @@ import type { Card } from "../card/card.ts";
 import { isSafeCharxPath } from "../charx/charx_format.ts";
 import { EMBEDDED_PREFIX } from "../card/main_icon.ts";
 import { joinPng, parsePng, type PngChunk } from "../../attachments/images/png_chunks.ts";
-import { getCardKeyword } from "./png_card.ts";
-import { getKeyword, readTextChunk } from "./png_text.ts";
+import { getCardKeyword, getKeyword, readTextChunk } from "./png_card.ts";
 
 const ASSET_KEYWORD = /^chara-ext-asset_:?(.+)$/is;
 /** RisuAI's prefix of asset URIs. */
@@ -34,6 +33,17 @@ const IMAGE_CHUNKS = ["pHYs", "eXIf"];
 /** Reports whether a PNG card contains other files. @throws {AppError} `unprocessable` */
 export function hasAssetChunks(png: Uint8Array): boolean {
   return parsePng(png).chunks.some((chunk) => getAssetName(chunk) !== undefined);
+}
+
+/** Returns the names of the files inside a PNG card. @throws {AppError} `unprocessable` */
+export function getAssetNames(png: Uint8Array): Set<string> {
+  return new Set(parsePng(png).chunks.flatMap((chunk) => getAssetName(chunk) ?? []));
+}
+
+/** Returns a file inside a PNG card; `undefined` if there is none of this name. @throws {AppError} `unprocessable` */
+export function findAssetChunk(png: Uint8Array, name: string): Uint8Array<ArrayBuffer> | undefined {
+  const chunk = parsePng(png).chunks.find((one) => getAssetName(one) === name);
+  return chunk && decodeAsset(chunk);
 }
 
 /** Removes the files inside a PNG card. @throws {AppError} `unprocessable` */

@@ -1,10 +1,14 @@
-/** Cards inside PNG files: reads all known forms, writes the one that every program supports. */
+/**
+ * Cards in PNG text chunks: reads all known forms, writes the one that every program supports.
+ *
+ * @see https://www.w3.org/TR/png-3/#11textinfo
+ */
+import { inflateSync } from "node:zlib";
+import { createChunk, hasValidCrc, joinPng, parsePng, type PngChunk } from "../../attachments/images/png_chunks.ts";
 import { AppError } from "../../errors.ts";
 import type { JsonObject } from "../../json/type_guards.ts";
 import { type Card, parseCard, toV2 } from "../card/card.ts";
 import { encodeChunkText, MAX_CARD_BYTES, parseChunkText } from "../card/card_text.ts";
-import { hasValidCrc, joinPng, parsePng, type PngChunk } from "../../attachments/images/png_chunks.ts";
-import { createTextChunk, getKeyword, readTextChunk } from "./png_text.ts";
 
 /** Keywords of card chunks in lower case, most important first. `chara_card_v3` isn't documented but occurs. */
 const KEYWORDS = ["ccv3", "chara_card_v3", "chara"];
@@ -136,4 +140,55 @@ export function removeCard(png: Uint8Array): Uint8Array<ArrayBuffer> {
 function placeCardChunks(chunks: PngChunk[], added: PngChunk[]): PngChunk[] {
   const [header, ...rest] = chunks.filter((chunk) => getCardKeyword(chunk) === undefined);
   return [header!, ...added, ...rest];
+}
+
+/** Maximum keyword length in bytes. */
+const MAX_KEYWORD_BYTES = 79;
+
+/** Returns the keyword of a text chunk; `undefined` for other or broken chunks. */
+export function getKeyword({ type, data }: { type: string; data: Uint8Array }): string | undefined {
+  if (type !== "tEXt" && type !== "zTXt" && type !== "iTXt") return undefined;
+  const end = data.subarray(0, MAX_KEYWORD_BYTES + 1).indexOf(0);
+  return end < 1 ? undefined : String.fromCharCode(...data.subarray(0, end));
+}
+
+/**
+ * Returns the text of a text chunk as bytes: Latin-1 for tEXt and zTXt, UTF-8 for iTXt.
+ *
+ * @param maxBytes Limit when inflating; deflate reaches 1000:1.
+ * @throws {AppError} `unprocessable` for other chunks or if inflating fails, `too_large`
+ */
+export function readTextChunk({ type, data }: { type: string; data: Uint8Array }, maxBytes: number): Uint8Array {
+  let at = data.indexOf(0) + 1;
+  let isDeflated = type === "zTXt";
+  if (type === "zTXt") at++; // compression method; there is only one
+  if (type === "iTXt") {
+    isDeflated = data[at] === 1;
+    at = data.indexOf(0, at + 2) + 1; // after the language
+    if (at > 0) at = data.indexOf(0, at) + 1; // after the translated keyword
+  }
+  if (at <= 0 || at > data.length) throw new AppError("unprocessable", `Can't read a ${type} chunk: it has no text`);
+  const text = data.subarray(at);
+  if (!isDeflated) {
+    if (text.length > maxBytes) throw tooLarge(maxBytes);
+    return text;
+  }
+  try {
+    return inflateSync(text, { maxOutputLength: maxBytes });
+  } catch (cause) {
+    if (cause instanceof RangeError) throw tooLarge(maxBytes);
+    throw new AppError("unprocessable", `Can't read a ${type} chunk: its text cannot be inflated`, { cause });
+  }
+}
+
+/** Creates a tEXt chunk. @param text Latin-1 without NUL. */
+function createTextChunk(keyword: string, text: string): PngChunk {
+  const data = new Uint8Array(keyword.length + 1 + text.length);
+  const { written } = new TextEncoder().encodeInto(keyword, data);
+  new TextEncoder().encodeInto(text, data.subarray(written + 1));
+  return createChunk("tEXt", data);
+}
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError("too_large", `The text inside the PNG is longer than ${maxBytes} bytes`);
 }

@@ -2,20 +2,23 @@
  * Searches the card site and downloads cards from it and other sites, through the SSRF guard. card_file.ts parses the
  * cards.
  */
-import { sniffImage } from "../../attachments/images/image_type.ts";
-import type { ImageType } from "../../attachments/images/image_type.ts";
+import { type ImageType, sniffImage } from "../../attachments/images/image_type.ts";
 import { AppError } from "../../errors.ts";
 import type { Guard } from "../../http/guard/guarded_fetch.ts";
 import {
   findSiteCard,
   formatSitePath,
+  type FoundCard,
   getSiteHosts,
+  isForAdults,
+  parseNodes,
   parseSiteCard,
   type SiteCard,
   type SiteHosts,
-} from "./card_site_address.ts";
+  toFoundCard,
+  toV2Card,
+} from "./card_site_responses.ts";
 import { type FetchedCard, findOtherSite, OTHER_SITES } from "./other_card_sites.ts";
-import { type FoundCard, isForAdults, parseNodes, toFoundCard, toV2Card } from "./card_site_responses.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 
 /** A search. */
@@ -129,7 +132,7 @@ export class CardSite {
     const bytes = await readBody(response, url);
     const facts = sniffImage(bytes);
     if (facts === undefined) {
-      throw new AppError("upstream_error", `Can't show what "${getHost(url)}" sent: it is no picture`);
+      throw new AppError("upstream_error", `Can't show what "${getHost(url)}" sent: it isn't an image`);
     }
     return { bytes, type: facts.type };
   }

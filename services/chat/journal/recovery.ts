@@ -9,7 +9,25 @@ import type { ConversationStore } from "../../conversations/conversation_store.t
 import type { JournalBatch } from "./journal.ts";
 import { readJournal, removeJournals } from "./journal_reader.ts";
 import { type Message, textOfContent } from "../../conversations/message.ts";
-import { endReplyRow, findUnendedReplies } from "../../conversations/reply_rows.ts";
+import {
+  deleteResumeRow,
+  endReplyRow,
+  findResumeRow,
+  findUnendedReplies,
+  type ReplyRow,
+} from "../../conversations/reply_rows.ts";
+import type { BlockStore } from "../../conversations/blocks/block_store.ts";
+import { uuidV7 } from "../../crypto/random.ts";
+import { isJsonObject } from "../../json/type_guards.ts";
+import { ToolCallStore } from "../../tools/tool_call_store.ts";
+import {
+  closeCall,
+  createResultMessage,
+  type OpenCall,
+  toMessageCall,
+  toRoundGeneration,
+} from "../tools/tool_messages.ts";
+import { splitContinued } from "../reply.ts";
 import { INTERRUPTED } from "../reply_source.ts";
 import type { VariantStore } from "../../conversations/variants.ts";
 
@@ -19,6 +37,9 @@ export interface RecoveryDeps {
   store: ConversationStore;
   conversations: Conversations;
   variants: VariantStore;
+  blocks: BlockStore;
+  /** Opens calls of tools. */
+  sealer: PurposeSealer;
   journalFolder: string;
   journalSealer: PurposeSealer;
   log: Log;
@@ -28,8 +49,22 @@ export interface RecoveryDeps {
 /** To be called once, before any reply is started. One reply that cannot be recovered keeps the journal and harms no other. */
 export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
   const { db, store, conversations, variants, journalFolder, journalSealer, log, now } = parts;
-  const unended = findUnendedReplies(db);
-  const runs = unended.map(({ mid, generation }) => ({ messageId: mid, generation }));
+  const calls = new ToolCallStore(db, parts.sealer);
+  const find = (row: ReplyRow) => {
+    try {
+      return findTools(parts, calls, row);
+    } catch (error) {
+      log("error", "Can't read the tool calls of an interrupted reply", { error: traceOf(error) });
+      return undefined;
+    }
+  };
+  const unended = findUnendedReplies(db).map((row) => ({ ...row, tools: find(row) })).filter(({ tools }) =>
+    tools?.isWaiting !== true
+  );
+  const runs = unended.map(({ mid, generation, tools }) => ({
+    messageId: mid,
+    generation: tools === undefined ? generation : toRoundGeneration(generation, tools.rounds),
+  }));
   let journalled: Map<string, JournalBatch>;
   try {
     journalled = await readJournal(journalFolder, journalSealer, runs);
@@ -39,31 +74,99 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
     return;
   }
   let areAllSettled = true;
-  for (const { mid, conversation_id: id, generation, previous_variant: previous } of unended) {
+  let recovered = 0;
+  for (const [index, { mid, conversation_id: id, previous_variant: previous, tools }] of unended.entries()) {
     try {
       if (store.find(id) !== undefined) {
-        const { text, reasoning } = journalled.get(generation)!;
-        const beside: Statement[] = [endReplyRow(id, mid, now())];
+        const { text, reasoning } = journalled.get(runs[index]!.generation)!;
+        const ended = (tools?.open ?? []).map((open) => endCall(open, mid, now()));
+        const beside: Statement[] = [
+          endReplyRow(id, mid, now()),
+          deleteResumeRow(id, mid),
+          ...ended.map(({ record }) => calls.save(record)),
+        ];
         await conversations.editMessage(id, mid, (before) => {
-          const attempt = interrupted(before, text, reasoning, now());
+          const attempt = interrupted(withEndedCalls(before, ended), text, reasoning, now());
           const { message, statements } = settleAttempt(variants, id, attempt, previous, attempt.updated_at);
           beside.push(...statements);
           return message;
-        }, { byReply: true, beside: () => beside });
+        }, { byReply: true, withRounds: true, beside: () => beside });
+        recovered++;
       }
     } catch (error) {
       areAllSettled = false;
       log("error", "Can't recover an interrupted reply", { error: traceOf(error) });
     }
   }
+  if (recovered > 0) log("info", "Recovered interrupted replies", { count: recovered });
   if (areAllSettled) await removeJournals(journalFolder);
 }
 
+/** The tools of a reply that was running. */
+interface FoundTools {
+  /** Rounds before the current text. */
+  rounds: number;
+  /** Calls without a result. */
+  open: OpenCall[];
+  /** The reply only waits for the owner, so it goes on. */
+  isWaiting: boolean;
+}
+
+/** Finds the tools of a reply that was running. Returns undefined if it had no rounds. */
+function findTools({ db, store, blocks }: RecoveryDeps, calls: ToolCallStore, row: ReplyRow): FoundTools | undefined {
+  const { conversation_id: id, mid } = row;
+  if (findResumeRow(db, id, mid) === undefined || store.find(id) === undefined) return undefined;
+  if (blocks.rowAnywhere(id, mid) === undefined) return undefined;
+  const messages = blocks.roundsOf(id, mid);
+  const last = messages.findLast(({ role }) => role === "assistant");
+  const stored = Array.isArray(last?.tool_calls) ? last.tool_calls.filter(isJsonObject) : [];
+  const records = last === undefined ? [] : calls.listOf(id, last.id);
+  const open = records.filter(({ state }) => state === "pending" || state === "running").map((record) => ({
+    record,
+    extra: stored.find((call) => call.id === record.id) ?? {},
+  }));
+  const states = open.map(({ record }) => record.state);
+  return {
+    rounds: messages.filter(({ role }) => role === "assistant").length,
+    open,
+    isWaiting: states.includes("pending") && !states.includes("running"),
+  };
+}
+
+function endCall(open: OpenCall, replyId: string, now: number): OpenCall {
+  const ended = { ...open };
+  closeCall(ended, now, ({ content, text }) => {
+    ended.record = { ...ended.record, result: text };
+    const ids = { replyId, id: uuidV7(), now: new Date(now).toISOString() };
+    ended.result = createResultMessage(ended.record.id, content, ids);
+  });
+  return ended;
+}
+
+/** Puts the states of ended calls into the last round, and their results behind it. */
+function withEndedCalls(message: Message, ended: readonly OpenCall[]): Message {
+  const { tool_rounds: rounds = [] } = message;
+  if (ended.length === 0) return message;
+  const byId = new Map(ended.map((open) => [open.record.id, open]));
+  const changed = rounds.map((round) => {
+    if (!Array.isArray(round.tool_calls)) return round;
+    const toolCalls = round.tool_calls.map((call) => {
+      const open = isJsonObject(call) ? byId.get(String(call.id)) : undefined;
+      return open === undefined ? call : toMessageCall(open);
+    });
+    return { ...round, tool_calls: toolCalls };
+  });
+  return { ...message, tool_rounds: [...changed, ...ended.flatMap(({ result }) => result ?? [])] };
+}
+
 function interrupted(message: Message, text: string, reasoning: string, now: number): Message {
+  const base = { text: textOfContent(message.content), reasoning: message.reasoning ?? "" };
+  const split = reasoning === "" ? splitContinued(base, base.text + text) : undefined;
   return {
     ...message,
-    content: text === "" ? message.content : textOfContent(message.content) + text,
-    ...(reasoning === "" ? {} : { reasoning: (message.reasoning ?? "") + reasoning }),
+    content: text === "" ? message.content : split?.text ?? base.text + text,
+    ...(reasoning === "" ? {} : { reasoning: base.reasoning + reasoning }),
+    ...(split && { reasoning: split.reasoning, split_reasoning: true }),
     status: "interrupted",
     error: INTERRUPTED,
     updated_at: new Date(now).toISOString(),

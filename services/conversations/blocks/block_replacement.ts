@@ -61,7 +61,7 @@ export async function planReplacement(
 }
 
 /** Returns the position of each slot. Blocks that stay keep theirs. `undefined` if two blocks have no gap between them. */
-export function positionsOf(slots: Slot[]): number[] | undefined {
+export function getPositions(slots: Slot[]): number[] | undefined {
   const positions: number[] = [];
   for (let at = 0; at < slots.length;) {
     const slot = slots[at]!;

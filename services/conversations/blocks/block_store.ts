@@ -8,7 +8,7 @@ import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { collectGarbage } from "../../async/garbage_collection.ts";
 import { isTickUsedUp, yieldIfTickUsedUp, yieldToEventLoop } from "../../async/yield_to_event_loop.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
-import { planReplacement, positionsOf, SMALLEST_GAP } from "./block_replacement.ts";
+import { getPositions, planReplacement, SMALLEST_GAP } from "./block_replacement.ts";
 import {
   BlockReader,
   type BlockRow,
@@ -19,8 +19,8 @@ import {
   retire,
 } from "./block_rows.ts";
 import type { Touched } from "../revisions/change_log.ts";
-import { BLOCK_BYTES, pack, type Piece, pieceOf, textsOf, textsOfMany } from "./block_text.ts";
-import { type Message, toStoredOrder } from "../message.ts";
+import { BLOCK_BYTES, getPiece, pack, type Piece, readTexts, readTextsOfMany } from "./block_text.ts";
+import { type Message, textOfContent, toStoredOrder } from "../message.ts";
 import { branchIds, pathOf } from "../tree/message_tree.ts";
 import {
   type BranchPoint,
@@ -60,7 +60,7 @@ const MAX_RETURNED_CHARS = 1024 * 1024;
 /** Most pieces of a change that are cached. More would displace those of other conversations. */
 const MAX_CACHED_PIECES = 128;
 /** Characters sealed before garbage is collected. Otherwise a long conversation would be in memory twice. */
-const COLLECTED_CHARS = 20 * 1024 * 1024;
+const COLLECTED_CHARS = 8 * 1024 * 1024;
 /** Pieces sealed together: about 2 ms of work. */
 const SEALED_AT_ONCE = 32;
 
@@ -85,6 +85,16 @@ export interface RemovedSubtree {
 export interface OpenTree {
   segments: Map<number, OpenBlock[]>;
   continuations: Continuation[];
+}
+
+/** The rounds of a reply in one block. */
+interface RoundsPlace {
+  row: BlockRow;
+  /** All messages of the block. */
+  messages: Message[];
+  /** Index of the first round. */
+  from: number;
+  rounds: Message[];
 }
 
 interface NewBlock {
@@ -156,14 +166,14 @@ export class BlockStore extends BlockReader {
     const pieces: Omit<NewBlock, "over">[] = [];
     for (const segment of new Set([...storedBlocks.keys(), ...next.keys()])) {
       const [messages, blocks] = [next.get(segment) ?? [], storedBlocks.get(segment) ?? []];
-      const texts = await textsOfMany(messages);
+      const texts = await readTextsOfMany(messages);
       messages.forEach((message, index) => textOf.set(message, texts[index]!));
       await yieldIfTickUsedUp();
       const slots = await planReplacement(blocks, messages, texts, branches);
       await yieldIfTickUsedUp();
       const staying = new Set(slots.flatMap((slot) => "stays" in slot ? [slot.stays] : []));
       leaving.push(...blocks.filter((block) => !staying.has(block)));
-      const positions = positionsOf(slots);
+      const positions = getPositions(slots);
       slots.forEach((slot, index) => {
         const position = positions?.[index] ?? (index + 1) * 1024;
         if ("piece" in slot) pieces.push({ piece: slot.piece, segment, position });
@@ -298,6 +308,91 @@ export class BlockStore extends BlockReader {
     const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
     const touched = !isOnPath ? {} : after === undefined ? { removed: [mid] } : { changed: [mid] };
     return { statements, before, after, touched, last: this.#lastAfter(conversationId, row, messages) };
+  }
+
+  /** Returns the messages that a reply with tools wrote before its last one. @throws {AppError} `not_found` */
+  roundsOf(conversationId: string, mid: string): Message[] {
+    return this.#findRounds(conversationId, mid, this.#find(conversationId, mid)).flatMap(({ rounds }) => rounds);
+  }
+
+  /**
+   * Changes or removes a reply together with the messages of its rounds, which `change` gets and returns as `tool_rounds`. Only
+   * those that differ are written.
+   *
+   * @throws {AppError} `not_found`
+   */
+  editReply(
+    conversationId: string,
+    mid: string,
+    change: (message: Message) => Message | undefined,
+  ): BlockEdit & { messagesAdded: number } {
+    const found = this.#find(conversationId, mid);
+    const { row, messages, index } = found;
+    const places = this.#findRounds(conversationId, mid, found);
+    const rounds = places.flatMap((place) => place.rounds);
+    const before = { ...messages[index]!, ...(rounds.length > 0 && { tool_rounds: rounds }) };
+    const { tool_rounds: wanted = [], ...changed } = change(before) ?? {};
+    const after = "id" in changed ? toStoredOrder(changed as Message) : undefined;
+    const next = after === undefined ? [] : wanted.map(toStoredOrder);
+    const same = next.findIndex((message, n) => JSON.stringify(message) !== JSON.stringify(rounds[n]));
+    const kept = same < 0 ? next.length : same;
+    const [leaving, added] = [rounds.slice(kept), next.slice(kept)];
+    const statements: Statement[] = [];
+    const removed = [...leaving.map(({ id }) => id), ...(after === undefined ? [mid] : [])];
+    if (removed.length > 0) statements.push(removeMids(conversationId, removed));
+    if (added.length > 0) statements.push(insertMessages(conversationId, added.map(({ id }) => [id, row.id])));
+    let last: Message | undefined | "unchanged";
+    for (let n = 0, left = kept; n < places.length; n++) {
+      const place = places[n]!;
+      const staying = Math.min(left, place.rounds.length);
+      left -= staying;
+      const isLast = n === places.length - 1;
+      if (!isLast && staying === place.rounds.length) continue;
+      const rest = [
+        ...place.messages.slice(0, place.from + staying),
+        ...(isLast ? [...added, ...(after === undefined ? [] : [after]), ...messages.slice(index + 1)] : []),
+      ];
+      if (rest.length === 0) statements.push(...retire(place.row));
+      else statements.push(...this.#repack(conversationId, place.row, rest));
+      if (isLast) {
+        const isEmpty = rest.length === 0;
+        last = this.#lastAfter(conversationId, row, isEmpty ? places.flatMap(toRemaining(kept)).slice(-1) : rest);
+      }
+    }
+    // Lists go on showing the message before, until the reply has text.
+    if (after?.status === "streaming" && textOfContent(after.content) === "") last = "unchanged";
+    const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
+    const [old, fresh] = [new Set(leaving.map(({ id }) => id)), new Set(added.map(({ id }) => id))];
+    const touched = isOnPath
+      ? {
+        changed: [...old.intersection(fresh), ...(after === undefined ? [] : [mid])],
+        added: [...fresh.difference(old)],
+        removed: removed.filter((id) => !fresh.has(id)),
+      }
+      : {};
+    const difference = next.length - rounds.length - (after === undefined ? 1 : 0);
+    return { statements, before, after, touched, last, messagesAdded: isOnPath ? difference : 0 };
+  }
+
+  /** Finds the rounds of a reply, by block. The last block is that of the reply itself. */
+  #findRounds(
+    conversationId: string,
+    mid: string,
+    { row, messages, index }: { row: BlockRow; messages: Message[]; index: number },
+  ): RoundsPlace[] {
+    const places: RoundsPlace[] = [];
+    for (let at: BlockRow | undefined = row, all = messages, end = index; at !== undefined;) {
+      let from = end;
+      while (from > 0 && all[from - 1]!.reply_id === mid) from--;
+      places.unshift({ row: at, messages: all, from, rounds: all.slice(from, end) });
+      if (from > 0) break;
+      at = this.previous(conversationId, at);
+      if (at?.segment !== row.segment) break;
+      all = this.readableMessagesOf(conversationId, at) ?? [];
+      if (all.at(-1)?.reply_id !== mid) break;
+      end = all.length;
+    }
+    return places;
   }
 
   /**
@@ -558,7 +653,7 @@ export class BlockStore extends BlockReader {
    * @param breakAt The message that a new block has to start with.
    */
   #repack(conversationId: string, row: BlockRow, messages: Message[], breakAt = messages.length): Statement[] {
-    const texts = textsOf(messages);
+    const texts = readTexts(messages);
     const pieces = [
       ...packUnlessSmall(messages.slice(0, breakAt), texts.slice(0, breakAt)),
       ...packUnlessSmall(messages.slice(breakAt), texts.slice(breakAt)),
@@ -666,12 +761,22 @@ export class BlockStore extends BlockReader {
   }
 }
 
+/** Returns the messages of each place that stay if only the first `kept` rounds do. */
+function toRemaining(kept: number): (place: RoundsPlace) => Message[] {
+  let left = kept;
+  return ({ messages, from, rounds }) => {
+    const staying = Math.min(left, rounds.length);
+    left -= staying;
+    return messages.slice(0, from + staying);
+  };
+}
+
 /** Packs messages into one piece unless they are too large for a block. */
 function packUnlessSmall(messages: Message[], texts: string[]): Piece[] {
   if (messages.length === 0) return [];
   const chars = texts.reduce((sum, { length }) => sum + length + 1, -1);
   if (messages.length > 1 && chars > SPLIT_BYTES) return pack(messages, texts);
-  return [pieceOf(texts, messages.map(({ id }) => id))];
+  return [getPiece(texts, messages.map(({ id }) => id))];
 }
 
 /** Statements that record which block holds which message. Messages that stay in their block need none. */

@@ -21,7 +21,7 @@ export function parseBlock(text: string): Message[] {
 }
 
 /** Returns the JSON of each message. Yields to other work if there are many. */
-export async function textsOfMany(messages: Message[]): Promise<string[]> {
+export async function readTextsOfMany(messages: Message[]): Promise<string[]> {
   const texts: string[] = [];
   for (const message of messages) {
     texts.push(JSON.stringify(message));
@@ -31,12 +31,12 @@ export async function textsOfMany(messages: Message[]): Promise<string[]> {
 }
 
 /** Returns the JSON of each message. */
-export function textsOf(messages: Message[]): string[] {
+export function readTexts(messages: Message[]): string[] {
   return messages.map((message) => JSON.stringify(message));
 }
 
 /** Creates a piece of messages. It owns the array of texts. */
-export function pieceOf(texts: string[], mids: string[]): Piece {
+export function getPiece(texts: string[], mids: string[]): Piece {
   return {
     mids,
     get text() {
@@ -51,12 +51,12 @@ export function pieceOf(texts: string[], mids: string[]): Piece {
 /**
  * Divides messages into pieces of at most a block's size. A larger message has its own piece.
  *
- * @param allTexts The result of `textsOf`, if the caller has it.
+ * @param allTexts The result of `readTexts`, if the caller has it.
  * @param branches Messages after which a new piece starts.
  */
 export function pack(
   messages: Message[],
-  allTexts = textsOf(messages),
+  allTexts = readTexts(messages),
   branches: ReadonlySet<string> = NONE,
 ): Piece[] {
   const pieces: Piece[] = [];
@@ -64,7 +64,7 @@ export function pack(
   let mids: string[] = [];
   let size = 0;
   const flush = () => {
-    if (mids.length > 0) pieces.push(pieceOf(texts, mids));
+    if (mids.length > 0) pieces.push(getPiece(texts, mids));
     [texts, mids, size] = [[], [], 0];
   };
   messages.forEach((message, index) => {

@@ -5,13 +5,14 @@ import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
 import { allMessages, replaceMessages, toMessageTree } from "./tree_replacement.ts";
 import type { ConversationState } from "../conversation.ts";
 import { checkRevision, type Conversations, type ConversationsDeps } from "../conversations.ts";
-import { type TextChange } from "../input_variants.ts";
+import { type TextChange } from "../input_messages.ts";
 import { type Message, withoutNulls } from "../message.ts";
 import { pathOf } from "../tree/message_tree.ts";
 import { restoreMessages } from "../conversation_trash.ts";
 import { deleteReplyRow } from "../reply_rows.ts";
 import { compareRevision, type RevisionDifference } from "./revision_difference.ts";
 import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
+import { withPin } from "../pinned_messages.ts";
 import { dropStaleSummary, dropSummaryAround } from "../summary_validity.ts";
 import { type ExpectedVersion } from "../../storage/preconditions.ts";
 
@@ -103,7 +104,10 @@ export class Revisions {
       deleteReplyRow(state.id, edited.id),
       ...revisions.keep(state, "restore", { edited: edit.before }),
     );
-    await this.#conversations.write(dropStaleSummary(blocks, state, edited.id), edit.added, edit, beside);
+    const kind = edit.isSwitched ? "path" : "content";
+    const next = dropStaleSummary(blocks, state, edited.id, kind);
+    const head = withPin(next.head, edit.before, edited);
+    await this.#conversations.write({ ...next, head }, edit.added, edit, beside);
   }
 
   async #restoreWhole(state: ConversationState, n: number, record: RevisionRecord): Promise<void> {
@@ -113,8 +117,8 @@ export class Revisions {
       const change: BlockChange = { statements: [], last: "unchanged", touched: {} };
       const kept = revisions.keep(state, "restore", { head: state.head });
       // The messages stay as they are, and so does their summary.
-      const { summary } = state.head;
-      const restored = withoutNulls({ ...head, summary });
+      const { summary, chapters, pinned_message_ids } = state.head;
+      const restored = withoutNulls({ ...head, summary, chapters, pinned_message_ids });
       await this.#conversations.write({ ...state, head: restored }, 0, change, kept);
       return;
     }
@@ -150,11 +154,13 @@ function editOrSwitch(
   { id, messageCount }: ConversationState,
   { id: mid, active_variant: n }: Message,
   change: (present: Message) => Message,
-): BlockChange & { before: Message; added: number } {
+): BlockChange & { before: Message; added: number; isSwitched: boolean } {
   const point = blocks.tree(id).find(mid);
-  if (point === undefined || point.active === n) return { ...blocks.edit(id, mid, change), added: 0 };
+  if (point === undefined || point.active === n) {
+    return { ...blocks.edit(id, mid, change), added: 0, isSwitched: false };
+  }
   const switched = blocks.switchVersion(id, mid, n, change);
-  return { ...switched, added: switched.messageCount - messageCount };
+  return { ...switched, added: switched.messageCount - messageCount, isSwitched: true };
 }
 
 /** A reply that was being written in the stored state isn't running anymore. */

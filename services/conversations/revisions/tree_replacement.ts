@@ -5,7 +5,7 @@ import type { Statement } from "../../storage/database/database.ts";
 import type { BlockStore, OpenTree } from "../blocks/block_store.ts";
 import { isReordered, type Touched } from "./change_log.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
-import { NO_TEXT_CHANGE, type TextChange } from "../input_variants.ts";
+import { NO_TEXT_CHANGE, type TextChange } from "../input_messages.ts";
 import type { Message } from "../message.ts";
 import { branchIds, type MessageTree, pathOf } from "../tree/message_tree.ts";
 import { insertContinuations, removeContinuations } from "../tree/conversation_tree.ts";

@@ -1,10 +1,12 @@
 /** Searches all conversations in a Worker. This is the serving thread's side. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
-import type { ScanCursor, ScanPage, ScanRequest, SearchHit } from "./search_scan.ts";
+import type { DocumentCursor, DocumentHit } from "./document_scan.ts";
+import type { ScanCursor, SearchHit } from "./search_scan.ts";
 import { parseQuery } from "./search_text.ts";
-import type { SearchAnswer, SearchOrder } from "./search_worker.ts";
+import type { FindRequest, FoundPage, SearchAnswer, SearchOrder } from "./search_worker.ts";
 
+export type { DocumentHit } from "./document_scan.ts";
 export type { SearchHit } from "./search_scan.ts";
 
 /** A search. */
@@ -13,14 +15,16 @@ export interface SearchRequest {
   query: string;
   conversationId?: string;
   characterId?: string;
+  /** A conversation that isn't searched; documents aren't, either. */
+  excludedId?: string;
   /** `next_cursor` of the page before. */
   cursor?: string;
 }
 
 /** One page of hits: newest conversations first, newest messages first within one. */
 export interface SearchPage {
-  /** At most 20. Fewer with a cursor if finding more would have taken long. */
-  items: SearchHit[];
+  /** At most 20; documents come after all conversations. Fewer with a cursor if finding more would have taken long. */
+  items: (SearchHit | DocumentHit)[];
   /** `null` when everything has been searched. */
   next_cursor: string | null;
   /** Ids of conversations that couldn't be searched completely for this page, because parts can't be read. */
@@ -33,6 +37,8 @@ export interface SearchOptions {
   path: string;
   /** For the purpose "conversations". */
   sealer: Pick<PurposeSealer, "copyKey">;
+  /** For the purpose "documents". */
+  documentSealer: Pick<PurposeSealer, "copyKey">;
   /** Starts the Worker. Defaults to search_worker.ts. */
   startWorker?: () => Worker;
   /** How long the Worker stays after the last search. */
@@ -43,7 +49,7 @@ export interface SearchOptions {
 const IDLE_MS = 5 * 60 * 1000;
 
 interface Waiting {
-  resolve(page: ScanPage): void;
+  resolve(page: FoundPage): void;
   reject(reason: unknown): void;
 }
 
@@ -70,16 +76,26 @@ export class Search {
    * @throws The reason of `client`.
    */
   async search(request: SearchRequest, client: AbortSignal): Promise<SearchPage> {
-    const scanRequest: ScanRequest = {
-      terms: parseQuery(request.query),
-      conversationId: request.conversationId,
-      characterId: request.characterId,
-      from: request.cursor === undefined ? undefined : parseCursor(request.cursor),
+    const { query, conversationId, characterId, excludedId, cursor } = request;
+    const documentsFrom = cursor === undefined ? undefined : parseDocumentCursor(cursor);
+    const scanRequest: FindRequest = {
+      terms: parseQuery(query),
+      conversationId,
+      characterId,
+      excludedId,
+      from: cursor === undefined || documentsFrom !== undefined ? undefined : parseCursor(cursor),
+      hasDocuments: conversationId === undefined && characterId === undefined && excludedId === undefined,
+      documentsFrom,
     };
     client.throwIfAborted();
     if (this.#isClosed) throw new AppError("not_available", "The server is shutting down");
-    const { items, next, unreadable } = await this.#ask(scanRequest, client);
-    return { items, next_cursor: next === undefined ? null : cursorText(next), ...(unreadable && { unreadable }) };
+    const { items, next, nextDocument, unreadable } = await this.#ask(scanRequest, client);
+    const next_cursor = next !== undefined
+      ? cursorText(next)
+      : nextDocument !== undefined
+      ? documentCursorText(nextDocument)
+      : null;
+    return { items, next_cursor, ...(unreadable && { unreadable }) };
   }
 
   /** Ends all searches and the Worker. */
@@ -89,11 +105,11 @@ export class Search {
     await this.#stopWorker();
   }
 
-  async #ask(request: ScanRequest, client: AbortSignal): Promise<ScanPage> {
+  async #ask(request: FindRequest, client: AbortSignal): Promise<FoundPage> {
     const id = ++this.#lastId;
     const worker = this.#worker ??= this.#startWorker();
     clearTimeout(this.#idleTimer);
-    const answer = Promise.withResolvers<ScanPage>();
+    const answer = Promise.withResolvers<FoundPage>();
     const leave = () => {
       post(worker, { kind: "cancel", id });
       answer.reject(client.reason);
@@ -128,7 +144,8 @@ export class Search {
     };
     started.onmessageerror = () => this.#lose(started, "its answer could not be read");
     const key = this.#options.sealer.copyKey();
-    post(started, { kind: "open", path: this.#options.path, key }, [key.buffer]);
+    const documentKey = this.#options.documentSealer.copyKey();
+    post(started, { kind: "open", path: this.#options.path, key, documentKey }, [key.buffer, documentKey.buffer]);
     return started;
   }
 
@@ -174,6 +191,15 @@ function post(worker: Worker, order: SearchOrder, moved: Transferable[] = []): v
 
 function cursorText({ updatedAtMs, segment, position, index, conversationId }: ScanCursor): string {
   return `${updatedAtMs}.${index}.${segment}.${String(position).replace(".", "p")}.${conversationId}`;
+}
+
+function documentCursorText({ createdAtMs, id, page }: DocumentCursor): string {
+  return `d.${createdAtMs}.${page}.${id}`;
+}
+
+function parseDocumentCursor(text: string): DocumentCursor | undefined {
+  const match = /^d\.(\d{1,15})\.(\d{1,9})\.([A-Za-z0-9_-]{1,64})$/.exec(text);
+  return match === null ? undefined : { createdAtMs: Number(match[1]), page: Number(match[2]), id: match[3]! };
 }
 
 /** @throws {AppError} `invalid_request` */

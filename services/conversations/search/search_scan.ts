@@ -1,12 +1,14 @@
 /** Scans sealed conversations, newest first, until a page of hits is full. search_text.ts decides what a hit is. */
 import type { Opener } from "../../crypto/sealer.ts";
+import { isJsonObject } from "../../json/type_guards.ts";
 import type { Reader } from "../../storage/database/reader.ts";
 import { SMALLEST_GAP } from "../blocks/block_replacement.ts";
 import type { ConversationSummary } from "../conversation.ts";
 import { type Message, textOfContent } from "../message.ts";
 import { LINE, readTree, ROOT_SEGMENT, type Stretch } from "../tree/conversation_tree.ts";
 import { blockAad, summaryAad } from "../aad.ts";
-import { createQuickTest, fold, holdsAll, snippetAround } from "./search_text.ts";
+import type { FoldedBlock, FoldedTexts } from "./folded_texts.ts";
+import { createQuickTest, fold, holdsAll, partsInJson, snippetAround } from "./search_text.ts";
 
 /** A message or a title that contains all terms. */
 export interface SearchHit {
@@ -37,6 +39,7 @@ export interface ScanRequest {
   terms: string[];
   conversationId?: string;
   characterId?: string;
+  excludedId?: string;
   from?: ScanCursor;
 }
 
@@ -54,6 +57,8 @@ export interface ScanSource {
   opener: Opener;
   /** Heads that scans have opened, for later searches. */
   heads?: Map<string, ConversationAbout>;
+  /** Texts that scans have opened, for later searches. */
+  folded?: FoldedTexts;
 }
 
 /** A source, and the damaged conversations that the scan found. */
@@ -69,7 +74,7 @@ export interface ConversationAbout {
 }
 
 /** Hits of one page. */
-const PAGE_HITS = 20;
+export const PAGE_HITS = 20;
 /** Bytes opened after which a page with at least one hit is returned, so that first hits don't wait for rare ones. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 /** Conversations read by one query. */
@@ -113,21 +118,35 @@ interface Visit {
   /** The stretches of its active path. Messages off the path aren't shown, so they aren't found. */
   path: readonly Stretch[];
   from?: ScanCursor;
+  /** An earlier search has opened all its blocks. */
+  isFolded: boolean;
 }
 
 /** What one step opens: a block, or nothing for the title. */
 interface Step {
   visit: Visit;
   block?: BlockRow;
+  /** Text of the block, which an earlier search has opened. It has no sealed bytes then. */
+  folded?: string;
+}
+
+/** A conversation whose blocks are all opened by this scan, so that its text can be stored for later searches. */
+interface Collection {
+  visit: Visit;
+  blocks: FoldedBlock[];
 }
 
 /** Steps whose blocks are opened together. One that can't be opened is `undefined`. */
 interface Batch {
   steps: Step[];
-  texts: Promise<(Uint8Array | undefined)[]>;
+  texts: Promise<(Uint8Array | typeof SKIPPED | undefined)[]>;
 }
 
+/** In place of a block that can't hold a hit and wasn't opened. */
+const SKIPPED = Symbol();
+
 const decoder = new TextDecoder();
+const NOT_READ = new Uint8Array();
 
 /**
  * Returns one page of hits. Skips what can't be opened and lists its conversation.
@@ -148,6 +167,13 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   });
   const batches = openBatches({ ...source, unreadable }, request);
   let openedBytes = 0;
+  let collection: Collection | undefined;
+  const storeCollection = () => {
+    if (collection !== undefined && !unreadable.has(collection.visit.row.id)) {
+      source.folded?.add(collection.visit.row, collection.blocks);
+    }
+    collection = undefined;
+  };
   const advance = () => {
     const next = batches.next();
     next.catch(() => {}); // the page may be full or cancelled before this is awaited
@@ -157,19 +183,32 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   for (;;) {
     const { done, value: batch } = await coming;
     signal.throwIfAborted();
-    if (done) return page();
+    if (done) {
+      storeCollection();
+      return page();
+    }
     coming = advance();
     const texts = await batch.texts;
     signal.throwIfAborted();
-    for (const [n, { visit, block }] of batch.steps.entries()) {
+    for (const [n, { visit, block, folded }] of batch.steps.entries()) {
       const opened = texts[n];
+      if (opened === SKIPPED) continue;
       if (block === undefined) {
+        storeCollection();
+        if (source.folded !== undefined && !visit.isFolded) collection = { visit, blocks: [] };
         if (holdsAll(fold(visit.title), terms)) items.push(titleHit(visit, terms));
       } else if (opened !== undefined) {
         openedBytes += opened.length;
         const json = decoder.decode(opened);
         // The same number of bytes and UTF-16 units means ASCII.
-        if (mayHold(json, json.length === opened.length)) {
+        const isAscii = json.length === opened.length;
+        if (collection?.visit === visit) {
+          const { id, version, segment, position } = block;
+          const text = isAscii ? json.toLowerCase() : fold(json);
+          const sizeBytes = isAscii ? text.length : text.length * 2;
+          collection.blocks.push({ id, version, segment, position, text, sizeBytes });
+        }
+        if (folded !== undefined || mayHold(json, isAscii)) {
           const stop = matchBlock(items, visit, block, json, terms);
           if (stop !== undefined) return page(placeOf(visit, block, stop));
         }
@@ -194,7 +233,7 @@ function matchBlock(
   let index = isHere ? Math.min(from.index, messages.length) : messages.length;
   while (--index >= 0) {
     const message = messages[index]!;
-    const text = textOfContent(message.content);
+    const text = toSearchText(message);
     if (!holdsAll(fold(text), terms)) continue;
     items.push({
       conversation_id: visit.row.id,
@@ -207,6 +246,16 @@ function matchBlock(
     if (items.length >= PAGE_HITS) return index;
   }
   return undefined;
+}
+
+/** Returns the text of a message that is searched: its content, and what it calls tools with. */
+function toSearchText({ content, tool_calls: calls }: Message): string {
+  const text = textOfContent(content);
+  if (!Array.isArray(calls)) return text;
+  const called = calls.filter(isJsonObject).map((call) => isJsonObject(call.function) ? call.function : {}).map((one) =>
+    [one.name, one.arguments].filter((part) => typeof part === "string").join(" ")
+  );
+  return [text, ...called].filter((part) => part !== "").join("\n");
 }
 
 function titleHit({ row, title }: Visit, terms: string[]): SearchHit {
@@ -236,6 +285,7 @@ function parsed(json: string): Message[] {
 
 /** Yields the steps of a scan in batches whose blocks are opened together. */
 async function* openBatches(source: Scanned, request: ScanRequest): AsyncGenerator<Batch, undefined> {
+  const parts = partsInJson(request.terms);
   for await (const visits of visitsOf(source, request)) {
     let steps: Step[] = [];
     let bytes = 0;
@@ -243,28 +293,54 @@ async function* openBatches(source: Scanned, request: ScanRequest): AsyncGenerat
       steps.push(step);
       bytes += step.block?.sealed.length ?? 0;
       if (bytes < BATCH_BYTES && steps.length < BATCH_STEPS) continue;
-      yield opening(source, steps);
+      yield opening(source, steps, parts);
       [steps, bytes] = [[], 0];
     }
-    if (steps.length > 0) yield opening(source, steps);
+    if (steps.length > 0) yield opening(source, steps, parts);
   }
   return undefined;
 }
 
-function opening({ opener }: ScanSource, steps: Step[]): Batch {
-  const texts = steps.map(({ visit, block }) =>
-    block && opener.open(blockAad(visit.row.id, block), block.sealed).catch(() => undefined)
-  );
+/** @param parts What the folded text of a block has to contain. */
+function opening({ opener, reader }: ScanSource, steps: Step[], parts: string[]): Batch {
+  const texts = steps.map(({ visit, block, folded }) => {
+    if (block === undefined) return undefined;
+    if (folded !== undefined && !holdsAll(folded, parts)) return SKIPPED;
+    try {
+      const sealed = folded === undefined ? block.sealed : findSealed(reader, block);
+      return sealed === undefined ? SKIPPED : opener.open(blockAad(visit.row.id, block), sealed).catch(() => undefined);
+    } catch {
+      return undefined; // on a damaged page
+    }
+  });
   return { steps, texts: Promise.all(texts) };
 }
 
+/** Reads a block whose text is known. `undefined` if it has changed since then. */
+function findSealed(reader: ScanSource["reader"], { id, version }: BlockRow): Uint8Array | undefined {
+  const sql = "SELECT sealed FROM block WHERE id = ? AND version = ? AND live = 1";
+  return reader.all<{ sealed: Uint8Array }>(sql, id, version)[0]?.sealed;
+}
+
 /** Yields titles and blocks in the order of the search. Queries are short, because a long one would delay the WAL checkpoint. */
-function* stepsOf({ reader, unreadable }: Scanned, visits: Visit[]): Generator<Step> {
+function* stepsOf({ reader, unreadable, folded }: Scanned, visits: Visit[]): Generator<Step> {
   for (let at = 0; at < visits.length;) {
+    const visit = visits[at]!;
+    const known = visit.isFolded ? folded?.find(visit.row) : undefined;
+    if (known !== undefined) {
+      yield { visit };
+      for (const { text, sizeBytes: _, ...place } of known) {
+        yield { visit, block: { ...place, conversation_id: visit.row.id, sealed: NOT_READ }, folded: text };
+      }
+      at++;
+      continue;
+    }
     const group = shortOnes(visits, at);
     const blocks = group.length > 1 ? blocksOfAll(reader, group) : undefined;
-    if (blocks === undefined) yield* stepsOfOne(reader, visits[at++]!, unreadable);
-    else {
+    if (blocks === undefined) {
+      at++;
+      yield* stepsOfOne(reader, visit, unreadable);
+    } else {
       for (const visit of group) {
         yield { visit };
         for (const block of blocks.get(visit.row.id) ?? []) yield { visit, block };
@@ -278,12 +354,16 @@ function* stepsOf({ reader, unreadable }: Scanned, visits: Visit[]): Generator<S
 function shortOnes(visits: Visit[], at: number): Visit[] {
   let messages = 0;
   let end = at;
-  while (end < visits.length && visits[end]!.from === undefined && visits[end]!.path.length === 1) {
+  while (end < visits.length && isShort(visits[end]!)) {
     messages += visits[end]!.row.message_count;
     if (messages > GROUP_MESSAGES) break;
     end++;
   }
   return visits.slice(at, end);
+}
+
+function isShort({ from, path, isFolded }: Visit): boolean {
+  return from === undefined && path.length === 1 && !isFolded;
 }
 
 /** Returns the blocks of some conversations, newest first; `undefined` if they are too many. */
@@ -365,6 +445,7 @@ async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<
       ...visit,
       row: own ? { ...visit.row, updated_at: own.updatedAtMs } : visit.row,
       from: own,
+      isFolded: visit.isFolded && own === undefined,
     }));
     if (conversationId !== undefined) return;
   }
@@ -414,15 +495,19 @@ function rowsAfter(source: Scanned, updatedAtMs: number, id: string): Conversati
 
 async function visitsFrom(source: Scanned, request: ScanRequest, rows: ConversationRow[]): Promise<Visit[]> {
   const paths = pathsOf(source.reader, rows);
-  const visits = await Promise.all(rows.map(async (row): Promise<Visit | undefined> => {
+  const isFolded = (row: ConversationRow) => source.folded?.find(row) !== undefined;
+  const searched = rows.filter(({ id }) => id !== request.excludedId);
+  const visits = await Promise.all(searched.map(async (row): Promise<Visit | undefined> => {
     try {
       const { title, characterIds } = await about(source, row);
       const isWanted = request.characterId === undefined || characterIds.includes(request.characterId);
-      return isWanted ? { row, title, path: paths.get(row.id)! } : undefined;
+      return isWanted ? { row, title, path: paths.get(row.id)!, isFolded: isFolded(row) } : undefined;
     } catch {
       // Its character is unknown, but its blocks may be readable.
       source.unreadable.add(row.id);
-      return request.characterId === undefined ? { row, title: "", path: paths.get(row.id)! } : undefined;
+      return request.characterId === undefined
+        ? { row, title: "", path: paths.get(row.id)!, isFolded: false }
+        : undefined;
     }
   }));
   return visits.filter((visit) => visit !== undefined);

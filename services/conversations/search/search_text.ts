@@ -49,6 +49,13 @@ export function holdsAll(folded: string, terms: readonly string[]): boolean {
   return terms.every((term) => folded.includes(term));
 }
 
+/** Returns the longest part of each term that is the same in JSON and in a string. */
+export function partsInJson(terms: readonly string[]): string[] {
+  return terms.map((term) =>
+    term.split(UNSURE_IN_JSON).reduce((longest, part) => part.length > longest.length ? part : longest, "")
+  ).filter((part) => part !== "");
+}
+
 /**
  * Creates a quick test of JSON, so that only JSON that may contain all terms is parsed. `false` means that no string in it
  * contains all terms; `true` may be wrong.
@@ -57,9 +64,7 @@ export function holdsAll(folded: string, terms: readonly string[]): boolean {
  * backslashes, control characters and half surrogate pairs, and the last letter of an escape absorbs a following accent.
  */
 export function createQuickTest(terms: readonly string[]): (json: string, isAscii: boolean) => boolean {
-  const parts = terms.map((term) =>
-    term.split(UNSURE_IN_JSON).reduce((longest, part) => part.length > longest.length ? part : longest, "")
-  ).filter((part) => part !== "");
+  const parts = partsInJson(terms);
   // Without folding a copy: three times as fast for ASCII, where only case differs.
   const patterns = parts.every((part) => ASCII.test(part)) ? parts.map((part) => new RegExp(escaped(part), "i")) : [];
   return (json, isAscii) => {

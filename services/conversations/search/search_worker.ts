@@ -2,46 +2,82 @@
 import { createOpener, type Opener } from "../../crypto/sealer.ts";
 import { messageOf } from "../../errors.ts";
 import { openReader, type Reader } from "../../storage/database/reader.ts";
-import { type ConversationAbout, scan, type ScanPage, type ScanRequest } from "./search_scan.ts";
+import { type DocumentCursor, type DocumentHit, scanDocuments } from "./document_scan.ts";
+import { FoldedTexts } from "./folded_texts.ts";
+import {
+  type ConversationAbout,
+  PAGE_HITS,
+  scan,
+  type ScanPage,
+  type ScanRequest,
+  type SearchHit,
+} from "./search_scan.ts";
+
+/** What to search for in conversations, and then in documents. */
+export interface FindRequest extends ScanRequest {
+  /** False if only some conversations are searched. */
+  hasDocuments: boolean;
+  /** Continues with documents. */
+  documentsFrom?: DocumentCursor;
+}
+
+/** Hits in order, and where to continue. */
+export interface FoundPage extends Omit<ScanPage, "items"> {
+  items: (SearchHit | DocumentHit)[];
+  nextDocument?: DocumentCursor;
+}
 
 /** A message from the serving thread. */
 export type SearchOrder =
-  | { kind: "open"; path: string; key: Uint8Array<ArrayBuffer> }
-  | { kind: "search"; id: number; request: ScanRequest }
+  | { kind: "open"; path: string; key: Uint8Array<ArrayBuffer>; documentKey: Uint8Array<ArrayBuffer> }
+  | { kind: "search"; id: number; request: FindRequest }
   | { kind: "cancel"; id: number }
   | { kind: "close" };
 
 /** A message to the serving thread. A cancelled search has no answer. */
 export type SearchAnswer =
-  | { kind: "page"; id: number; page: ScanPage }
+  | { kind: "page"; id: number; page: FoundPage }
   | { kind: "failed"; id: number; message: string }
   | { kind: "closed" };
 
 interface Open {
   reader: Reader;
   opener: Opener;
+  documentOpener: Opener;
   heads: Map<string, ConversationAbout>;
+  folded: FoldedTexts;
 }
 
 const searches = new Map<number, AbortController>();
 let opening: Promise<Open> | undefined;
 
-async function open(path: string, key: Uint8Array<ArrayBuffer>): Promise<Open> {
-  const opener = await createOpener(key);
-  return { reader: openReader(path), opener, heads: new Map() };
+async function open({ path, key, documentKey }: SearchOrder & { kind: "open" }): Promise<Open> {
+  const [opener, documentOpener] = await Promise.all([createOpener(key), createOpener(documentKey)]);
+  return { reader: openReader(path), opener, documentOpener, heads: new Map(), folded: new FoldedTexts() };
 }
 
 /** The running searches. While one waits for its blocks to be opened, another continues. */
-async function search(id: number, request: ScanRequest): Promise<void> {
+async function search(id: number, request: FindRequest): Promise<void> {
   const controller = new AbortController();
   searches.set(id, controller);
   try {
-    answer({ kind: "page", id, page: await scan(await opening!, request, controller.signal) });
+    answer({ kind: "page", id, page: await find(await opening!, request, controller.signal) });
   } catch (error) {
     if (!controller.signal.aborted) answer({ kind: "failed", id, message: messageOf(error) });
   } finally {
     searches.delete(id);
   }
+}
+
+/** Documents come after all conversations. */
+async function find(source: Open, request: FindRequest, signal: AbortSignal): Promise<FoundPage> {
+  const page: FoundPage = request.documentsFrom === undefined ? await scan(source, request, signal) : { items: [] };
+  const limit = PAGE_HITS - page.items.length;
+  if (!request.hasDocuments || page.next !== undefined || limit <= 0) return page;
+  const { reader, documentOpener: opener } = source;
+  const { terms, documentsFrom: from } = request;
+  const found = await scanDocuments({ reader, opener }, { terms, from, limit }, signal);
+  return { ...page, items: [...page.items, ...found.items], nextDocument: found.next };
 }
 
 async function close(): Promise<void> {
@@ -60,7 +96,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
   self.onmessage = ({ data }: MessageEvent<SearchOrder>) => {
     switch (data.kind) {
       case "open":
-        opening = open(data.path, data.key);
+        opening = open(data);
         opening.catch(() => {}); // every search reports it
         break;
       case "search":

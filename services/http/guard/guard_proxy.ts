@@ -5,13 +5,10 @@
 import { delay } from "../../async/delay.ts";
 import { Buffer } from "node:buffer";
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { dialFirst } from "./dial.ts";
-import { forwardResponse } from "./forward_response.ts";
-import { type ProxyLimits, REFUSAL_TEXT } from "./guard_limits.ts";
+import { closeQuietly, dialFirst, pump, writeAll } from "./sockets.ts";
+import { forwardResponse, parseProxyRequest, type ProxyRequest } from "./proxy_request.ts";
+import { type ProxyLimits, REFUSAL_TEXT, type TargetPolicy } from "./target_policy.ts";
 import { formatHead, type HttpHead, listValues, readHead } from "./http_head.ts";
-import { parseProxyRequest, type ProxyRequest } from "./proxy_request.ts";
-import { closeQuietly, pump, writeAll } from "./sockets.ts";
-import type { TargetPolicy } from "./target_policy.ts";
 
 export interface GuardProxy {
   readonly port: number;

@@ -1,13 +1,20 @@
 /** `fetch` for URLs from users, pages or redirects: only public addresses, each hop through a new connection of guard_proxy.ts. */
 import { AppError } from "../../errors.ts";
 import { type GuardProxy, openGuardProxy, REFUSAL_HEADER } from "./guard_proxy.ts";
-import { DEFAULT_PROXY_LIMITS, type ProxyLimits, REFUSAL_TEXT } from "./guard_limits.ts";
+import {
+  createTargetPolicy,
+  DEFAULT_PROXY_LIMITS,
+  type ProxyLimits,
+  REFUSAL_TEXT,
+  type ResolveHost,
+  resolveWithSystem,
+  type TargetPolicy,
+  toTarget,
+} from "./target_policy.ts";
 import { formatDuration } from "../timeouts.ts";
 import { limitBody } from "./limited_body.ts";
 import { dropProxyEnvironment } from "./proxy_environment.ts";
 import { type Hop, toNextHop } from "./redirect.ts";
-import { type ResolveHost, resolveWithSystem } from "./resolve_host.ts";
-import { createTargetPolicy, type TargetPolicy, toTarget } from "./target_policy.ts";
 
 /** Options of a guarded fetch. Other options of `fetch` (client, credentials, cache) are ignored. */
 export type GuardedInit = RequestInit & {
@@ -33,6 +40,12 @@ export interface Guard {
    *   The abort reason of `init.signal`.
    */
   fetch(url: string | URL, init?: GuardedInit): Promise<Response>;
+  /**
+   * Checks an address without a request. A name may still lead to a forbidden address, which only `fetch` can tell.
+   *
+   * @throws {AppError} As `fetch`: `invalid_request`, `address_not_allowed`.
+   */
+  check(url: string | URL): void;
   /** Closes the proxy. Running requests fail. */
   close(): Promise<void>;
 }
@@ -64,19 +77,26 @@ export async function openGuard(options: GuardOptions): Promise<Guard> {
   const proxy = openGuardProxy(policy, limits);
   const calls = new Set<Call>();
   let isClosed = false;
+  const parseUrl = (url: string | URL) => {
+    if (!URL.canParse(`${url}`)) throw new AppError("invalid_request", "Can't fetch the address: it isn't a URL");
+    return new URL(url);
+  };
   return {
     proxyUrl: `http://${proxy.username}:${proxy.password}@127.0.0.1:${proxy.port}`,
     async fetch(url, init = {}) {
       if (isClosed) throw closedError();
-      if (!URL.canParse(`${url}`)) throw new AppError("invalid_request", "Can't fetch the address: it isn't a URL");
       const call = new Call(
         { proxy, policy, limits, caCerts: options.caCerts ?? [] },
-        new URL(url),
+        parseUrl(url),
         init,
         () => calls.delete(call),
       );
       calls.add(call);
       return await call.run();
+    },
+    check(given) {
+      const url = parseUrl(given);
+      if (isForbidden(url, policy)) throw createRefusal(url, "address_not_allowed", REFUSAL_TEXT);
     },
     async close() {
       isClosed = true;
@@ -160,8 +180,7 @@ class Call {
    */
   async #ask({ url, ...sent }: Hop): Promise<Response> {
     const { proxy, policy, caCerts } = this.context;
-    const isHttp = url.protocol === "http:" || url.protocol === "https:";
-    if (!isHttp || url.username !== "" || url.password !== "" || policy.isRefusedUnresolved(toTarget(url))) {
+    if (isForbidden(url, policy)) {
       throw this.#refusal("address_not_allowed");
     }
     const { signal } = this.#controller;
@@ -241,8 +260,22 @@ class Call {
     found: string,
     cause?: unknown,
   ): AppError {
-    return new AppError(code, `Can't fetch from "${this.url.host || this.url.protocol}": ${found}`, { cause });
+    return createRefusal(this.url, code, found, cause);
   }
+}
+
+function isForbidden(url: URL, policy: TargetPolicy): boolean {
+  const isHttp = url.protocol === "http:" || url.protocol === "https:";
+  return !isHttp || url.username !== "" || url.password !== "" || policy.isRefusedUnresolved(toTarget(url));
+}
+
+function createRefusal(
+  url: URL,
+  code: "address_not_allowed" | "upstream_error" | "upstream_timeout" | "too_large",
+  found: string,
+  cause?: unknown,
+): AppError {
+  return new AppError(code, `Can't fetch from "${url.host || url.protocol}": ${found}`, { cause });
 }
 
 function closedError(): AppError {

@@ -1,6 +1,6 @@
-/** Decides where a guarded request may go: first by the host and port, then by every address of the host. */
+/** Decides where a guarded request may go (first by host and port, then by every address of the host), and its limits. */
+import { lookup } from "node:dns/promises";
 import { type Cidr, isAddress, isInsideCidrs, isPublicAddress, parseCidr } from "./address_ranges.ts";
-import type { ResolveHost } from "./resolve_host.ts";
 
 /** A host without brackets and trailing dot, in lower case, and a port. */
 export interface Target {
@@ -66,3 +66,44 @@ function isBlockedName(host: string): boolean {
 function toKey({ host, port }: Target): string {
   return `${host} ${port}`;
 }
+
+/** Returns all addresses of a host name in the order to try them. Throws or returns none if there are none. */
+export type ResolveHost = (host: string) => Promise<string[]>;
+
+/**
+ * Resolves with the system's resolver.
+ *
+ * Uses getaddrinfo through node:dns instead of `Deno.resolveDns`: it reads /etc/hosts and nsswitch, returns both families at
+ * once, and is what `fetch` uses.
+ */
+export const resolveWithSystem: ResolveHost = async (host) => {
+  const found = await lookup(host, { all: true });
+  return found.map((entry) => entry.address);
+};
+
+/** Limits and texts shared by the guard's proxy and guarded_get.ts. */
+
+/** Limits of guarded requests. */
+export interface ProxyLimits {
+  /** For the lookup and all connection attempts. */
+  connectMs: number;
+  /** Until a client has sent its request head. */
+  headMs: number;
+  /** Of one head, request or response. */
+  headBytes: number;
+  /** Without data in either direction. */
+  idleMs: number;
+  /** Concurrent connections. Beyond that, a new one replaces the oldest that has not authenticated. */
+  connections: number;
+}
+
+export const DEFAULT_PROXY_LIMITS: ProxyLimits = {
+  connectMs: 10_000,
+  headMs: 10_000,
+  headBytes: 32 * 1024,
+  idleMs: 30_000,
+  connections: 128,
+};
+
+/** One text for a target that is forbidden, closed, silent or unknown, so that it reveals nothing about the network. */
+export const REFUSAL_TEXT = "the address is not allowed or does not answer";

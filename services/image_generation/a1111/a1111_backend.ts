@@ -15,9 +15,8 @@ import {
 } from "./a1111_responses.ts";
 import { formatDuration } from "../../http/timeouts.ts";
 import type { Backend, Checkpoint, GeneratedImages, GenerationObserver, ImageTask } from "../backend.ts";
-import type { BackendHttp } from "../backend_http.ts";
+import { type BackendHttp, decodeBase64Image, encodeBase64 } from "../backend_http.ts";
 import { delay } from "../../async/delay.ts";
-import { decodeImage, encodeBase64 } from "../image_data.ts";
 
 /** An upscaled image has about 4 MB; a batch with a grid also stays below this. */
 const MAX_RESPONSE_BYTES = 96 * 1024 * 1024;
@@ -183,7 +182,7 @@ class A1111Run {
 
   async #report(now: A1111Progress): Promise<void> {
     if (!this.#checkIsOurs(now)) return;
-    const preview = now.preview === undefined ? undefined : await decodeImage(now.preview);
+    const preview = now.preview === undefined ? undefined : await decodeBase64Image(now.preview);
     this.#observer.onProgress({ share: now.share, step: now.step, steps: now.steps, preview });
   }
 
@@ -241,7 +240,7 @@ async function toGeneratedImages(
   checkpoint: Checkpoint | undefined,
   baseUrl: string,
 ): Promise<GeneratedImages> {
-  const image = result.base64 === undefined ? undefined : await decodeImage(result.base64);
+  const image = result.base64 === undefined ? undefined : await decodeBase64Image(result.base64);
   if (image === undefined) throw new AppError("upstream_error", `The image server at "${baseUrl}" returned no image`);
   const used = result.checkpoint;
   const isOther = checkpoint !== undefined && used !== undefined &&

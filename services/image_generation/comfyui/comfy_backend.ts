@@ -2,12 +2,10 @@
 import { AppError } from "../../errors.ts";
 import { assertOwnerAddress } from "../../http/endpoint_address.ts";
 import type { Backend, Checkpoint, GeneratedImages, GenerationObserver, ImageTask } from "../backend.ts";
-import type { BackendHttp } from "../backend_http.ts";
-import { ComfyRun } from "./comfy_run.ts";
+import { type BackendHttp, encodeBase64, isSupportedImage } from "../backend_http.ts";
+import { ComfyRun, openComfySocket } from "./comfy_run.ts";
 import { ComfyServer } from "./comfy_server.ts";
-import { openComfySocket } from "./comfy_socket.ts";
-import { encodeBase64, isSupportedImage } from "../image_data.ts";
-import { fillWorkflow, listPlaceholders, type PlaceholderValues } from "./placeholders.ts";
+import { fillWorkflow, listPlaceholders, type PlaceholderValues } from "./workflow_format.ts";
 
 /** Images downloaded per run. */
 const MAX_IMAGES = 16;

@@ -1,4 +1,11 @@
-/** ComfyUI's workflow formats. The API format is accepted, the UI format refused (docs/protocols/images.md, "Workflow formats"). */
+/**
+ * ComfyUI workflows: their format, the built-in one, and placeholders. The API format is accepted, the UI format refused.
+ *
+ * Placeholders are SillyTavern's: an input that is exactly `%name%` becomes the value with its type; inside a longer text
+ * it becomes text. Values are never inserted into JSON source.
+ *
+ * @see docs/protocols/images.md, "Workflow formats" and "Placeholders"
+ */
 import { AppError, type ErrorIssue } from "../../errors.ts";
 import { findJsonFault, isJsonObject } from "../../json/type_guards.ts";
 
@@ -65,4 +72,104 @@ function checkNode(id: string, node: unknown, all: Record<string, unknown>): Err
 
 function createFormatError(reason: string, issues: ErrorIssue[]): AppError {
   return new AppError("unprocessable", `Can't use the workflow: ${reason}`, { issues });
+}
+
+/** Its id. A file with this name overrides it. */
+export const STARTER_ID = "starter";
+
+/** Previews its image instead of saving it, so that images don't fill the server's disk. */
+export const STARTER_WORKFLOW: Workflow = {
+  "3": {
+    class_type: "KSampler",
+    inputs: {
+      seed: "%seed%",
+      steps: "%steps%",
+      cfg: "%scale%",
+      sampler_name: "%sampler%",
+      scheduler: "%scheduler%",
+      denoise: "%denoise%",
+      model: ["4", 0],
+      positive: ["6", 0],
+      negative: ["7", 0],
+      latent_image: ["5", 0],
+    },
+    _meta: { title: "Sampler" },
+  },
+  "4": {
+    class_type: "CheckpointLoaderSimple",
+    inputs: { ckpt_name: "%model%" },
+    _meta: { title: "Checkpoint" },
+  },
+  "5": {
+    class_type: "EmptyLatentImage",
+    inputs: { width: "%width%", height: "%height%", batch_size: 1 },
+    _meta: { title: "Size" },
+  },
+  "6": {
+    class_type: "CLIPTextEncode",
+    inputs: { text: "%prompt%", clip: ["4", 1] },
+    _meta: { title: "Prompt" },
+  },
+  "7": {
+    class_type: "CLIPTextEncode",
+    inputs: { text: "%negative_prompt%", clip: ["4", 1] },
+    _meta: { title: "Negative prompt" },
+  },
+  "8": {
+    class_type: "VAEDecode",
+    inputs: { samples: ["3", 0], vae: ["4", 2] },
+    _meta: { title: "Decode" },
+  },
+  "9": {
+    class_type: "PreviewImage",
+    inputs: { images: ["8", 0] },
+    _meta: { title: "Picture" },
+  },
+};
+
+/** Values by name. */
+export type PlaceholderValues = Record<string, string | number>;
+
+const WHOLE = /^%([a-z][a-z0-9_]*)%$/i;
+const ANYWHERE = /%([a-z][a-z0-9_]*)%/gi;
+
+/** Lists the names of the placeholders in a workflow, sorted. */
+export function listPlaceholders(workflow: Workflow): string[] {
+  const names = new Set<string>();
+  mapTexts(workflow, (text) => {
+    for (const [, name] of text.matchAll(ANYWHERE)) names.add(name!);
+    return text;
+  });
+  return [...names].sort();
+}
+
+/**
+ * Returns a copy of a workflow with its placeholders filled.
+ *
+ * @returns Also the names without a value; their placeholders stay in the workflow.
+ */
+export function fillWorkflow(
+  workflow: Workflow,
+  values: PlaceholderValues,
+): { workflow: Workflow; unfilled: string[] } {
+  const unfilled = new Set<string>();
+  const findValue = (name: string) => {
+    if (Object.hasOwn(values, name)) return values[name];
+    unfilled.add(name);
+    return undefined;
+  };
+  const filled = mapTexts(workflow, (text) => {
+    const whole = WHOLE.exec(text)?.[1];
+    if (whole !== undefined) return findValue(whole) ?? text;
+    // One pass, so that %seed% inside a prompt stays as it is.
+    return text.replace(ANYWHERE, (placeholder, name: string) => String(findValue(name) ?? placeholder));
+  });
+  return { workflow: filled as Workflow, unfilled: [...unfilled].sort() };
+}
+
+function mapTexts(value: unknown, change: (text: string) => string | number): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
 }

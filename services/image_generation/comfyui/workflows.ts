@@ -5,16 +5,14 @@ import { join } from "node:path";
 import { type PlainFile, readPlainFile, removeFile } from "../../storage/plain_files.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import { AppError } from "../../errors.ts";
-import { inNameOrder } from "../../storage/collation.ts";
+import { sortByName } from "../../storage/collation.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import { isId } from "../../storage/ids.ts";
 import { fileError, fileExists, writeFileAtomic } from "../../storage/atomic_file.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { KeyedMutex } from "../../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../../storage/versions.ts";
-import { listPlaceholders } from "./placeholders.ts";
-import { STARTER_ID, STARTER_WORKFLOW } from "./starter_workflow.ts";
-import { parseWorkflow, type Workflow } from "./workflow_format.ts";
+import { listPlaceholders, parseWorkflow, STARTER_ID, STARTER_WORKFLOW, type Workflow } from "./workflow_format.ts";
 import { type ExpectedVersion, isExpected } from "../../storage/preconditions.ts";
 
 /** A workflow in the list. */
@@ -83,7 +81,7 @@ export class Workflows {
     if (!files.has(STARTER_ID)) {
       entries.push({ id: STARTER_ID, name: STARTER_ID, placeholders: listPlaceholders(STARTER_WORKFLOW) });
     }
-    return inNameOrder(entries);
+    return sortByName(entries);
   }
 
   /** @throws {AppError} `not_found`; `unprocessable` if its file isn't a workflow in API format */

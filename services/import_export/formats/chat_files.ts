@@ -4,7 +4,7 @@ import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "..
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { splitArray } from "../../json/json_scan.ts";
-import { leftOut, refused } from "../import_notes.ts";
+import { leftOut, refused } from "../import_reasons.ts";
 
 /** An export of many years is one file; the Worker holds it once. */
 const MAX_BYTES = 1024 * 1024 * 1024;
@@ -12,6 +12,7 @@ const MAX_BYTES = 1024 * 1024 * 1024;
 /**
  * Yields the items of every chat in an import.
  *
+ * @param options.isDeep The reader checks the nesting itself, since a chat may be deep.
  * @param isChats Reports whether a file with this path has chats.
  * @throws {AppError} `unprocessable` if there is no such file.
  */
@@ -19,6 +20,7 @@ export async function* readChatFiles(
   source: ImportSource,
   isChats: (path: string) => boolean,
   read: (chat: JsonObject, source: string) => Iterable<ImportStep>,
+  { isDeep = false }: { isDeep?: boolean } = {},
 ): AsyncGenerator<ImportStep> {
   const files = source.files.filter(({ path }) => isChats(path));
   if (files.length === 0) throw new AppError("unprocessable", "Can't import this: no file with chats was found");
@@ -29,7 +31,7 @@ export async function* readChatFiles(
       const bytes = await source.read(file, MAX_BYTES);
       let index = 0;
       for (const element of isArray(bytes) ? splitArray(bytes) : [bytes]) {
-        yield* readOne(element, `${file.path}#${index++}`, read);
+        yield* readOne(element, `${file.path}#${index++}`, read, isDeep);
       }
     } catch (error) {
       yield error instanceof SyntaxError ? refused(file.path, "not_whole_json") : refused(file.path, error);
@@ -41,6 +43,7 @@ function* readOne(
   bytes: Uint8Array,
   place: string,
   read: (chat: JsonObject, source: string) => Iterable<ImportStep>,
+  isDeep: boolean,
 ): Generator<ImportStep> {
   let chat: unknown;
   try {
@@ -49,7 +52,7 @@ function* readOne(
     return yield refused(place, "not_json");
   }
   if (!isJsonObject(chat)) return yield refused(place, "not_object");
-  const fault = findJsonFault(chat);
+  const fault = isDeep ? undefined : findJsonFault(chat);
   if (fault !== undefined) return yield refused(place, new AppError("unprocessable", fault));
   yield* read(chat, place);
 }

@@ -2,6 +2,7 @@
 import type { ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, Usage } from "../chat_event.ts";
 import type { ModelCall } from "../model_call.ts";
+import { ANTHROPIC_FORMAT, type ReasoningDetail } from "../reasoning_details.ts";
 import { isNonEmptyString } from "../../json/type_guards.ts";
 
 interface Counts {
@@ -17,6 +18,9 @@ interface ContentBlock {
   name?: string;
   text?: string;
   thinking?: string;
+  signature?: string;
+  /** Of reasoning that only Anthropic can read. */
+  data?: string;
   input?: unknown;
 }
 
@@ -25,6 +29,7 @@ interface Delta {
   text?: string;
   thinking?: string;
   partial_json?: string;
+  signature?: string;
   stop_reason?: string | null;
 }
 
@@ -57,6 +62,8 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   let counts: Counts = {};
   // Block index → index among the tool calls.
   const toolIndexes = new Map<number, number>();
+  // Blocks of reasoning that aren't complete, by their index.
+  const thoughts = new Map<number, { text: string; signature: string }>();
 
   function startBlock(index: number, block: ContentBlock, out: ChatEvent[]): void {
     if (block.type === "tool_use") {
@@ -64,15 +71,31 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
       toolIndexes.set(index, toolIndex);
       out.push(createToolFragment(toolIndex, { id: block.id, type: "function", name: block.name, arguments: "" }));
     } else if (block.type === "text" && isNonEmptyString(block.text)) out.push({ type: "text", text: block.text });
-    else if (block.type === "thinking" && isNonEmptyString(block.thinking)) {
-      out.push({ type: "reasoning", text: block.thinking });
+    else if (block.type === "thinking") {
+      const { thinking: text = "", signature = "" } = block;
+      thoughts.set(index, { text, signature });
+      if (text !== "") out.push({ type: "reasoning", text });
+    } else if (block.type === "redacted_thinking" && isNonEmptyString(block.data)) {
+      out.push(createDetail(index, { type: "reasoning.encrypted", data: block.data }));
     }
+  }
+
+  function endBlock(index: number, out: ChatEvent[]): void {
+    const thought = thoughts.get(index);
+    if (thought === undefined) return;
+    thoughts.delete(index);
+    if (thought.signature !== "") out.push(createDetail(index, { type: "reasoning.text", ...thought }));
   }
 
   function addDelta(index: number, delta: Delta, out: ChatEvent[]): void {
     if (delta.type === "text_delta" && isNonEmptyString(delta.text)) out.push({ type: "text", text: delta.text });
     else if (delta.type === "thinking_delta" && isNonEmptyString(delta.thinking)) {
+      const thought = thoughts.get(index);
+      if (thought !== undefined) thought.text += delta.thinking;
       out.push({ type: "reasoning", text: delta.thinking });
+    } else if (delta.type === "signature_delta" && isNonEmptyString(delta.signature)) {
+      const thought = thoughts.get(index);
+      if (thought !== undefined) thought.signature += delta.signature;
     } else if (delta.type === "input_json_delta" && isNonEmptyString(delta.partial_json)) {
       const toolIndex = toolIndexes.get(index);
       if (toolIndex !== undefined) out.push(createToolFragment(toolIndex, { arguments: delta.partial_json }));
@@ -94,6 +117,9 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
         return false;
       case "content_block_delta":
         addDelta(frame.index ?? 0, frame.delta ?? {}, out);
+        return false;
+      case "content_block_stop":
+        endBlock(frame.index ?? 0, out);
         return false;
       case "message_delta":
         counts = { ...counts, ...frame.usage };
@@ -125,6 +151,7 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
       for (const [index, block] of message.content.entries()) {
         if (typeof block !== "object" || block === null) continue;
         startBlock(index, block, out);
+        endBlock(index, out);
         if (block.type === "tool_use") {
           addDelta(index, { type: "input_json_delta", partial_json: JSON.stringify(block.input ?? {}) }, out);
         }
@@ -133,6 +160,10 @@ export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
       finish(message.stop_reason ?? "end_turn", out);
     },
   };
+}
+
+function createDetail(index: number, detail: ReasoningDetail): ChatEvent {
+  return { type: "reasoning_details", details: [{ ...detail, format: ANTHROPIC_FORMAT, index }] };
 }
 
 function createToolFragment(

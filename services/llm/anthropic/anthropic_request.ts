@@ -1,16 +1,28 @@
 /** Builds requests to Anthropic's Messages API from OpenAI-style calls (docs/protocols/llm.md, "Anthropic Messages"). */
 import type { ChatCall, ChatMessage, ContentPart } from "../chat_event.ts";
-import { isJsonObject } from "../../json/type_guards.ts";
+import { getOwn, isJsonObject } from "../../json/type_guards.ts";
+import { ANTHROPIC_BUDGETS } from "../dialects/hosted.ts";
+import { mergeFields } from "../openai/openai_request.ts";
 import { getDefaultMaxTokens, type UpstreamTarget } from "../provider.ts";
+import { ANTHROPIC_FORMAT } from "../reasoning_details.ts";
 
-/** Sampler fields. Newer models refuse them, so they are sent only if set, and omitted on a second try. */
+/** Sampler fields. Newer models refuse them, so they are sent only if set. */
 export const SAMPLING_FIELDS = ["temperature", "top_p", "top_k"] as const;
 
 /** Fields passed through. Anthropic refuses fields it does not know, so all others are dropped. */
 const PASSED_FIELDS = ["thinking", "metadata", "service_tier", "output_config"] as const;
 
+const BUDGETS: Record<string, number> = ANTHROPIC_BUDGETS;
+/** The range of `top_p` that goes with thinking. */
+const LEAST_TOP_P = 0.95;
+
+/** Why a sampler isn't sent. */
+export const THINKING_REASON = "not accepted while the model thinks";
+
 // Sent if the conversation doesn't start with a user message, which Anthropic requires.
 const OPENING: Block = { type: "text", text: "(The conversation begins.)" };
+
+const CACHE_MARK = { type: "ephemeral" };
 
 /** One content block of a message. */
 interface Block {
@@ -23,27 +35,40 @@ interface AnthropicMessage {
   content: Block[];
 }
 
-/** Builds the request body. `withSampling: false` omits the sampler fields. */
+/** A request, and the samplers that it can't carry. */
+export interface AnthropicRequest {
+  body: Record<string, unknown>;
+  leftOut: string[];
+}
+
+/**
+ * Builds the request body.
+ *
+ * @param options.isAdaptive The model decides itself how much it thinks, and refuses a budget.
+ */
 export function createAnthropicBody(
   target: UpstreamTarget,
   call: ChatCall,
-  options: { stream: boolean; withSampling: boolean },
-): Record<string, unknown> {
+  { stream, isAdaptive = false }: { stream: boolean; isAdaptive?: boolean },
+): AnthropicRequest {
   const { params } = call;
-  const { system, messages } = toAnthropicMessages(call.messages);
+  const { system, messages } = toAnthropicMessages(call.messages, call.stableMessages);
+  const limit = params.max_tokens ?? params.max_completion_tokens ?? getDefaultMaxTokens(target);
   const body: Record<string, unknown> = {
+    ...mergeFields(target.extraBody, call.extraBody),
     model: call.model,
-    max_tokens: params.max_tokens ?? params.max_completion_tokens ?? getDefaultMaxTokens(target),
+    max_tokens: limit,
     messages,
-    stream: options.stream,
+    stream,
   };
   if (system !== "") body.system = system;
-  if (options.withSampling) {
-    for (const name of SAMPLING_FIELDS) if (isSet(params[name])) body[name] = params[name];
-    // OpenAI's scale ends at 2.
-    if (typeof body.temperature === "number") body.temperature = Math.min(1, body.temperature);
-  }
+  for (const name of SAMPLING_FIELDS) if (isSet(params[name])) body[name] = params[name];
+  // OpenAI's scale ends at 2.
+  if (typeof params.temperature === "number") body.temperature = Math.min(1, params.temperature);
+  // A reply that was begun can't be thought about.
+  if (messages.at(-1)?.role !== "assistant") Object.assign(body, toThinking(params.reasoning_effort, isAdaptive));
   for (const name of PASSED_FIELDS) if (isSet(params[name])) body[name] = params[name];
+  const leftOut = fitThinking(body);
   const stops = [params.stop ?? params.stop_sequences ?? []].flat()
     .filter((stop) => typeof stop === "string" && stop.trim() !== "");
   if (stops.length > 0) body.stop_sequences = stops;
@@ -53,19 +78,59 @@ export function createAnthropicBody(
     const choice = toToolChoice(params.tool_choice);
     if (choice !== undefined) body.tool_choice = choice;
   }
-  return body;
+  return { body, leftOut };
+}
+
+/**
+ * Returns the fields that ask for thinking: a budget, or the effort for models that choose their budget themselves.
+ *
+ * @see https://docs.claude.com/en/docs/build-with-claude/extended-thinking
+ * @see https://docs.claude.com/en/docs/build-with-claude/adaptive-thinking
+ */
+export function toThinking(effort: unknown, isAdaptive: boolean): Record<string, unknown> {
+  if (effort === "none") return { thinking: { type: "disabled" } };
+  const budget = typeof effort === "string" ? getOwn(BUDGETS, effort) : undefined;
+  if (budget === undefined) return {};
+  if (!isAdaptive) return { thinking: { type: "enabled", budget_tokens: budget } };
+  return { thinking: { type: "adaptive" }, output_config: { effort: effort === "minimal" ? "low" : effort } };
+}
+
+/**
+ * Makes a body fit its thinking: the limit must be above the budget, and most samplers aren't accepted.
+ *
+ * @returns The samplers that were removed.
+ */
+function fitThinking(body: Record<string, unknown>): string[] {
+  const thinking = isJsonObject(body.thinking) ? body.thinking : {};
+  if (thinking.type !== "enabled" && thinking.type !== "adaptive") return [];
+  const { budget_tokens: budget } = thinking;
+  const limit = body.max_tokens;
+  if (typeof budget === "number" && typeof limit === "number" && limit <= budget) body.max_tokens = budget + limit;
+  const isRefused = (name: string) =>
+    name === "temperature" ? body.temperature !== 1 : name === "top_p" ? Number(body.top_p) < LEAST_TOP_P : true;
+  const removed = SAMPLING_FIELDS.filter((name) => isSet(body[name]) && isRefused(name));
+  for (const name of removed) delete body[name];
+  return removed;
 }
 
 /**
  * Converts OpenAI messages.
  *
  * System messages at the start become the system text; later ones become part of a user message in the same place. Adjacent
- * messages of one role are merged. Empty text is dropped, because Anthropic refuses it.
+ * messages of one role are merged. Empty text is dropped, because Anthropic refuses it. The last of the stable messages is marked
+ * for the cache, unless the messages bring marks of their own.
+ *
+ * @param stableCount Messages at the start that will be the same in the next call. Default: all.
+ * @see https://docs.claude.com/en/docs/build-with-claude/prompt-caching
  */
-export function toAnthropicMessages(chat: ChatMessage[]): { system: string; messages: AnthropicMessage[] } {
+export function toAnthropicMessages(
+  chat: ChatMessage[],
+  stableCount = chat.length,
+): { system: string | Block[]; messages: AnthropicMessage[] } {
   const system: string[] = [];
   const messages: AnthropicMessage[] = [];
-  for (const message of chat) {
+  let stable: Block | undefined;
+  for (const [index, message] of chat.entries()) {
     const isSystem = message.role === "system" || message.role === "developer";
     if (isSystem && messages.length === 0) {
       system.push(...toBlocks(message).map((block) => String(block.text ?? "")));
@@ -73,15 +138,30 @@ export function toAnthropicMessages(chat: ChatMessage[]): { system: string; mess
     }
     const role = message.role === "assistant" ? "assistant" : "user";
     const content = message.role === "tool" ? [toToolResult(message)] : toBlocks(message);
-    if (role === "assistant") content.push(...toToolUseBlocks(message.tool_calls));
+    if (role === "assistant") {
+      const calls = toToolUseBlocks(message.tool_calls);
+      if (calls.length > 0) content.unshift(...toThinkingBlocks(message.reasoning_details));
+      content.push(...calls);
+    }
     if (content.length === 0) continue;
+    // The start of the reply is in the next call as a part of it.
+    const isPrefill = role === "assistant" && index === chat.length - 1;
+    if (index < stableCount && !isPrefill) stable = content.at(-1);
     const last = messages.at(-1);
     if (last?.role === role) last.content.push(...content);
     else messages.push({ role, content });
   }
   if (messages[0]?.role !== "user") messages.unshift({ role: "user", content: [OPENING] });
   trimPrefill(messages);
-  return { system: system.filter((text) => text !== "").join("\n\n"), messages };
+  const instructions = system.filter((text) => text !== "").join("\n\n");
+  if (messages.some(({ content }) => content.some((block) => "cache_control" in block))) {
+    return { system: instructions, messages };
+  }
+  if (stable !== undefined) stable.cache_control = CACHE_MARK;
+  else if (instructions !== "") {
+    return { system: [{ type: "text", text: instructions, cache_control: CACHE_MARK }], messages };
+  }
+  return { system: instructions, messages };
 }
 
 /** A trailing assistant message is the start of the reply. Anthropic refuses whitespace at its end. */
@@ -100,9 +180,11 @@ function toBlocks(message: ChatMessage): Block[] {
 
 function toBlock(part: ContentPart): Block[] {
   if (part.type === "text") {
-    return typeof part.text === "string" && part.text.trim() !== "" ? [{ type: "text", text: part.text }] : [];
+    if (typeof part.text !== "string" || part.text.trim() === "") return [];
+    return [{ type: "text", text: part.text, ...(isSet(part.cache_control) && { cache_control: part.cache_control }) }];
   }
   if (part.type === "image_url") return [toImageBlock(part)];
+  if (part.type === "file") return [toDocumentBlock(part)];
   return [{ ...part }]; // already in Anthropic's form, or of unknown type
 }
 
@@ -121,6 +203,25 @@ function toImageBlock(part: ContentPart): Block {
   const match = /^data:([^;,]+);base64,/.exec(url);
   if (match === null) return { type: "image", source: { type: "url", url } };
   return { type: "image", source: { type: "base64", media_type: match[1], data: url.slice(match[0].length) } };
+}
+
+/** Converts a `file` part with data to a document block. @see https://docs.claude.com/en/docs/build-with-claude/pdf-support */
+function toDocumentBlock(part: ContentPart): Block {
+  const file = isJsonObject(part.file) ? part.file : {};
+  const match = /^data:([^;,]+);base64,/.exec(String(file.file_data ?? ""));
+  if (match === null) return { ...part };
+  const data = String(file.file_data).slice(match[0].length);
+  const title = typeof file.filename === "string" ? { title: file.filename } : {};
+  return { type: "document", source: { type: "base64", media_type: match[1], data }, ...title };
+}
+
+/** Returns the signed blocks of reasoning that go before tool calls. Anthropic refuses those of others. */
+function toThinkingBlocks(details: unknown): Block[] {
+  if (!Array.isArray(details)) return [];
+  return details.filter(isJsonObject).filter(({ format }) => format === ANTHROPIC_FORMAT).flatMap((detail): Block[] => {
+    if (detail.type === "reasoning.encrypted") return [{ type: "redacted_thinking", data: detail.data }];
+    return [{ type: "thinking", thinking: detail.text, signature: detail.signature }];
+  });
 }
 
 /** Converts the tool calls of an assistant message to `tool_use` blocks. */

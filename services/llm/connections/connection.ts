@@ -4,14 +4,16 @@ import { type BoundKey, updateBoundKey } from "../../http/api_key.ts";
 import { normalizeBaseUrl } from "../../http/base_url.ts";
 import type { ProfileRecord } from "../../storage/documents/sealed_profiles.ts";
 import type { CallTimeouts } from "../../http/timeouts.ts";
+import type { DialectName } from "../dialects/dialect.ts";
 import type { ProviderKind } from "../provider.ts";
+import { type BoundHeaders, updateHeaders } from "../../http/extra_headers.ts";
 
 /** A connection profile without its key. */
 export interface Connection {
   id: string;
   name: string;
   kind: ProviderKind;
-  /** As `normalizeBaseUrl` returns it. Empty for the demo. */
+  /** As `normalizeBaseUrl` returns it, with its query. Empty for the demo. */
   baseUrl: string;
   model?: string;
   /** In tokens, as entered by the owner. */
@@ -19,6 +21,12 @@ export interface Connection {
   /** Override the configured timeouts. */
   timeouts?: Partial<CallTimeouts>;
   hasKey: boolean;
+  /** Names of the additional headers. */
+  headerNames?: string[];
+  /** Additional fields of chat requests. */
+  extraBody?: Record<string, unknown>;
+  /** The dialect, if the owner chose one. */
+  serverOverride?: DialectName;
   isActive: boolean;
   createdAtMs: number;
   updatedAtMs: number;
@@ -40,6 +48,10 @@ export interface ConnectionInput {
   timeouts?: Partial<CallTimeouts> | null;
   /** The stored key is kept only if the origin stays the same. */
   apiKey?: string | null;
+  /** As `updateHeaders`. */
+  headers?: Record<string, string | null> | null;
+  extraBody?: Record<string, unknown> | null;
+  serverOverride?: DialectName | null;
 }
 
 /** The sealed content. */
@@ -51,9 +63,18 @@ export interface ConnectionContent {
   contextSize?: number;
   timeouts?: Partial<CallTimeouts>;
   key?: BoundKey;
+  headers?: BoundHeaders;
+  extraBody?: Record<string, unknown>;
+  serverOverride?: DialectName;
 }
 
-const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = { anthropic: "https://api.anthropic.com" };
+const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = {
+  anthropic: "https://api.anthropic.com",
+  ollama: "http://127.0.0.1:11434",
+};
+/** They are the request itself. */
+const OWN_BODY_FIELDS = ["model", "messages", "stream"];
+const MAX_EXTRA_BODY_CHARS = 100_000;
 
 /**
  * Validates the input for a profile and returns its content.
@@ -63,6 +84,7 @@ const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = { anthropic: "https:
  */
 export function parseConnection(input: ConnectionInput, stored: ConnectionContent | undefined): ConnectionContent {
   const { model = stored?.model, contextSize = stored?.contextSize, timeouts = stored?.timeouts } = input;
+  const { extraBody = stored?.extraBody, serverOverride = stored?.serverOverride } = input;
   // Entering an address turns the demo into a model server.
   const storedKind = stored?.kind === "demo" && input.baseUrl ? undefined : stored?.kind;
   const kind = (input.kind === undefined ? storedKind : input.kind) ?? "openai";
@@ -77,8 +99,32 @@ export function parseConnection(input: ConnectionInput, stored: ConnectionConten
     ...(model && { model }),
     ...(contextSize && { contextSize }),
     ...pickTimeouts(timeouts),
-    ...(kind === "demo" ? {} : updateBoundKey(baseUrl, input.apiKey, stored?.key)),
+    ...(kind === "demo" ? {} : {
+      ...updateBoundKey(baseUrl, input.apiKey, stored?.key),
+      ...updateHeaders(baseUrl, input.headers, stored?.headers),
+      ...parseExtraBody(extraBody),
+      ...(serverOverride && { serverOverride }),
+    }),
   };
+}
+
+/**
+ * Checks additional fields of chat requests. An empty object is none.
+ *
+ * @throws {AppError} `invalid_request` if it sets the model, the messages or the stream, or is too long
+ */
+export function parseExtraBody(
+  extraBody: Record<string, unknown> | null | undefined,
+): { extraBody?: Record<string, unknown> } {
+  if (extraBody === null || extraBody === undefined || Object.keys(extraBody).length === 0) return {};
+  const own = OWN_BODY_FIELDS.find((field) => field in extraBody);
+  const message = own !== undefined
+    ? `the extra body can't set "${own}"`
+    : JSON.stringify(extraBody).length > MAX_EXTRA_BODY_CHARS
+    ? `the extra body is longer than ${MAX_EXTRA_BODY_CHARS} characters`
+    : undefined;
+  if (message === undefined) return { extraBody };
+  throw new AppError("invalid_request", `Can't save: ${message}`, { issues: [{ path: "extra_body", message }] });
 }
 
 /** Returns the timeouts that are set. An explicit `undefined` would hide the configured timeout. */
@@ -90,7 +136,7 @@ function pickTimeouts(timeouts: Partial<CallTimeouts> | null | undefined): Pick<
 function parseBaseUrl(kind: ProviderKind, text: string | null | undefined): string {
   if (kind === "demo") return "";
   const url = text?.trim() || DEFAULT_URLS[kind];
-  if (url !== undefined) return normalizeBaseUrl(url);
+  if (url !== undefined) return normalizeBaseUrl(url, { keepsQuery: true });
   const message = "the base URL is required";
   throw new AppError("invalid_request", `Can't save the connection: ${message}`, {
     issues: [{ path: "base_url", message }],
@@ -108,6 +154,7 @@ export function toConnection(record: ProfileRecord<ConnectionContent>, activeId:
   if (content === undefined) {
     return { ...frame, name: "Unreadable connection", kind: "openai", baseUrl: "", hasKey: false, isUnreadable: true };
   }
-  const { key, ...shown } = content;
-  return { ...frame, ...shown, hasKey: key !== undefined };
+  const { key, headers, ...shown } = content;
+  const headerNames = Object.keys(headers?.values ?? {});
+  return { ...frame, ...shown, hasKey: key !== undefined, ...(headerNames.length > 0 && { headerNames }) };
 }

@@ -1,7 +1,8 @@
 /** Tests a connection and explains what to do if it doesn't work. */
 import { AppError } from "../../errors.ts";
 import { UpstreamError, type UpstreamErrorKind } from "../../http/upstream_error.ts";
-import type { Provider, UpstreamTarget } from "../provider.ts";
+import { isSameOllamaModel } from "../ollama/ollama_names.ts";
+import type { Provider, ProviderKind, UpstreamTarget } from "../provider.ts";
 
 /** The result of a connection test. */
 export interface ConnectionTestResult {
@@ -69,7 +70,7 @@ export async function testConnection(
     const result: ConnectionTestResult = { isReachable: true, isAuthorized: true, models, latencyMs: getLatencyMs() };
     const usedModel = model ?? models[0];
     if (usedModel !== undefined) result.contextSize = await client.readContextSize(quickTarget, usedModel, signal);
-    result.advice = getModelAdvice(models, model);
+    result.advice = getModelAdvice(models, model, target.kind);
     return result;
   } catch (thrown) {
     signal.throwIfAborted();
@@ -114,11 +115,13 @@ function hasResponded(error: AppError): boolean {
   return error.status !== undefined || !UNREACHABLE_KINDS.has(error.kind);
 }
 
-function getModelAdvice(models: string[], model: string | undefined): string | undefined {
+function getModelAdvice(models: string[], model: string | undefined, kind: ProviderKind): string | undefined {
   if (models.length === 0) {
     return "The server has no models. Load one (with Ollama: ollama pull NAME), then test again.";
   }
-  if (model !== undefined && !models.includes(model)) {
+  const isListed = (name: string) =>
+    models.some((one) => kind === "ollama" ? isSameOllamaModel(one, name) : one === name);
+  if (model !== undefined && !isListed(model)) {
     return `The server doesn't list "${model}". Choose one of its models.`;
   }
   return undefined;

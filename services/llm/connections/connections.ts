@@ -11,7 +11,11 @@ import {
   toConnection,
 } from "./connection.ts";
 import type { CallTimeouts } from "../../http/timeouts.ts";
+import { splitQuery } from "../../http/base_url.ts";
+import type { Dialect } from "../dialects/dialect.ts";
+import { chooseDialect } from "../dialects/dialects.ts";
 import type { UpstreamTarget } from "../provider.ts";
+import { type ConnectionFacts, ConnectionMemory, type ConnectionMemoryDeps } from "./connection_memory.ts";
 import { type ExpectedVersion } from "../../storage/preconditions.ts";
 
 export type { Connection, ConnectionInput } from "./connection.ts";
@@ -22,7 +26,7 @@ const DEMO_INSTALLED = "demo_installed";
 const DEMO_ID = "demo";
 
 /** The dependencies of the profiles. */
-export interface ConnectionsDeps {
+export interface ConnectionsDeps extends Pick<ConnectionMemoryDeps, "log"> {
   db: Database;
   /** For the purpose "connections". */
   sealer: PurposeSealer;
@@ -44,7 +48,8 @@ export async function openConnections(deps: ConnectionsDeps): Promise<Connection
     activeKey: ACTIVE,
     what: "connection",
   });
-  const connections = new Connections(profiles, deps.timeouts);
+  const memory = new ConnectionMemory({ ...deps, now: deps.now ?? Date.now });
+  const connections = new Connections(profiles, deps.timeouts, memory);
   await connections.installDemoOnce();
   return connections;
 }
@@ -53,11 +58,14 @@ export async function openConnections(deps: ConnectionsDeps): Promise<Connection
 export class Connections {
   readonly #profiles: SealedProfiles<ConnectionContent>;
   readonly #timeouts: CallTimeouts;
+  /** What was learned of the connections. */
+  readonly memory: ConnectionMemory;
 
   /** Use openConnections. */
-  constructor(profiles: SealedProfiles<ConnectionContent>, timeouts: CallTimeouts) {
+  constructor(profiles: SealedProfiles<ConnectionContent>, timeouts: CallTimeouts, memory: ConnectionMemory) {
     this.#profiles = profiles;
     this.#timeouts = timeouts;
+    this.memory = memory;
   }
 
   /** Lists all profiles, newest first. */
@@ -90,12 +98,14 @@ export class Connections {
     const { record, isNew } = await this.#profiles.put(input.id, (stored) => parseConnection(input, stored), {
       expectedVersion,
     });
+    await this.memory.forget(record.id);
     return { connection: toConnection(record, this.#profiles.activeId), isNew };
   }
 
   /** Deletes a profile. If it was active, none is active afterwards: another one might cost money. @throws {AppError} `not_found` */
-  remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
-    return this.#profiles.remove(id, expectedVersion);
+  async remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
+    await this.#profiles.remove(id, expectedVersion);
+    await this.memory.forget(id);
   }
 
   /** Deletes the stored key of a profile. @throws {AppError} `not_found` */
@@ -110,7 +120,31 @@ export class Connections {
 
   /** Returns the target of a profile, including its key. @throws {AppError} `not_found`; `conflict` if it is unreadable */
   getTarget(id: string): UpstreamTarget {
-    return this.#toTarget(this.#profiles.content(id));
+    const content = this.#profiles.content(id);
+    const dialect = this.getDialect(id);
+    const connection = { id, name: content.name, memory: this.memory.toCallMemory(id, content.model !== undefined) };
+    return { ...this.#toTarget(content), ...(dialect && { dialect }), connection };
+  }
+
+  /** Returns whether unsaved input leads to the server of a saved profile. */
+  isTargetOf(id: string, { kind, baseUrl, query }: UpstreamTarget): boolean {
+    const content = this.#profiles.find(id)?.content;
+    if (content === undefined) return false;
+    const saved = splitQuery(content.baseUrl);
+    return content.kind === kind && saved.baseUrl === baseUrl && saved.query === query;
+  }
+
+  /** Returns what was learned of a connection. */
+  getFacts(id: string): ConnectionFacts {
+    return this.memory.find(id);
+  }
+
+  /** Returns the dialect in force. `undefined` for the demo and for a profile that can't be read. */
+  getDialect(id: string): Dialect | undefined {
+    const content = this.#profiles.find(id)?.content;
+    if (content === undefined || content.kind === "demo") return undefined;
+    const { kind, baseUrl, serverOverride: override } = content;
+    return chooseDialect({ kind, baseUrl, override, detected: this.memory.find(id).detected });
   }
 
   /**
@@ -120,7 +154,12 @@ export class Connections {
    */
   getUnsavedTarget(input: ConnectionInput): UpstreamTarget {
     const stored = input.id === undefined ? undefined : this.#profiles.find(input.id)?.content;
-    return this.#toTarget(parseConnection(input, stored));
+    const content = parseConnection(input, stored);
+    const { kind, baseUrl, serverOverride: override } = content;
+    return {
+      ...this.#toTarget(content),
+      ...(kind !== "demo" && { dialect: chooseDialect({ kind, baseUrl, override }) }),
+    };
   }
 
   /** Adds the demo to a new installation. It does not come back once it is deleted. */
@@ -132,8 +171,18 @@ export class Connections {
   }
 
   #toTarget(content: ConnectionContent): UpstreamTarget {
-    const { kind, baseUrl, key, contextSize } = content;
+    const { kind, key, headers, contextSize, extraBody } = content;
     const timeouts = { ...this.#timeouts, ...content.timeouts };
-    return { kind, baseUrl, apiKey: key?.value, timeouts, contextSize };
+    const { baseUrl, query } = splitQuery(content.baseUrl);
+    return {
+      kind,
+      baseUrl,
+      apiKey: key?.value,
+      timeouts,
+      contextSize,
+      ...(query && { query }),
+      ...(headers && { headers: headers.values }),
+      ...(extraBody && { extraBody }),
+    };
   }
 }

@@ -1,11 +1,12 @@
 /** Asks a server for the context size of a model (docs/protocols/llm.md, "Context size"). */
-import { toBearerHeader } from "../../http/api_key.ts";
 import { getServerRoot, listEndpointPrefixes } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { readText } from "../../http/read_body.ts";
 import { readField } from "../../json/type_guards.ts";
+import { createAuthHeaders } from "../auth_headers.ts";
 import { runCall, sendRequest } from "../model_call.ts";
-import type { UpstreamTarget } from "../provider.ts";
+import { isHosted } from "../dialects/dialects.ts";
+import { getTargetDialect, type UpstreamTarget } from "../provider.ts";
 
 const MAX_BYTES = 4 * 1024 * 1024;
 
@@ -24,7 +25,7 @@ export async function findContextSize(
   model: string,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const headers = toBearerHeader(target.apiKey);
+  const headers = createAuthHeaders(target);
   const request: RequestJson = async (url, body) => {
     try {
       return await runCall(target, signal, async (call) => {
@@ -41,7 +42,7 @@ export async function findContextSize(
   const listed = await findListedModel(request, target.baseUrl, model);
   const declared = readSize(listed, "max_model_len") ?? readSize(listed, "context_length") ??
     readSize(listed, "max_input_tokens");
-  if (declared !== undefined) return declared;
+  if (declared !== undefined || isHosted(getTargetDialect(target))) return declared;
   // The most precise source first. A server responds quickly to a path it doesn't know.
   return readSize(await request(`${root}/props`), "default_generation_settings", "n_ctx") ??
     await findLmStudioSize(request, root, model) ??
@@ -74,19 +75,14 @@ async function findLmStudioSize(request: RequestJson, root: string, model: strin
   return readSize(data.find((candidate) => readField(candidate, "id") === model), "max_context_length");
 }
 
-/** Ollama: the size the running model has allocated, otherwise the one it was trained with. */
+/** Ollama: the size that the running model has allocated. Before it is loaded, nobody knows which one it will be. */
 async function findOllamaSize(request: RequestJson, root: string, model: string): Promise<number | undefined> {
   const running = readField(await request(`${root}/api/ps`), "models");
   if (!Array.isArray(running)) return undefined;
   const loaded = running.find((candidate) =>
     readField(candidate, "name") === model || readField(candidate, "model") === model
   );
-  const allocated = readSize(loaded, "context_length");
-  if (allocated !== undefined) return allocated;
-  const info = readField(await request(`${root}/api/show`, { model }), "model_info");
-  if (typeof info !== "object" || info === null) return undefined;
-  const name = Object.keys(info).find((key) => key.endsWith(".context_length"));
-  return name === undefined ? undefined : readSize(info, name);
+  return readSize(loaded, "context_length");
 }
 
 function readSize(value: unknown, ...path: string[]): number | undefined {

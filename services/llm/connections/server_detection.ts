@@ -5,7 +5,7 @@
  * @see docs/protocols/llm.md, "Discovery"
  */
 import { type Probe, probeAll, type ProbeOptions, type ProbeResponse } from "../../http/probe.ts";
-import { isNonEmptyString, readField } from "../../json/type_guards.ts";
+import { isJsonObject, isNonEmptyString, readField } from "../../json/type_guards.ts";
 import type { ListedModel } from "../provider.ts";
 import { parseModelList } from "./model_list.ts";
 
@@ -31,6 +31,58 @@ interface DetectionPort {
 export type DetectionOptions =
   & Omit<ProbeOptions<DetectionPort>, "ports">
   & Partial<Pick<ProbeOptions<DetectionPort>, "ports">>;
+
+/** A response that says what server it is from. */
+export type IdentifyingResponse = Pick<ProbeResponse, "status" | "headers" | "text" | "json">;
+
+/**
+ * Identifies the server of a known address, whatever its port: by its model list, otherwise by the endpoints that only one
+ * product has.
+ *
+ * @param models The response to the request for the model list.
+ * @param request Requests a path below the server's root; undefined if there is no response.
+ * @returns Product name: `"llama.cpp"`. Undefined if the server doesn't say.
+ */
+export async function identifyServer(
+  models: IdentifyingResponse,
+  request: (path: string) => Promise<IdentifyingResponse | undefined>,
+): Promise<string | undefined> {
+  const listed = detectByModels(models)?.software;
+  if (listed !== undefined && listed !== UNKNOWN) return listed;
+  const found = await Promise.all(OWN_ENDPOINTS.map(async ({ path, software, isOwn }) => {
+    const response = await request(path);
+    return response?.status === 200 && isOwn(response.json) ? software : undefined;
+  }));
+  const first = found.find((software) => software !== undefined);
+  if (first !== undefined) return first;
+  const isPython = /^BaseHTTP\//i.test(models.headers.get("server") ?? "");
+  return isPython && isOkObject(await request("/health")) ? "mlx_lm" : undefined;
+}
+
+/** Endpoints that identify a product, those that others imitate last. */
+const OWN_ENDPOINTS: { path: string; software: string; isOwn(json: unknown): boolean }[] = [
+  {
+    path: "/api/extra/version",
+    software: "KoboldCpp",
+    isOwn: (json) => readText(json, "result") === "KoboldCpp",
+  },
+  {
+    path: "/.well-known/serviceinfo",
+    software: "TabbyAPI",
+    isOwn: (json) => readText(readField(json, "software"), "name") === "TabbyAPI",
+  },
+  { path: "/.well-known/localai.json", software: "LocalAI", isOwn: (json) => isJsonObject(json) && !("error" in json) },
+  {
+    path: "/api/v0/models",
+    software: "LM Studio",
+    isOwn: (json) => {
+      const data = readField(json, "data");
+      return Array.isArray(data) && data.some((entry) => readText(entry, "state") !== undefined);
+    },
+  },
+  { path: "/api/version", software: "Ollama", isOwn: (json) => readText(json, "version") !== undefined },
+  { path: "/version", software: "vLLM", isOwn: (json) => readText(json, "version") !== undefined },
+];
 
 /** Probes all hosts and ports at once. */
 export async function detectServers(options: DetectionOptions): Promise<DetectedServer[]> {
@@ -181,7 +233,7 @@ function probeModels(software: string | undefined): SecondProbe {
 }
 
 /** Detects a server by its response to `/v1/models`: a model list, an error while it loads, or one that asks for a key. */
-function detectByModels(response: ProbeResponse): Detection | undefined {
+function detectByModels(response: IdentifyingResponse): Detection | undefined {
   const isLlamaCpp = (response.headers.get("server") ?? "").startsWith("llama.cpp");
   const software = isLlamaCpp ? "llama.cpp" : UNKNOWN;
   if (response.status === 503 && isLoading(response)) return { software, isStarting: true };
@@ -190,7 +242,7 @@ function detectByModels(response: ProbeResponse): Detection | undefined {
   const list = parseModelList(response.json);
   if (list === undefined || isSpeech(list.data)) return undefined;
   const owner = list.data.map((model) => model.owned_by)
-    .find((name) => typeof name === "string" && name in SOFTWARE_BY_OWNER);
+    .find((name) => typeof name === "string" && Object.hasOwn(SOFTWARE_BY_OWNER, name));
   const named = typeof owner === "string" ? SOFTWARE_BY_OWNER[owner] : undefined;
   return { software: named ?? software, models: list.data.map((model) => model.id) };
 }
@@ -200,11 +252,11 @@ function isSpeech(models: ListedModel[]): boolean {
     models.every((model) => SPEECH_OWNERS.has(String(model.owned_by)) || SPEECH_MODEL.test(model.id));
 }
 
-function isLoading(response: ProbeResponse): boolean {
+function isLoading(response: IdentifyingResponse): boolean {
   return /loading model/i.test(response.text) || readText(response.json, "status") === "starting";
 }
 
-function isRefusal(response: ProbeResponse): boolean {
+function isRefusal(response: IdentifyingResponse): boolean {
   return response.status === 401 || response.status === 403;
 }
 
@@ -216,7 +268,7 @@ function isUnexpectedEndpoint(response: ProbeResponse): boolean {
   return /^unexpected endpoint or method/i.test(readText(response.json, "error") ?? "");
 }
 
-function isOkObject(response: ProbeResponse | undefined): boolean {
+function isOkObject(response: IdentifyingResponse | undefined): boolean {
   return response?.status === 200 && typeof response.json === "object" && response.json !== null;
 }
 

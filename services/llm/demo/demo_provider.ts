@@ -69,8 +69,8 @@ function* createEvents(call: ChatCall): Generator<ChatEvent> {
   yield { type: "finish", reason: sent.length < words.length ? "length" : "stop" };
 }
 
-function joinText(content: string | ContentPart[] | undefined): string {
-  if (content === undefined || typeof content === "string") return content ?? "";
+function joinText(content: string | ContentPart[] | null | undefined): string {
+  if (content === undefined || content === null || typeof content === "string") return content ?? "";
   return content.map((part) => (typeof part.text === "string" ? part.text : "")).join(" ");
 }
 

@@ -89,6 +89,9 @@ function findFirstChoice(chunk: Chunk): Choice | undefined {
 function addDelta(delta: Delta, out: ChatEvent[]): void {
   const reasoning = readReasoning(delta);
   if (reasoning !== "") out.push({ type: "reasoning", text: reasoning });
+  if (Array.isArray(delta.reasoning_details) && delta.reasoning_details.length > 0) {
+    out.push({ type: "reasoning_details", details: delta.reasoning_details });
+  }
   if (isNonEmptyString(delta.content)) out.push({ type: "text", text: delta.content });
   else if (Array.isArray(delta.content)) addParts(delta.content, out);
   else if (isNonEmptyString(delta.refusal)) out.push({ type: "text", text: delta.refusal });
@@ -97,11 +100,23 @@ function addDelta(delta: Delta, out: ChatEvent[]): void {
   }
 }
 
-/** Some servers return content as parts, as in a request. */
+/** Some servers return content as parts, as in a request. Mistral's thinking models have parts of the type `thinking`. */
 function addParts(parts: unknown[], out: ChatEvent[]): void {
-  for (const part of parts as ({ text?: unknown } | null)[]) {
-    if (isNonEmptyString(part?.text)) out.push({ type: "text", text: part.text });
+  for (const part of parts as ({ type?: unknown; text?: unknown; thinking?: unknown } | null)[]) {
+    if (part?.type === "thinking") {
+      const text = joinTexts(part.thinking);
+      if (text !== "") out.push({ type: "reasoning", text });
+    } else if (isNonEmptyString(part?.text)) out.push({ type: "text", text: part.text });
   }
+}
+
+/** The text of a `thinking` part: itself, or parts of text. */
+function joinTexts(thinking: unknown): string {
+  if (typeof thinking === "string") return thinking;
+  if (!Array.isArray(thinking)) return "";
+  return (thinking as ({ text?: unknown } | null)[]).map((part) => isNonEmptyString(part?.text) ? part.text : "").join(
+    "",
+  );
 }
 
 /**
@@ -160,8 +175,21 @@ function parseOrText(data: string): unknown {
   }
 }
 
-/** Moves the reasoning to the field that our own API uses. */
+/** Moves the reasoning to the field that our own API uses, and joins content that comes in parts. */
 export function withReasoningContent(choice: CompletionChoice): CompletionChoice {
+  const content: unknown = choice.message.content;
+  if (Array.isArray(content)) {
+    const events: ChatEvent[] = [];
+    addParts(content, events);
+    const join = (type: "text" | "reasoning") => events.map((event) => event.type === type ? event.text : "").join("");
+    const reasoning = join("reasoning") || readReasoning(choice.message);
+    const message = {
+      ...choice.message,
+      content: join("text"),
+      ...(reasoning !== "" && { reasoning_content: reasoning }),
+    };
+    return { ...choice, message };
+  }
   const reasoning = readReasoning(choice.message);
   return reasoning === "" ? choice : { ...choice, message: { ...choice.message, reasoning_content: reasoning } };
 }

@@ -1,6 +1,7 @@
 /** Builds a chat completion from ChatEvents, for protocols and servers that don't return one. */
 import type { ChatEvent, OpenAiCompletion, Usage } from "../chat_event.ts";
 import type { ChatStream } from "../provider.ts";
+import { ReasoningDetails } from "../reasoning_details.ts";
 import { ToolCalls } from "../tool_calls.ts";
 
 /** Reads a reply to its end and returns it as one completion. @throws as `ChatStream.batches` */
@@ -17,6 +18,7 @@ export class CompletionBuilder {
   #text = "";
   #reasoning = "";
   readonly #toolCalls = new ToolCalls();
+  readonly #details = new ReasoningDetails();
   #finishReason: string | null = null;
   #usage: Usage | undefined;
   #timings: Record<string, unknown> | undefined;
@@ -31,6 +33,9 @@ export class CompletionBuilder {
         break;
       case "tool_calls":
         this.#toolCalls.add(event.delta);
+        break;
+      case "reasoning_details":
+        this.#details.add(event.details);
         break;
       case "finish":
         this.#finishReason = event.reason;
@@ -55,6 +60,7 @@ export class CompletionBuilder {
           content: this.#text === "" && toolCalls.length > 0 ? null : this.#text,
           ...(this.#reasoning !== "" && { reasoning_content: this.#reasoning }),
           ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+          ...(toolCalls.length > 0 && !this.#details.isEmpty && { reasoning_details: this.#details.all() }),
         },
         finish_reason: this.#finishReason,
       }],

@@ -1,5 +1,6 @@
 /** Parses server-sent events as model servers really send them (docs/protocols/llm.md, "Event stream parsing"). */
 import { createParser, type EventSourceMessage, type EventSourceParser } from "eventsource-parser";
+import { ReadDecoder } from "./read_decoder.ts";
 
 /** Characters that may arrive without an event or a comment. */
 export const MAX_EVENT_CHARS = 8 * 1024 * 1024;
@@ -20,9 +21,8 @@ export type EventListener = (name: string | undefined, data: string) => void;
 export class EventStreamParser {
   readonly #parser: EventSourceParser;
   readonly #listener: EventListener;
-  // ignoreBOM: the parser removes the byte order mark at the start; any other is part of the text.
-  readonly #wholeDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  #splitDecoder: TextDecoder | undefined;
+  // The parser removes a byte order mark at the start.
+  readonly #decoder = new ReadDecoder();
   #hasActivity = false;
   #charsSinceActivity = 0;
   #isAtLineStart = true;
@@ -45,7 +45,7 @@ export class EventStreamParser {
    * @throws {RangeError} after more than MAX_EVENT_CHARS without an event or a comment
    */
   push(bytes: Uint8Array): void {
-    this.pushText(this.#decode(bytes));
+    this.pushText(this.#decoder.decode(bytes));
   }
 
   /** Parses decoded text. */
@@ -63,21 +63,9 @@ export class EventStreamParser {
 
   /** Ends the stream. Emits an event that has no blank line after it. */
   end(): void {
-    const rest = (this.#splitDecoder?.decode() ?? "") + this.#pendingLine;
+    const rest = this.#decoder.end() + this.#pendingLine;
     this.#pendingLine = "";
     this.#parser.feed(`${rest}\n\n`);
-  }
-
-  /** A read whose last byte is ASCII ends between two characters. Decoding it without state is several times faster. */
-  #decode(bytes: Uint8Array): string {
-    if (this.#splitDecoder === undefined) {
-      if (bytes.length === 0 || bytes[bytes.length - 1]! < 0x80) return this.#wholeDecoder.decode(bytes);
-      this.#splitDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
-    }
-    const text = this.#splitDecoder.decode(bytes, { stream: true });
-    // After an ASCII byte, the decoder holds nothing back.
-    if (bytes.length > 0 && bytes[bytes.length - 1]! < 0x80) this.#splitDecoder = undefined;
-    return text;
   }
 
   /** Holds back an unfinished line that may become `error: …`, because the parser drops such a line if a read splits it. */

@@ -2,6 +2,7 @@
 import { type AcceptedResponse, createWebPageError, parseResponse, type ReplyTranslator } from "./response_body.ts";
 import type { ChatEvent } from "../chat_event.ts";
 import { EventStreamParser } from "./event_stream_parser.ts";
+import { LineParser } from "./line_parser.ts";
 import type { ChatStream } from "../provider.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import type { ModelCall } from "../model_call.ts";
@@ -107,7 +108,7 @@ function drain(body: ReadableStreamBYOBReader, call: ModelCall): void {
 class ReplyReader {
   readonly #call: ModelCall;
   readonly #translator: ReplyTranslator;
-  readonly #parser: EventStreamParser;
+  readonly #parser: EventStreamParser | LineParser;
   #form: "unknown" | "events" | "json";
   #json: string[] = [];
   #jsonDecoder: TextDecoder | undefined;
@@ -127,7 +128,9 @@ class ReplyReader {
     this.#call = call;
     this.#translator = translator;
     this.#form = /\bjson\b/i.test(contentType) ? "json" : "unknown";
-    this.#parser = new EventStreamParser(this.#onEvent);
+    this.#parser = translator.hasLines
+      ? new LineParser((line) => this.#onEvent(undefined, line))
+      : new EventStreamParser(this.#onEvent);
   }
 
   /** True once the finish reason has arrived. */
@@ -197,7 +200,7 @@ class ReplyReader {
   #detectForm(bytes: Uint8Array): void {
     const first = bytes.find((byte) => byte > 0x20);
     if (first === undefined) return;
-    if (first === 0x7b /* { */ || first === 0x5b /* [ */) this.#form = "json";
+    if (first === 0x7b /* { */ || first === 0x5b /* [ */) this.#form = this.#translator.hasLines ? "events" : "json";
     else if (first === 0x3c /* < */) throw createWebPageError(this.#call);
     else this.#form = "events";
   }

@@ -8,6 +8,8 @@ const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 /** Translates one protocol to ChatEvents. */
 export interface ReplyTranslator {
+  /** True if each line of the stream is one JSON value; otherwise it is an event stream. */
+  readonly hasLines?: boolean;
   /**
    * Translates one stream event into `out`.
    *

@@ -1,43 +1,44 @@
-/** The work of one download job: parts, verification, and the renames that make a model of them. */
+/** Runs one download job: downloads the parts, verifies them and renames them into place. */
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../errors.ts";
 import type { JobContext } from "../../jobs/job.ts";
+import type { Log } from "../../log.ts";
 import { readFileIfExists, writeFileAtomic } from "../../storage/atomic_file.ts";
-import { type DownloadParams, DownloadProgress } from "./download_progress.ts";
-import { downloadFile, type DownloadLimits, isExpectedHash, toTransferTarget } from "./file_download.ts";
 import type { Hub, HubFile } from "../hub/hub.ts";
-import { type ModelsFolder, statIfExists, toDownloadKey } from "../local/models_folder.ts";
-import { Transfer } from "./download_worker_client.ts";
+import { type DownloadSubject, type ModelsFolder, statIfExists, toDownloadKey } from "../local/models_folder.ts";
 import type { TransferPolicy } from "./download_protocol.ts";
+import { Transfer } from "./download_worker_client.ts";
+import { downloadFile, type DownloadLimits, isExpectedHash, toTransferTarget } from "./file_download.ts";
 
-/** What download jobs work with. */
+/** Dependencies and limits of download jobs. */
 export interface DownloadOptions {
   hub: Hub;
   folder: ModelsFolder;
+  log: Log;
   policy: TransferPolicy;
   limits: DownloadLimits;
 }
 
-/** Left free for everything else that wants to write. */
+/** Disk space that a download leaves free. */
 const RESERVE_BYTES = 256 * 1024 * 1024;
 
-/** Does the work of one job. Part files stay behind when it fails or the server stops; its kind's `discard` removes them. */
+/** Runs one job. If it fails or the server stops, the part files stay; the `discard` of its kind removes them. */
 export async function runDownload(options: DownloadOptions, context: JobContext): Promise<void> {
   const params = context.params as DownloadParams;
   const { folder } = options;
   const progress = new DownloadProgress(params, context);
   const work = await folder.makeWorkFolder(toDownloadKey(params));
   const partOf = (index: number) => join(work, `${index}.part`);
-  await dropForeignParts(work, params.files);
+  await removeOutdatedParts(work, params.files);
   await using transfer = new Transfer({ policy: options.policy, idleMs: options.limits.idleMs }, context.signal);
   const missing: { file: HubFile; index: number }[] = [];
   for (const [index, file] of params.files.entries()) {
-    if (await isInPlace(options, transfer, params, file, (bytes) => progress.found(index, bytes))) {
-      progress.found(index, file.sizeBytes);
+    if (await isInPlace(options, transfer, params, file, (bytes) => progress.setFound(index, bytes))) {
+      progress.setFound(index, file.sizeBytes);
     } else missing.push({ file, index });
   }
-  await assertRoom(folder, missing.map(({ file, index }) => ({ file, partPath: partOf(index) })));
+  await assertFreeSpace(folder, missing.map(({ file, index }) => ({ file, partPath: partOf(index) })));
   for (const { file, index } of missing) {
     await downloadFile({
       hub: options.hub,
@@ -48,8 +49,8 @@ export async function runDownload(options: DownloadOptions, context: JobContext)
       repo: params.repo,
       revision: params.revision,
       signal: context.signal,
-      onFound: (bytes) => progress.found(index, bytes),
-      onReceived: (bytes) => progress.received(index, bytes),
+      onFound: (bytes) => progress.setFound(index, bytes),
+      onReceived: (bytes) => progress.setReceived(index, bytes),
     });
     await assertFormat(file, partOf(index));
   }
@@ -63,10 +64,8 @@ function pathOf({ repo }: DownloadParams, { path }: HubFile): string {
   return `${repo}/${path}`;
 }
 
-/**
- * Parts of another commit go, unless the bytes are the same by their hash: a note beside them says what they are of.
- */
-async function dropForeignParts(work: string, files: HubFile[]): Promise<void> {
+/** Removes parts of another commit, except where all hashes are the same. A note beside them lists their files. */
+async function removeOutdatedParts(work: string, files: HubFile[]): Promise<void> {
   const notePath = join(work, "note.json");
   const note = JSON.stringify(
     files.map(({ path, sizeBytes, sha256, gitSha1 }) => [path, sizeBytes, sha256 ?? gitSha1]),
@@ -87,12 +86,12 @@ async function isInPlace(
   const path = folder.resolve(pathOf(params, file));
   const info = await statIfExists(path);
   if (info === undefined) return false;
-  if (!info.isFile) throw new AppError("conflict", `Can't place "${path}": something that is no file has that name`);
+  if (!info.isFile) throw new AppError("conflict", `Can't place "${path}": something else has that name`);
   return info.size === file.sizeBytes &&
     isExpectedHash(file, await transfer.hash(toTransferTarget(file, path), onProgress));
 }
 
-async function assertRoom(folder: ModelsFolder, missing: { file: HubFile; partPath: string }[]): Promise<void> {
+async function assertFreeSpace(folder: ModelsFolder, missing: { file: HubFile; partPath: string }[]): Promise<void> {
   let needed = 0;
   for (const { file, partPath } of missing) {
     needed += file.sizeBytes - Math.min(file.sizeBytes, (await statIfExists(partPath))?.size ?? 0);
@@ -105,7 +104,7 @@ async function assertRoom(folder: ModelsFolder, missing: { file: HubFile; partPa
   throw new AppError("storage_full", `Can't download to "${folder.path}": ${needs} are needed, ${has} are free`);
 }
 
-/** A saved error page is the classic broken model. */
+/** Rejects an error page that was saved under the name of a model. */
 async function assertFormat({ path, sizeBytes }: HubFile, partPath: string): Promise<void> {
   if (!path.toLowerCase().endsWith(".gguf")) return;
   using part = await Deno.open(partPath);
@@ -113,5 +112,93 @@ async function assertFormat({ path, sizeBytes }: HubFile, partPath: string): Pro
   await part.read(magic);
   if (sizeBytes >= 4 && new TextDecoder().decode(magic) === "GGUF") return;
   await Deno.remove(partPath);
-  throw new AppError("upstream_error", `Can't use "${path}": what the hub sent is no GGUF file`);
+  throw new AppError("upstream_error", `Can't use "${path}": the hub didn't send a GGUF file`);
+}
+
+/** What a job downloads, decided when it is created. */
+export interface DownloadParams extends DownloadSubject {
+  /** Commit of all files. */
+  revision: string;
+  /** In the order in which they are put in place. The last one makes the model complete. */
+  files: HubFile[];
+}
+
+/** Details of a download in the API. */
+export interface DownloadDetail extends DownloadSubject {
+  revision: string;
+  files: { path: string; sizeBytes: number; receivedBytes: number; sha256?: string }[];
+  /** Average of the last 5 s; 0 while nothing arrives. */
+  bytesPerSecond: number;
+}
+
+const RATE_WINDOW_MS = 5_000;
+
+/** Returns the details of a download that hasn't started. */
+export function createInitialDetail(params: DownloadParams): DownloadDetail {
+  const { repo, format, file, revision, files } = params;
+  return {
+    repo,
+    format,
+    file,
+    revision,
+    files: files.map(({ path, sizeBytes, sha256 }) => ({ path, sizeBytes, receivedBytes: 0, sha256 })),
+    bytesPerSecond: 0,
+  };
+}
+
+/** Returns the size of all files. */
+export function totalBytes(files: readonly { sizeBytes: number }[]): number {
+  return files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+}
+
+/** Reports progress and speed of a job. */
+export class DownloadProgress {
+  readonly #context: Pick<JobContext, "detail" | "progress">;
+  readonly #detail: DownloadDetail;
+  readonly #total: number;
+  #received = 0;
+  readonly #samples: { atMs: number; bytes: number }[] = [];
+
+  constructor(params: DownloadParams, context: Pick<JobContext, "detail" | "progress">) {
+    this.#context = context;
+    this.#detail = createInitialDetail(params);
+    this.#total = totalBytes(params.files);
+  }
+
+  /** Sets how many bytes of a file an earlier attempt left. They don't count toward the speed. */
+  setFound(index: number, bytes: number): void {
+    this.#set(index, bytes, false);
+  }
+
+  /** Sets how many bytes of a file have arrived. */
+  setReceived(index: number, bytes: number): void {
+    this.#set(index, bytes, true);
+  }
+
+  /** Reports that nothing is being downloaded any more. */
+  end(): void {
+    this.#detail.bytesPerSecond = 0;
+    this.#report();
+  }
+
+  #set(index: number, bytes: number, isDownloaded: boolean): void {
+    const file = this.#detail.files[index]!;
+    this.#received += bytes - file.receivedBytes;
+    file.receivedBytes = bytes;
+    const nowMs = performance.now();
+    const samples = this.#samples;
+    // Bytes that were found or dropped start a new measurement.
+    if (!isDownloaded || bytes === 0 || this.#received < (samples.at(-1)?.bytes ?? 0)) samples.length = 0;
+    samples.push({ atMs: nowMs, bytes: this.#received });
+    while (samples.length > 2 && samples[0]!.atMs < nowMs - RATE_WINDOW_MS) samples.shift();
+    const [first] = samples;
+    const seconds = (nowMs - first!.atMs) / 1000;
+    this.#detail.bytesPerSecond = seconds < 0.2 ? 0 : Math.round((this.#received - first!.bytes) / seconds);
+    this.#report();
+  }
+
+  #report(): void {
+    this.#context.detail(this.#detail);
+    this.#context.progress({ done: this.#received, total: this.#total, unit: "bytes" });
+  }
 }

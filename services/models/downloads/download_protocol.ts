@@ -1,66 +1,66 @@
-/** What is said between a running download and its Worker. */
+/** Messages between a download and its Worker. */
 import type { ErrorCode } from "../../errors.ts";
 
-/** How a file's bytes are checked. */
+/** Hash by which a file is verified. */
 export type HashKind = "sha256" | "git-sha1";
 
-/** Where calls may go; as the guard's own options. */
+/** Addresses that the Worker may call, as in the options of the guard. */
 export interface TransferPolicy {
   allow: string[];
   exactOrigins: string[];
-  /** PEM certificates trusted beside the runtime's own. */
+  /** PEM certificates to trust besides those of the runtime. */
   caCerts?: string[];
 }
 
-/** What one file is to become. */
+/** A file to write or check. */
 export interface TransferTarget {
-  /** The part file. */
+  /** Path of the part file. */
   path: string;
   sizeBytes: number;
   hash: HashKind;
 }
 
-/** What the Worker is asked; it answers each with one report, `progress` aside. */
+/** A request to the Worker. It answers each with one report, after any number of `progress`. */
 export type TransferOrder =
   | { kind: "open"; target: TransferTarget }
-  /** Goes on where the part file ends; `restart` begins anew. */
+  /** Resumes at the end of the part file; `restart` starts from nothing. */
   | { kind: "get"; url: string; headers: Record<string, string>; etag?: string; restart: boolean }
   | { kind: "finish" }
-  /** Hashes a file that is there. */
+  /** Hashes an existing file. */
   | { kind: "hash"; target: TransferTarget }
-  /** Ends what is under way; the answer is that of the order it ends. */
+  /** Aborts the current request, which then fails. Has no report of its own. */
   | { kind: "abort" };
 
-/** Settings that hold for a Worker's life. */
+/** First message to a Worker. */
 export interface TransferSettings {
   policy: TransferPolicy;
   /** Longest wait for the next byte. */
   idleMs: number;
 }
 
-/** How a try to get bytes ended. */
+/** How a `get` ended. */
 export interface TransferEnd {
   kind: "ended";
-  /** What the part file holds now. */
+  /** Size of the part file. */
   bytes: number;
-  /** True when what it held before had to go. */
+  /** The earlier content of the part file was dropped. */
   isRestarted: boolean;
-  /** Of the answer, where it is a strong one; absent when there was no answer. */
+  /** The strong ETag of the response. */
   etag?: string;
   /**
-   * `whole`: all bytes are there. `cut`: the connection ended or fell silent. `stale`: the server's file is another than
-   * the part's. `wrong-size`: it is longer or shorter than the hub says. `unusable`: asking again would bring the same.
+   * `whole`: complete. `cut`: the connection ended or timed out. `stale`: the file on the server is another one than that
+   * of the part. `wrong-size`: longer or shorter than the hub says. `unusable`: trying again would give the same.
    */
   outcome: "whole" | "cut" | "stale" | "wrong-size" | "unusable";
   message: string;
 }
 
-/** What the Worker tells. */
+/** A message from the Worker. */
 export type TransferReport =
   | { kind: "opened"; bytes: number }
   | { kind: "progress"; bytes: number }
   | TransferEnd
-  /** The server answered without bytes. */
+  /** The server answered with another status than 200 and 206. */
   | { kind: "answer"; status: number; headers: Record<string, string> }
   | { kind: "hashed"; hash: string; bytes: number }
   | { kind: "failed"; code: ErrorCode; message: string };

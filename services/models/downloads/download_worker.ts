@@ -1,10 +1,9 @@
-/** Worker: brings the bytes of one file at a time from a judged connection to the disk and hashes them on the way. */
+/** Worker that downloads one file at a time through the guard, writes it to disk and hashes it on the way. */
 import { AppError, messageOf } from "../../errors.ts";
 import { guardedGet, type GuardedResponse } from "../../http/guard/guarded_get.ts";
-import { resolveWithSystem } from "../../http/guard/resolve_host.ts";
-import { createTargetPolicy } from "../../http/guard/target_policy.ts";
+import { createTargetPolicy, resolveWithSystem } from "../../http/guard/target_policy.ts";
 import { fileError } from "../../storage/atomic_file.ts";
-import { hashFile, newBlock, newHash, PartFile } from "./part_file.ts";
+import { createBlock, createFileHash, hashFile, PartFile } from "./part_file.ts";
 import type {
   TransferEnd,
   TransferOrder,
@@ -13,11 +12,11 @@ import type {
   TransferTarget,
 } from "./download_protocol.ts";
 
-/** A slow line must not hold back what it has brought for longer. */
+/** Received bytes are written after this time at the latest. */
 const FLUSH_WITHIN_MS = 200;
 const PROGRESS_INTERVAL_MS = 250;
-/** Headers that the other side may need. */
-const TOLD_HEADERS = ["location", "x-error-code", "x-error-message", "retry-after", "ratelimit"];
+/** Headers of a response without bytes that the serving thread reads. */
+const FORWARDED_HEADERS = ["location", "x-error-code", "x-error-message", "retry-after", "ratelimit"];
 
 type Ending = Pick<TransferEnd, "outcome" | "message">;
 
@@ -27,8 +26,8 @@ class TransferWorker {
   readonly #post: (report: TransferReport) => void;
   #part: PartFile | undefined;
   #abort = new AbortController();
-  #untold = 0;
-  #telling: ReturnType<typeof setTimeout> | undefined;
+  #unreportedBytes = 0;
+  #progressTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(settings: TransferSettings, post: (report: TransferReport) => void) {
     this.#settings = settings;
@@ -46,10 +45,10 @@ class TransferWorker {
     }
   }
 
-  /** What is told after this is the next order's. */
+  /** Answers a request. Progress that follows belongs to the next one. */
   #report(report: TransferReport): void {
-    clearTimeout(this.#telling);
-    this.#telling = undefined;
+    clearTimeout(this.#progressTimer);
+    this.#progressTimer = undefined;
     this.#post(report);
   }
 
@@ -68,14 +67,14 @@ class TransferWorker {
 
   async #open(target: TransferTarget): Promise<number> {
     this.#closePart();
-    this.#part = await PartFile.open(target, this.#abort.signal, (bytes) => this.#tell(bytes));
+    this.#part = await PartFile.open(target, this.#abort.signal, (bytes) => this.#reportProgress(bytes));
     return this.#part.bytes;
   }
 
   async #hash(target: TransferTarget): Promise<TransferReport> {
     using file = await Deno.open(target.path);
-    const hash = newHash(target);
-    const bytes = await hashFile(file, hash, newBlock(), this.#abort.signal, (bytes) => this.#tell(bytes));
+    const hash = createFileHash(target);
+    const bytes = await hashFile(file, hash, createBlock(), this.#abort.signal, (bytes) => this.#reportProgress(bytes));
     return { kind: "hashed", hash: hash.digest("hex"), bytes };
   }
 
@@ -103,23 +102,25 @@ class TransferWorker {
         caCerts,
       });
     } catch (error) {
-      if (error instanceof AppError && error.code === "upstream_error") return report(ended("cut", error.message));
+      if (error instanceof AppError && error.code === "upstream_error") {
+        return report(createEnding("cut", error.message));
+      }
       throw error;
     }
     using open = answer;
     if (open.status !== 200 && open.status !== 206) {
-      const told = TOLD_HEADERS.flatMap((name) => {
+      const forwarded = FORWARDED_HEADERS.flatMap((name) => {
         const value = open.header(name);
         return value === undefined ? [] : [[name, value]];
       });
-      return { kind: "answer", status: open.status, headers: Object.fromEntries(told) };
+      return { kind: "answer", status: open.status, headers: Object.fromEntries(forwarded) };
     }
-    const end = await this.#settleBegin(part, open, order.etag) ?? await this.#receive(part, open);
+    const end = await this.#checkStart(part, open, order.etag) ?? await this.#receive(part, open);
     return report(end, strongEtag(open));
   }
 
-  /** Sees to it that what comes next belongs behind what is there. */
-  async #settleBegin(
+  /** Makes sure that the body of the response continues the part file. */
+  async #checkStart(
     part: PartFile,
     answer: GuardedResponse,
     knownEtag: string | undefined,
@@ -127,45 +128,50 @@ class TransferWorker {
     const { sizeBytes } = part.target;
     const coding = answer.header("content-encoding");
     if (coding !== undefined && coding !== "identity") {
-      return ended("unusable", `it comes packed as ${coding}, which was not asked for; a proxy on the way may do that`);
+      return createEnding(
+        "unusable",
+        `it's compressed with ${coding}, which wasn't requested. A proxy may be doing that`,
+      );
     }
     if (answer.status === 200) {
-      if (part.bytes > 0) await part.restart(); // the range was ignored, or the file behind it is another
+      if (part.bytes > 0) await part.restart(); // the range was ignored, or the file has changed
       if (answer.bodyBytes !== undefined && answer.bodyBytes !== sizeBytes) {
-        return wrongSize(answer.bodyBytes, sizeBytes);
+        return createSizeEnding(answer.bodyBytes, sizeBytes);
       }
       return undefined;
     }
     const [, from, total] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15}|\*)$/.exec(answer.header("content-range") ?? "") ??
       [];
-    if (total !== undefined && total !== "*" && Number(total) !== sizeBytes) return wrongSize(Number(total), sizeBytes);
-    if (Number(from) !== part.bytes) return ended("stale", "the answer begins at another place than asked");
+    if (total !== undefined && total !== "*" && Number(total) !== sizeBytes) {
+      return createSizeEnding(Number(total), sizeBytes);
+    }
+    if (Number(from) !== part.bytes) return createEnding("stale", "the response starts at another byte than requested");
     const etag = strongEtag(answer);
     if (knownEtag !== undefined && etag !== undefined && etag !== knownEtag) {
-      return ended("stale", "the file has changed on the server");
+      return createEnding("stale", "the file has changed on the server");
     }
     return undefined;
   }
 
   async #receive(part: PartFile, answer: GuardedResponse): Promise<Ending> {
     const { sizeBytes } = part.target;
-    const taker = part.take((bytes) => this.#tell(bytes));
+    const writer = part.openWriter((bytes) => this.#reportProgress(bytes));
     let failure: { reason: unknown } | undefined;
     const flushing = setInterval(() => {
       try {
-        taker.flush();
+        writer.flush();
       } catch (reason) {
         failure ??= { reason };
-        answer[Symbol.dispose](); // ends the read that waits
+        answer[Symbol.dispose](); // ends the pending read
       }
     }, FLUSH_WITHIN_MS);
     try {
       for (;;) {
-        const end = await readInto(answer, taker.room, part.bytes + taker.waitingBytes, sizeBytes);
+        const end = await readInto(answer, writer.freeSpace, part.bytes + writer.unwrittenBytes, sizeBytes);
         if (failure !== undefined) throw failure.reason;
-        if (typeof end === "number") taker.took(end);
+        if (typeof end === "number") writer.commit(end);
         else {
-          if (end.outcome !== "wrong-size") taker.flush();
+          if (end.outcome !== "wrong-size") writer.flush();
           return end;
         }
       }
@@ -182,11 +188,11 @@ class TransferWorker {
     return { kind: "hashed", hash, bytes: part.bytes };
   }
 
-  #tell(bytes: number): void {
-    this.#untold = bytes;
-    this.#telling ??= setTimeout(() => {
-      this.#telling = undefined;
-      this.#post({ kind: "progress", bytes: this.#untold });
+  #reportProgress(bytes: number): void {
+    this.#unreportedBytes = bytes;
+    this.#progressTimer ??= setTimeout(() => {
+      this.#progressTimer = undefined;
+      this.#post({ kind: "progress", bytes: this.#unreportedBytes });
     }, PROGRESS_INTERVAL_MS);
   }
 
@@ -202,45 +208,47 @@ class TransferWorker {
 }
 
 /**
- * Reads what is there next.
+ * Reads the next bytes of a response.
  *
- * @param received Bytes of the file that are here.
- * @returns How many came, or how it ended.
+ * @param received How many bytes of the file have arrived so far.
+ * @returns How many bytes were read, or how the download ended.
  */
 async function readInto(
   answer: GuardedResponse,
-  room: Uint8Array,
+  buffer: Uint8Array,
   received: number,
   sizeBytes: number,
 ): Promise<number | Ending> {
   let count: number;
   try {
-    count = await answer.read(room);
+    count = await answer.read(buffer);
   } catch (error) {
-    if (error instanceof AppError && error.code !== "interrupted") return ended("cut", error.message);
+    if (error instanceof AppError && error.code !== "interrupted") return createEnding("cut", error.message);
     throw error;
   }
-  if (received + count > sizeBytes) return wrongSize(received + count, sizeBytes);
+  if (received + count > sizeBytes) return createSizeEnding(received + count, sizeBytes);
   if (count > 0) return count;
-  return received === sizeBytes ? ended("whole", "") : ended("cut", `it ended after ${received} of ${sizeBytes} bytes`);
+  return received === sizeBytes
+    ? createEnding("whole", "")
+    : createEnding("cut", `it ended after ${received} of ${sizeBytes} bytes`);
 }
 
 function strongEtag(answer: GuardedResponse): string | undefined {
   const etag = answer.header("etag");
-  return etag?.startsWith('"') ? etag : undefined; // If-Range takes no weak ones (RFC 9110, section 13.1.5)
+  return etag?.startsWith('"') ? etag : undefined; // If-Range takes only strong ETags (RFC 9110, section 13.1.5)
 }
 
-function ended(outcome: TransferEnd["outcome"], message: string): Ending {
+function createEnding(outcome: TransferEnd["outcome"], message: string): Ending {
   return { outcome, message };
 }
 
-function wrongSize(found: number, expected: number): Ending {
-  return ended("wrong-size", `it has ${found} bytes or more, where the hub's list says ${expected}`);
+function createSizeEnding(found: number, expected: number): Ending {
+  return createEnding("wrong-size", `it has at least ${found} bytes, but the hub lists ${expected}`);
 }
 
 let worker: TransferWorker | undefined;
 
-// A page has a window and a Worker has not: importing this file outside a Worker does nothing.
+// Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
   self.onmessage = ({ data }: MessageEvent<TransferSettings | TransferOrder>) => {
     if ("policy" in data) worker = new TransferWorker(data, (report) => self.postMessage(report));

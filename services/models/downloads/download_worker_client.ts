@@ -1,4 +1,4 @@
-/** The serving thread's end of a download's Worker. */
+/** Runs a download's Worker from the serving thread. */
 import { AppError } from "../../errors.ts";
 import type {
   TransferEnd,
@@ -10,7 +10,7 @@ import type {
 
 type Answered = Exclude<TransferReport, { kind: "progress" | "failed" }>;
 
-/** How long a Worker may take to let go of its file. */
+/** How long a Worker may take to stop. */
 const STOP_WITHIN_MS = 5_000;
 
 /** One Worker, for the files of one download after another. */
@@ -22,58 +22,60 @@ export class Transfer implements AsyncDisposable {
   #lost: AppError | undefined;
   readonly #abort = () => this.#post({ kind: "abort" });
 
-  /** Starts the Worker. @param signal Ends what is under way; it then rejects with the signal's reason. */
+  /** Starts the Worker. @param signal Aborts the current call, which then throws the reason. */
   constructor(settings: TransferSettings, signal: AbortSignal) {
     this.#signal = signal;
     this.#worker = new Worker(new URL("./download_worker.ts", import.meta.url), { type: "module" });
     this.#worker.onmessage = ({ data }: MessageEvent<TransferReport>) => this.#take(data);
     this.#worker.onerror = (event) => {
-      event.preventDefault(); // else it would end the process
+      event.preventDefault(); // otherwise it would end the process
       this.#lose(event.message);
     };
-    this.#worker.onmessageerror = () => this.#lose("its message could not be read");
+    this.#worker.onmessageerror = () => this.#lose("its message couldn't be read");
     this.#worker.postMessage(settings);
     signal.addEventListener("abort", this.#abort);
   }
 
   /**
-   * Opens a part file. @returns How many bytes it holds.
-   * @param onProgress Told now and then how many bytes are there, until the next file is opened.
-   * @throws {AppError} as all calls here: `storage_full`, `internal`, `address_not_allowed`, or the signal's reason
+   * Opens a part file and returns its size.
+   *
+   * @param onProgress Called with the number of bytes, a few times a second, until the next file is opened.
+   * @throws {AppError} `storage_full`, `internal` or `address_not_allowed`, as all methods here.
+   * @throws The reason of the signal.
    */
   async open(target: TransferTarget, onProgress: (bytes: number) => void): Promise<number> {
     this.#onProgress = onProgress;
     const report = await this.#ask({ kind: "open", target });
-    return report.kind === "opened" ? report.bytes : this.#odd(report);
+    return report.kind === "opened" ? report.bytes : this.#throwUnexpected(report);
   }
 
-  /** Gets what is missing. Where the server answers without bytes, its status and headers are the result. */
+  /** Downloads what is missing. A response without bytes is returned with status and headers. */
   async get(
     request: Omit<Extract<TransferOrder, { kind: "get" }>, "kind">,
   ): Promise<TransferEnd | Extract<TransferReport, { kind: "answer" }>> {
     const report = await this.#ask({ kind: "get", ...request });
-    return report.kind === "ended" || report.kind === "answer" ? report : this.#odd(report);
+    return report.kind === "ended" || report.kind === "answer" ? report : this.#throwUnexpected(report);
   }
 
-  /** Brings the part file to the disk for good and closes it. @returns The hash of its bytes. */
+  /** Syncs the part file, closes it and returns its hash. */
   async finish(): Promise<string> {
     const report = await this.#ask({ kind: "finish" });
-    return report.kind === "hashed" ? report.hash : this.#odd(report);
+    return report.kind === "hashed" ? report.hash : this.#throwUnexpected(report);
   }
 
   /** Hashes a file. @param onProgress As for `open`. */
   async hash(target: TransferTarget, onProgress: (bytes: number) => void): Promise<string> {
     this.#onProgress = onProgress;
     const report = await this.#ask({ kind: "hash", target });
-    return report.kind === "hashed" ? report.hash : this.#odd(report);
+    return report.kind === "hashed" ? report.hash : this.#throwUnexpected(report);
   }
 
-  /** Ends the Worker once it holds still, so that its files can be removed. */
+  /** Ends the Worker after its current request, so that its files can be removed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#signal.removeEventListener("abort", this.#abort);
     if (this.#waiting !== undefined) {
       this.#post({ kind: "abort" });
-      const limit = setTimeout(() => this.#lose("it did not end"), STOP_WITHIN_MS);
+      const limit = setTimeout(() => this.#lose("it didn't stop"), STOP_WITHIN_MS);
       await this.#waiting.promise.catch(() => {});
       clearTimeout(limit);
     }
@@ -105,11 +107,11 @@ export class Transfer implements AsyncDisposable {
   }
 
   #lose(found: string): void {
-    this.#lost = new AppError("internal", `Can't go on with the download: its Worker was lost (${found})`);
+    this.#lost = new AppError("internal", `Can't continue the download: its Worker failed (${found})`);
     this.#waiting?.reject(this.#lost);
   }
 
-  #odd(report: Answered): never {
-    throw new AppError("internal", `The Worker of a download answered "${report.kind}", which was not asked`);
+  #throwUnexpected(report: Answered): never {
+    throw new AppError("internal", `The Worker of a download sent an unexpected "${report.kind}"`);
   }
 }

@@ -1,4 +1,4 @@
-/** Brings one file of the hub whole and verified to its part file, through drops, silences and expired addresses. */
+/** Downloads and verifies one file of the hub, with retries after lost connections, timeouts and expired addresses. */
 import { AppError, messageOf } from "../../errors.ts";
 import type { Hub, HubFile } from "../hub/hub.ts";
 import { createHubError, isTemporary, parseHubRetryAfter } from "../hub/hub_errors.ts";
@@ -6,14 +6,14 @@ import { delay } from "../../async/delay.ts";
 import type { Transfer } from "./download_worker_client.ts";
 import type { TransferEnd, TransferTarget } from "./download_protocol.ts";
 
-/** How patient a download is. */
+/** Timeouts and pauses of a download. */
 export interface DownloadLimits {
-  /** Longest wait for the next byte before the connection is given up. */
+  /** Longest wait for the next byte of a connection. */
   idleMs: number;
-  /** First pause after a failed try; it doubles up to `maxPauseMs` until bytes come again. */
+  /** Pause after a failed attempt. It doubles up to `maxPauseMs` until bytes arrive. */
   pauseMs: number;
   maxPauseMs: number;
-  /** Without a new byte for this long, whatever was tried, the download fails. */
+  /** A download fails after this time without a new byte. */
   stallMs: number;
 }
 
@@ -24,7 +24,7 @@ export const DEFAULT_LIMITS: DownloadLimits = {
   stallMs: 10 * 60_000,
 };
 
-/** What one file's download works with. */
+/** A file to download, and what that needs. */
 export interface FileDownload {
   hub: Hub;
   transfer: Transfer;
@@ -32,85 +32,85 @@ export interface FileDownload {
   repo: string;
   revision: string;
   file: HubFile;
-  /** Where its bytes are gathered. */
   partPath: string;
   signal: AbortSignal;
-  /** Told how many bytes were here before, while they are read again. */
+  /** Called with the number of bytes that an earlier attempt left, while they are hashed. */
   onFound(bytes: number): void;
-  /** Told how many bytes are here as more come. */
+  /** Called with the number of bytes that have arrived. */
   onReceived(bytes: number): void;
 }
 
 const REDIRECT_STATUS = new Set([301, 302, 303, 307, 308]);
-const MAX_REDIRECTS = 5; // see docs/protocols/models.md#download
-/** Stale parts and changed files are begun anew; a server that does that for ever is broken. */
+const MAX_REDIRECTS = 5; // docs/protocols/models.md#download
+/** How often a changed file is downloaded from the start again. */
 const MAX_RESTARTS = 5;
 
-/** Says what is expected of a file's bytes. */
+/** Returns path, size and hash kind of a file. */
 export function toTransferTarget(file: HubFile, path: string): TransferTarget {
   return { path, sizeBytes: file.sizeBytes, hash: file.sha256 === undefined ? "git-sha1" : "sha256" };
 }
 
-/** Says whether a hash is the one that the hub names; without one there is nothing to check but the size. */
+/** Returns whether a hash is the one in the hub's list. True if the list has none. */
 export function isExpectedHash(file: HubFile, hash: string): boolean {
   const expected = file.sha256 ?? file.gitSha1;
   return expected === undefined || hash === expected;
 }
 
 /**
- * Downloads a file; what the part file holds already is kept.
+ * Downloads a file, resuming at the end of its part file.
  *
- * @throws {AppError} `upstream_timeout` when nothing comes for too long; `upstream_error` when size or hash are not what the
- *   hub says (the part file is removed then) or the hub refuses; `not_found`; `storage_full`. The signal's reason.
+ * @throws {AppError} `upstream_timeout` after too long without a byte; `upstream_error` if size or hash differ from the hub's
+ *   list (the part file is removed then) or the hub refuses; `not_found`; `storage_full`.
+ * @throws The reason of the signal.
  */
 export async function downloadFile(work: FileDownload): Promise<void> {
-  const first = await bring(work);
+  const first = await completePart(work);
   if (isExpectedHash(work.file, first.hash)) return;
-  const found = "its bytes do not have the hash that the hub names";
-  if (!first.isResumed) await refuse(work, found);
-  // Bytes of an earlier try may not have reached the disk whole (a power cut) or be those of another file by now.
+  const found = "its hash differs from the one in the hub's list";
+  if (!first.isResumed) await rejectPart(work, found);
+  // Bytes of an earlier attempt may be incomplete after a power cut, or belong to an older file.
   await removePart(work, found);
-  const { hash } = await bring(work);
-  if (!isExpectedHash(work.file, hash)) await refuse(work, found);
+  const { hash } = await completePart(work);
+  if (!isExpectedHash(work.file, hash)) await rejectPart(work, found);
 }
 
-/** Brings all bytes to the part file. @returns Their hash, and whether some were there before. */
-async function bring(work: FileDownload): Promise<{ hash: string; isResumed: boolean }> {
+/** Completes the part file. @returns Its hash, and whether an earlier attempt had left some of it. */
+async function completePart(work: FileDownload): Promise<{ hash: string; isResumed: boolean }> {
   const { transfer, file, partPath, limits, signal } = work;
-  let newestAtMs = performance.now();
+  let lastByteAtMs = performance.now();
   let isOpen = false;
   let bytes = await transfer.open(toTransferTarget(file, partPath), (held) => {
-    newestAtMs = performance.now();
+    lastByteAtMs = performance.now();
     if (isOpen) work.onReceived(held);
     else work.onFound(held);
   });
   isOpen = true;
   let isResumed = bytes > 0;
   work.onFound(bytes);
-  newestAtMs = performance.now();
+  lastByteAtMs = performance.now();
   let pauseMs = limits.pauseMs;
   let restarts = 0;
   let restart = false;
   const known: KnownEtag = {};
   let isWhole = bytes === file.sizeBytes && bytes > 0;
   while (!isWhole) {
-    const end = await tryOnce(work, { restart, known, bytes });
+    const end = await attemptTransfer(work, { restart, known, bytes });
     const hasMore = end.isRestarted ? end.bytes > 0 : end.bytes > bytes;
     bytes = end.bytes;
     work.onReceived(bytes);
     if (end.isRestarted) isResumed = false;
-    if (end.outcome === "wrong-size") await refuse(work, end.message);
-    if (end.outcome === "unusable") throw broken(work, end.message);
+    if (end.outcome === "wrong-size") await rejectPart(work, end.message);
+    if (end.outcome === "unusable") throw createError(work, end.message);
     isWhole = end.outcome === "whole";
     if (isWhole) continue;
     restart = end.outcome === "stale";
     if ((restart || end.isRestarted) && ++restarts > MAX_RESTARTS) {
-      throw broken(work, `it has to begin anew again and again; at last ${end.message}`);
+      throw createError(work, `it had to start over too often; last reason: ${end.message}`);
     }
-    if (hasMore) [pauseMs, newestAtMs] = [limits.pauseMs, performance.now()];
+    if (hasMore) [pauseMs, lastByteAtMs] = [limits.pauseMs, performance.now()];
     const waitMs = Math.max(pauseMs, end.waitMs ?? 0);
-    if (performance.now() - newestAtMs + waitMs > limits.stallMs) {
-      const found = `nothing came for ${Math.round(limits.stallMs / 1000)} s; ${end.message}`;
+    if (performance.now() - lastByteAtMs + waitMs > limits.stallMs) {
+      const found = `nothing arrived for ${Math.round(limits.stallMs / 1000)} s; ${end.message}`;
       throw new AppError("upstream_timeout", `Can't download "${file.path}" of "${work.repo}": ${found}`);
     }
     await delay(waitMs, signal);
@@ -121,25 +121,25 @@ async function bring(work: FileDownload): Promise<{ hash: string; isResumed: boo
   return { hash, isResumed };
 }
 
-/** The validator of the part's bytes, and whose it is: another machine's is no other machine's business. */
+/** ETag of the part's bytes and the origin that sent it, the only one that gets it back. */
 interface KnownEtag {
   etag?: string;
   origin?: string;
 }
 
-/** How one try ended. */
+/** How one attempt ended. */
 interface TryEnd extends Pick<TransferEnd, "outcome" | "message" | "bytes" | "isRestarted"> {
-  /** The least the other side wants us to wait. */
+  /** Pause that the server asks for. */
   waitMs?: number;
 }
 
-/** Asks the hub for the file's address, follows where it leads, and takes what comes. */
-async function tryOnce(
+/** Requests the file from the hub, follows redirects and receives the body. */
+async function attemptTransfer(
   work: FileDownload,
   { restart, known, bytes }: { restart: boolean; known: KnownEtag; bytes: number },
 ): Promise<TryEnd> {
   const { hub, transfer, repo, revision, file } = work;
-  const without = (outcome: TryEnd["outcome"], message: string, waitMs?: number): TryEnd => ({
+  const endWithoutBytes = (outcome: TryEnd["outcome"], message: string, waitMs?: number): TryEnd => ({
     outcome,
     message,
     waitMs,
@@ -161,15 +161,15 @@ async function tryOnce(
     }
     const { status, headers } = report;
     if (REDIRECT_STATUS.has(status)) {
-      url = redirected(work, url, headers.location);
+      url = resolveRedirect(work, url, headers.location);
       continue;
     }
     const refusal = { status, header: (name: string) => headers[name] };
     const message = `"${url.host}" answered with status ${status}`;
-    if (status === 416) return without("stale", `${message}: it has less of the file than is here`);
-    if (isTemporary(status)) return without("cut", message, (parseHubRetryAfter(refusal) ?? 0) * 1000);
-    // A signed address lives for an hour; the next try gets a new one.
-    if (!hub.isOwnUrl(url) && (status === 401 || status === 403)) return without("cut", message);
+    if (status === 416) return endWithoutBytes("stale", `${message}: it has fewer bytes than the part file`);
+    if (isTemporary(status)) return endWithoutBytes("cut", message, (parseHubRetryAfter(refusal) ?? 0) * 1000);
+    // A signed address expires after an hour; the next attempt gets a new one.
+    if (!hub.isOwnUrl(url) && (status === 401 || status === 403)) return endWithoutBytes("cut", message);
     throw createHubError(
       refusal,
       `"${file.path}" of "${repo}"`,
@@ -177,31 +177,35 @@ async function tryOnce(
       "authorization" in authorization,
     );
   }
-  throw broken(work, "it redirects too often");
+  throw createError(work, "it redirects too often");
 }
 
-function redirected(work: FileDownload, from: URL, location: string | undefined): URL {
-  if (location === undefined || !URL.canParse(location, from)) throw broken(work, "it redirects to no address");
+function resolveRedirect(work: FileDownload, from: URL, location: string | undefined): URL {
+  if (location === undefined || !URL.canParse(location, from)) {
+    throw createError(work, "its redirect has no valid address");
+  }
   const url = new URL(location, from);
-  if (from.protocol === "https:" && url.protocol !== "https:") throw broken(work, "it redirects from https to http");
+  if (from.protocol === "https:" && url.protocol !== "https:") {
+    throw createError(work, "it redirects from https to http");
+  }
   url.hash = "";
   return url;
 }
 
-/** What cannot become right by more bytes goes. */
-async function refuse(work: FileDownload, found: string): Promise<never> {
+/** Removes a part file that more bytes can't mend, and throws. */
+async function rejectPart(work: FileDownload, found: string): Promise<never> {
   await removePart(work, found);
-  throw broken(work, found);
+  throw createError(work, found);
 }
 
 async function removePart(work: FileDownload, found: string): Promise<void> {
   try {
     await Deno.remove(work.partPath);
   } catch (error) {
-    throw broken(work, `${found}; nor can its part file be removed: ${messageOf(error)}`);
+    throw createError(work, `${found}; its part file can't be removed either: ${messageOf(error)}`);
   }
 }
 
-function broken({ file, repo }: FileDownload, found: string): AppError {
+function createError({ file, repo }: FileDownload, found: string): AppError {
   return new AppError("upstream_error", `Can't download "${file.path}" of "${repo}": ${found}`);
 }

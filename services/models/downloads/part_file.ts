@@ -1,32 +1,32 @@
-/** The part file of a download: its bytes, written and hashed as they come. What they are worth is for others to say. */
+/** The part file of a download, hashed while it is written. */
 import { createHash, type Hash } from "node:crypto";
 import type { TransferTarget } from "./download_protocol.ts";
 
-/** Bytes read and hashed at a time. */
+/** Size of reads, in bytes. */
 const BLOCK_BYTES = 1024 * 1024;
 /**
- * Handed to the system as one. For larger writes it looks for larger pieces of memory to keep them in: 1 MiB at a time takes
- * three times the CPU time of 64 KiB on ext4 of Linux 6.18, and each write of its own thread another half.
+ * Size of writes, in bytes. Larger ones cost more CPU time: 1 MiB takes three times that of 64 KiB per byte on ext4 of
+ * Linux 6.18, because the kernel then looks for larger pages in its cache.
  */
 const WRITE_BYTES = 64 * 1024;
-/** After so many bytes the system is asked to bring them to the disk, so that the last sync is short. */
+/** Data is synced after this many bytes, so that the last sync is short. */
 const SYNC_EVERY_BYTES = 64 * BLOCK_BYTES;
 
-/** Told how many bytes are there. */
+/** Called with the number of bytes so far. */
 export type OnBytes = (bytes: number) => void;
 
-/** Gives a hash of the kind that the target is checked by. */
-export function newHash({ hash, sizeBytes }: TransferTarget): Hash {
+/** Creates a hash of the kind that verifies the file. */
+export function createFileHash({ hash, sizeBytes }: TransferTarget): Hash {
   if (hash === "sha256") return createHash("sha256");
-  return createHash("sha1").update(`blob ${sizeBytes}\0`); // git's object id of a blob
+  return createHash("sha1").update(`blob ${sizeBytes}\0`); // as git computes the id of a blob
 }
 
-/** Gives room for {@link hashFile}. */
-export function newBlock(): Uint8Array {
+/** Creates a buffer for {@link hashFile}. */
+export function createBlock(): Uint8Array {
   return new Uint8Array(BLOCK_BYTES);
 }
 
-/** Hashes a file from where it stands to its end. @returns Its bytes. Throws the signal's reason. */
+/** Hashes a file from its current position to its end. @returns How many bytes that were. @throws The reason of `signal`. */
 export async function hashFile(
   file: Deno.FsFile,
   hash: Hash,
@@ -43,32 +43,32 @@ export async function hashFile(
   return bytes;
 }
 
-/** An open part file, for a Worker: writing waits for the disk, and nothing else goes on meanwhile. */
+/** An open part file. Writes block the thread, so it is for Workers only. */
 export class PartFile {
   readonly target: TransferTarget;
   readonly #file: Deno.FsFile;
-  /** The same file: calls on one handle follow one another, and writing is not to wait for a sync. */
+  /** A second handle of the same file, so that writes don't wait for a sync. */
   readonly #syncFile: Deno.FsFile;
-  /** The one block; used again for every try. */
-  readonly #block = newBlock();
+  /** Buffer of all attempts. */
+  readonly #block = createBlock();
   #hash: Hash;
   #unsynced = 0;
   #syncing = Promise.resolve();
-  /** What it holds. */
+  /** Size of the file. */
   bytes = 0;
-  /** Moves when it begins anew. */
+  /** Counts the restarts. */
   generation = 0;
 
   private constructor(target: TransferTarget, file: Deno.FsFile, syncFile: Deno.FsFile) {
     this.target = target;
     this.#file = file;
     this.#syncFile = syncFile;
-    this.#hash = newHash(target);
+    this.#hash = createFileHash(target);
   }
 
   /**
-   * Opens or makes it, and hashes what it holds: the state of a running hash cannot be kept over a restart. One that is
-   * too long begins anew.
+   * Opens or creates a part file and hashes its content, because the state of a hash can't be stored. A file that is longer
+   * than the target is emptied.
    */
   static async open(target: TransferTarget, signal: AbortSignal, onBytes: OnBytes): Promise<PartFile> {
     const file = await Deno.open(target.path, { read: true, write: true, create: true, mode: 0o600 });
@@ -84,29 +84,29 @@ export class PartFile {
     return part;
   }
 
-  /** Drops what it holds. */
+  /** Empties the file. */
   async restart(): Promise<void> {
     await this.#file.truncate(0);
     await this.#file.seek(0, Deno.SeekMode.Start);
-    this.#hash = newHash(this.target);
+    this.#hash = createFileHash(this.target);
     this.bytes = 0;
     this.generation++;
   }
 
-  /** Appends what comes. One taker at a time. @param onBytes Told what it holds. */
-  take(onBytes: OnBytes): BlockTaker {
-    return new BlockTaker(this.#block, (bytes) => {
+  /** Returns a writer that appends; one at a time. @param onBytes Called after each write. */
+  openWriter(onBytes: OnBytes): BlockWriter {
+    return new BlockWriter(this.#block, (bytes) => {
       this.#append(bytes);
       onBytes(this.bytes);
     });
   }
 
-  /** Waits for what the system was asked to bring to the disk. @throws What that threw. */
+  /** Waits for the running sync. @throws Its error. */
   async settle(): Promise<void> {
     await this.#syncing;
   }
 
-  /** Brings it to the disk for good. @returns The hash of its bytes, as hex. To be called once. */
+  /** Syncs the file and returns its hash in hexadecimal. To be called once. */
   async finish(): Promise<string> {
     await this.#file.sync();
     return this.#hash.digest("hex");
@@ -120,7 +120,7 @@ export class PartFile {
   #append(bytes: Uint8Array): void {
     for (let written = 0; written < bytes.length;) {
       const count = this.#file.writeSync(bytes.subarray(written, written + WRITE_BYTES));
-      this.#hash.update(bytes.subarray(written, written + count)); // what is not in the file is not hashed either
+      this.#hash.update(bytes.subarray(written, written + count)); // only what was written
       this.bytes += count;
       written += count;
     }
@@ -128,15 +128,15 @@ export class PartFile {
     if (this.#unsynced < SYNC_EVERY_BYTES) return;
     this.#unsynced = 0;
     this.#syncing = this.#syncing.then(() => this.#syncFile.syncData());
-    this.#syncing.catch(() => {}); // looked at by `settle`
+    this.#syncing.catch(() => {}); // `settle` reports it
   }
 }
 
-/** Gathers what comes in a block, and appends that when it is full or told to. */
-class BlockTaker {
+/** Collects bytes in a block and appends them when it is full, or on `flush`. */
+class BlockWriter {
   readonly #block: Uint8Array;
   readonly #append: (bytes: Uint8Array) => void;
-  /** Of what is in the block and was not appended yet; a read into the room behind it may be under way. */
+  /** Range of the block that isn't written yet. A read into the space behind it may be pending. */
   #from = 0;
   #to = 0;
 
@@ -145,25 +145,25 @@ class BlockTaker {
     this.#append = append;
   }
 
-  /** Where the next bytes belong; never empty. */
-  get room(): Uint8Array {
+  /** Space for the next bytes; never empty. */
+  get freeSpace(): Uint8Array {
     return this.#block.subarray(this.#to);
   }
 
-  /** Bytes taken that are not in the file. */
-  get waitingBytes(): number {
+  /** Bytes in the block that aren't in the file. */
+  get unwrittenBytes(): number {
     return this.#to - this.#from;
   }
 
-  /** So many bytes are in the room. @throws What writing threw. */
-  took(count: number): void {
+  /** Adds the first `count` bytes of `freeSpace`. @throws The error of a write. */
+  commit(count: number): void {
     this.#to += count;
     if (this.#to < this.#block.length) return;
     this.flush();
     this.#from = this.#to = 0;
   }
 
-  /** Appends what waits. @throws What writing threw. */
+  /** Appends the collected bytes. @throws The error of a write. */
   flush(): void {
     if (this.#from === this.#to) return;
     const bytes = this.#block.subarray(this.#from, this.#to);

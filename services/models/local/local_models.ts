@@ -1,6 +1,7 @@
 /** Lists the models in the models folder. Reads the files themselves, so that models copied there by hand appear, too. */
 import { join } from "node:path";
 import { AppError, messageOf } from "../../errors.ts";
+import { consoleLog, type Log } from "../../log.ts";
 import { type GgufHeader, readGgufHeader } from "./gguf_header.ts";
 import {
   type FileRole,
@@ -50,11 +51,13 @@ const MAX_JSON_BYTES = 4 * 1024 * 1024;
 /** The models on disk. */
 export class LocalModels {
   readonly #folder: ModelsFolder;
+  readonly #log: Log;
   /** Headers by path, size and time. Reading one reads up to 64 MB of the file. */
   readonly #headers = new Map<string, GgufHeader | undefined>();
 
-  constructor(folder: ModelsFolder) {
+  constructor(folder: ModelsFolder, log: Log = consoleLog) {
     this.#folder = folder;
+    this.#log = log;
   }
 
   /** Lists all complete models, by path. */
@@ -134,7 +137,7 @@ export class LocalModels {
     const key = toHeaderKey(file);
     if (!this.#headers.has(key)) {
       const head = await readGgufHeader(this.#folder.resolve(file.path)).catch((error) => {
-        console.error(`Can't read the model "${file.path}": ${messageOf(error)}`);
+        this.#log("warn", "Can't read a model", { path: file.path, error: messageOf(error) });
         return undefined;
       });
       this.#headers.set(key, head);

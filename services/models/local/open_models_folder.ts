@@ -33,13 +33,13 @@ export async function openModelsFolder(dataDir: DataDir, configured: string | nu
   }
   // Everything else in the data folder is backed up, restored and sealed anew.
   if (path === dataDir.path || (path.startsWith(dataDir.path + sep) && path !== own)) {
-    throw refuse("it lies in the data folder; name one outside, or leave the key out");
+    throw refuse("it's in the data folder; choose a folder outside of it, or leave the key out");
   }
   return path;
 }
 
 async function realFolder(path: string): Promise<string> {
   const real = await Deno.realPath(path);
-  if (!(await Deno.stat(real)).isDirectory) throw new Error("it leads to something that is no folder");
+  if (!(await Deno.stat(real)).isDirectory) throw new Error("it isn't a folder");
   return real;
 }

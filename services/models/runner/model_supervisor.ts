@@ -1,9 +1,8 @@
 /** Keeps one model running: checks its server, restarts it if it ends, and stops it when idle. */
 import type { Log } from "../../log.ts";
-import type { LlamaOptions } from "./llama_program.ts";
-import { LlamaServer } from "./llama_server.ts";
+import { type LlamaOptions, LlamaServer } from "./llama_server.ts";
 import { delay } from "../../async/delay.ts";
-import { freeMemory, residentBytes } from "../../process/process_memory.ts";
+import { freeMemory, residentBytes } from "../../process/supervised_process.ts";
 import type { RunnerStatus } from "./runner_status.ts";
 
 /** Timeouts and intervals of the runner. */

@@ -1,15 +1,21 @@
 /** Runs one local model with llama.cpp's server: starts, watches, restarts and stops it, and reports its status. */
+import { basename, join } from "node:path";
 import { Mutex } from "../../async/keyed_mutex.ts";
-import { basename } from "node:path";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
-import { keepRunning, type RunnerTimes, SUPERVISOR_TIMES } from "./model_supervisor.ts";
-import { findLlamaServer, HOW_TO_GET, llamaCommand, type LlamaOptions, notFound } from "./llama_program.ts";
-import type { LlamaServer } from "./llama_server.ts";
+import { readFileIfExists, writeFileAtomic } from "../../storage/atomic_file.ts";
 import type { LocalModel, LocalModels } from "../local/local_models.ts";
-import type { ModelsFolder } from "../local/models_folder.ts";
-import { RunMemory, settled } from "./run_settings.ts";
+import { type ModelsFolder, removeIfExists } from "../local/models_folder.ts";
+import {
+  findLlamaServer,
+  HOW_TO_GET,
+  llamaCommand,
+  type LlamaOptions,
+  type LlamaServer,
+  notFound,
+} from "./llama_server.ts";
+import { keepRunning, type RunnerTimes, SUPERVISOR_TIMES } from "./model_supervisor.ts";
 import type { OfferedConnection, RunnerStatus, RunOptions, RunRequest, RunSettings } from "./runner_status.ts";
 
 /** The dependencies of the runner. */
@@ -157,7 +163,7 @@ export class Runner {
 
   #begin(program: string, settings: RunSettings, model: LocalModel, paths: ModelPaths, activate: boolean): void {
     const ready = Promise.withResolvers<void>();
-    ready.promise.catch(() => {}); // nobody may be waiting
+    ready.promise.catch(() => {}); // handled by whoever awaits it
     const abort = new AbortController();
     const run: Run = { settings, model, activate, abort, ready: ready.promise, over: Promise.resolve() };
     this.#run = run;
@@ -238,5 +244,45 @@ export class Runner {
 
   #publish(): void {
     this.#options.events.publish({ kind: "runner", id: "local" });
+  }
+}
+
+const DEFAULT_CONTEXT = 8192;
+const DEFAULT_IDLE_MINUTES = 30;
+const MEMORY_FILE = ".runner.json";
+
+/** Settles what a request leaves open. */
+function settled(request: RunRequest, model: LocalModel): RunSettings {
+  const { contextSize = Math.min(model.contextSize ?? DEFAULT_CONTEXT, DEFAULT_CONTEXT) } = request;
+  return { ...request, path: model.path, contextSize, idleMinutes: request.idleMinutes ?? DEFAULT_IDLE_MINUTES };
+}
+
+/** Keeps what is to run beside the models, so that the connection finds it again after the next start. */
+class RunMemory {
+  readonly #path: string;
+
+  constructor(folder: ModelsFolder) {
+    this.#path = join(folder.path, MEMORY_FILE);
+  }
+
+  async save(settings: RunSettings): Promise<void> {
+    await writeFileAtomic(this.#path, JSON.stringify(settings));
+  }
+
+  /** Nothing is to run any more. */
+  async clear(): Promise<void> {
+    await removeIfExists(this.#path);
+  }
+
+  /** Returns the model that should run; `undefined` if there is none or another version wrote it. */
+  async load(): Promise<RunRequest | undefined> {
+    const bytes = await readFileIfExists(this.#path);
+    if (bytes === undefined) return undefined;
+    try {
+      const { path, contextSize, gpuLayers, idleMinutes } = JSON.parse(new TextDecoder().decode(bytes));
+      return { path, contextSize, gpuLayers, idleMinutes };
+    } catch {
+      return undefined;
+    }
   }
 }

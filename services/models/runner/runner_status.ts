@@ -10,7 +10,7 @@ export interface RunRequest {
   /** Tokens; by default what the model was made for, at most 8,192. */
   contextSize?: number;
   gpuLayers?: number;
-  /** Without a chat for so many minutes it is stopped; 0 never. */
+  /** Minutes without a chat after which it is stopped; 0 for never. */
   idleMinutes?: number;
 }
 
@@ -31,16 +31,16 @@ export interface RunnerStatus {
   state: RunnerState;
   /** `null` when the program was not found. */
   program: string | null;
-  /** How one gets the program, where it is not found. */
+  /** How to install the program if it's missing. */
   advice?: string;
   /** What runs, ran last or failed to. */
   settings?: RunSettings;
   /** Of the server, while it runs. */
   memoryBytes?: number;
   startedAtMs?: number;
-  /** Times it was started again after it ended by itself. */
+  /** How often it was restarted after a crash. */
   restarts: number;
-  /** Why it failed, or was stopped though nobody asked. */
+  /** Why it failed, or was stopped automatically. */
   error?: string;
   /** The last lines it said, oldest first. */
   log: readonly string[];

@@ -4,6 +4,7 @@
  *
  * The texts are untrusted: all work counts against a `MacroBudget`.
  */
+import { getOwn } from "../../json/type_guards.ts";
 import { byteLength, COSTLY_STEPS, MacroBudget, MacroVariables, OverBudgetError } from "./macro_budget.ts";
 import { formatTimeMacro, type MacroClock } from "./macro_clock.ts";
 import {
@@ -253,7 +254,7 @@ export class Macros {
   }
 
   #field(call: MacroCall, run: ExpansionRun): string | undefined {
-    const field = FIELD_NAMES[call.name] ?? call.name as MacroField;
+    const field = getOwn(FIELD_NAMES, call.name) ?? call.name as MacroField;
     const { fields } = this.#scope;
     if (call.rest < call.end || !Object.hasOwn(fields, field)) return undefined;
     const known = run.expanded?.[field];

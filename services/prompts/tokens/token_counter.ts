@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { ChatMessage } from "../../llm/chat_event.ts";
 import type { Provider, UpstreamTarget } from "../../llm/provider.ts";
 import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
-import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS, splitContent } from "./token_estimate.ts";
+import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS, toCountedText } from "../../llm/token_estimate.ts";
 import type { TokenRatios } from "./token_ratios.ts";
 
 /** The model to count for. */
@@ -43,13 +43,18 @@ export class TokenCounter {
 
   /** Estimates the tokens of a message without a request. */
   estimate(message: ChatMessage, model: string): number {
-    const { text, images } = splitContent(message);
+    const { text, images } = toCountedText(message);
     return Math.ceil(estimateTokens(text) * this.#ratios.get(model)) + MESSAGE_TOKENS + images * IMAGE_TOKENS;
+  }
+
+  /** Returns how many tokens of a model one estimated token is. */
+  ratioOf(model: string): number {
+    return this.#ratios.get(model);
   }
 
   /** Counts messages. Takes at most about two seconds. @throws The reason of `signal` if aborted. */
   async count(messages: readonly ChatMessage[], asked: CountedModel, signal: AbortSignal): Promise<TokenCount> {
-    const parts = messages.map(splitContent);
+    const parts = messages.map(toCountedText);
     const keys: string[] = [];
     for (const { text } of parts) {
       keys.push(toCacheKey(asked, text));

@@ -5,7 +5,7 @@ import { messageOf } from "../../errors.ts";
 import type { ChatMessage, Usage } from "../../llm/chat_event.ts";
 import type { Log } from "../../log.ts";
 import type { Database } from "../../storage/database/database.ts";
-import { estimateTokens, MESSAGE_TOKENS, splitContent } from "./token_estimate.ts";
+import { estimateTokens, MESSAGE_TOKENS, splitContent } from "../../llm/token_estimate.ts";
 
 /** Dependencies of `TokenRatios`. */
 export interface TokenRatiosDeps {

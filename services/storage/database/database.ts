@@ -2,7 +2,7 @@
 
 import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { openReader } from "./reader.ts";
-import { settleSchema } from "./schema.ts";
+import { type SchemaUpgrade, settleSchema } from "./schema.ts";
 import { readError } from "./sqlite_errors.ts";
 import type { SqlValue, Statement, StatementResult } from "./write_group.ts";
 import { openWriter, type WriteOptions } from "./writer.ts";
@@ -43,6 +43,8 @@ export interface DatabaseOptions {
   path: string;
   /** The schema, oldest migration first; the program's own by default. */
   migrations?: Migration[];
+  /** Called when an existing database was upgraded. */
+  onUpgrade?(upgrade: SchemaUpgrade): void;
 }
 
 /**
@@ -53,8 +55,9 @@ export interface DatabaseOptions {
  * @throws {AppError} `internal`, `conflict` or `storage_full`; see `settleSchema`.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  const { path, migrations = MIGRATIONS } = options;
-  await settleSchema(path, migrations);
+  const { path, migrations = MIGRATIONS, onUpgrade } = options;
+  const upgrade = await settleSchema(path, migrations);
+  if (upgrade !== undefined) onUpgrade?.(upgrade);
   let reader;
   try {
     reader = openReader(path);

@@ -43,7 +43,7 @@ const USER_VERSION_OFFSET = 60;
  */
 export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
   const path = dataDir.file("app.db");
-  const found = await stateOfDatabase(path);
+  const found = await getDatabaseState(path);
   if (found === "used") return;
   const others: string[] = [];
   for (const name of NAMES_BESIDE_DATABASE) {
@@ -62,7 +62,7 @@ export async function refuseLostDatabase(dataDir: DataDir): Promise<void> {
   );
 }
 
-async function stateOfDatabase(path: string): Promise<"missing" | "empty" | "used"> {
+async function getDatabaseState(path: string): Promise<"missing" | "empty" | "used"> {
   try {
     // The latest writes may only be in the log.
     if (await isFilled(`${path}-wal`)) return "used";

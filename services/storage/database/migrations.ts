@@ -259,4 +259,70 @@ export const MIGRATIONS: Migration[] = [
       ) STRICT, WITHOUT ROWID;
     `,
   },
+  {
+    version: 7,
+    // Files and links whose text a model is sent. document_use says what characters and personas always have at hand.
+    sql: `
+      CREATE TABLE document_file(
+        id TEXT PRIMARY KEY,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        deleted_at INTEGER,
+        sealed BLOB NOT NULL
+      ) STRICT;
+      CREATE INDEX document_file_by_time ON document_file(created_at DESC, id) WHERE deleted_at IS NULL;
+      CREATE TABLE document_text(
+        document_id TEXT NOT NULL,
+        part INTEGER NOT NULL,
+        first_page INTEGER NOT NULL,
+        last_page INTEGER NOT NULL,
+        sealed BLOB NOT NULL,
+        PRIMARY KEY(document_id, part)
+      ) STRICT;
+      CREATE TABLE document_use(
+        owner_kind TEXT NOT NULL,
+        owner_id TEXT NOT NULL,
+        uses TEXT NOT NULL,
+        PRIMARY KEY(owner_kind, owner_id)
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
+  {
+    version: 8,
+    // Calls of tools: each with its arguments and result, what a chat allows, and what a reply needs that waits for a decision.
+    sql: `
+      CREATE TABLE tool_call(
+        id INTEGER PRIMARY KEY,
+        conversation_id TEXT NOT NULL,
+        message_id TEXT NOT NULL,
+        call_id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        sealed BLOB NOT NULL,
+        UNIQUE(conversation_id, call_id)
+      ) STRICT;
+      CREATE INDEX tool_call_by_message ON tool_call(conversation_id, message_id);
+      CREATE INDEX tool_call_by_call ON tool_call(call_id);
+      CREATE TABLE tool_permission(
+        conversation_id TEXT PRIMARY KEY,
+        version INTEGER NOT NULL,
+        sealed BLOB NOT NULL
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE reply_resume(
+        conversation_id TEXT NOT NULL,
+        mid TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        sealed BLOB NOT NULL,
+        PRIMARY KEY(conversation_id, mid)
+      ) STRICT, WITHOUT ROWID;
+    `,
+  },
+  {
+    version: 9,
+    // Lists show favorites: the next one scans the files again.
+    sql: `
+      DELETE FROM card_tag;
+      DELETE FROM card_file;
+    `,
+  },
 ];

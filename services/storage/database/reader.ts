@@ -3,8 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { AppError } from "../../errors.ts";
 import { readError } from "./sqlite_errors.ts";
-import { createStatementCache, type StatementCache } from "./statement_cache.ts";
-import type { SqlValue } from "./write_group.ts";
+import { createStatementCache, type SqlValue, type StatementCache } from "./write_group.ts";
 
 /** How long another process may lock the file for recovery, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5000;

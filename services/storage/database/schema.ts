@@ -16,6 +16,14 @@ const BUSY_TIMEOUT_MS = 2000;
 /** SQLite's message for a file or folder that can't be opened; it has no error code. */
 const CANNOT_OPEN = /unable to open database file/;
 
+/** The upgrade of an existing database. */
+export interface SchemaUpgrade {
+  from: number;
+  to: number;
+  /** Name of the copy that was made before, next to the database. */
+  copy: string;
+}
+
 /**
  * Creates the database file if it's missing, and upgrades its schema.
  *
@@ -23,10 +31,11 @@ const CANNOT_OPEN = /unable to open database file/;
  * to `<path>.schema-<old version>` first. Refused without changing the file: a schema newer than the program's, a
  * damaged file, a file of another program.
  *
+ * @returns The upgrade; undefined for a new database and for one of the newest schema.
  * @throws {AppError} `internal` with the reason for the refusal; `conflict` if another program has the file locked;
  *   `storage_full` if there is no space for the copy or the upgrade.
  */
-export async function settleSchema(path: string, migrations: Migration[]): Promise<void> {
+export async function settleSchema(path: string, migrations: Migration[]): Promise<SchemaUpgrade | undefined> {
   await settleFile(path);
   const newest = migrations.at(-1)?.version ?? 0;
   const current = await refusing(path, () => readVersion(path));
@@ -36,12 +45,13 @@ export async function settleSchema(path: string, migrations: Migration[]): Promi
       `it has schema ${current} and this program knows schemas up to ${newest}; start the newer program again`,
     );
   }
-  if (current === newest) return;
+  if (current === newest) return undefined;
   await refusing(path, async () => {
     using connection = connectForUpgrade(path);
     if (current > 0) await copyBefore(path, current, connection);
     upgrade(connection, migrations.filter((migration) => migration.version > current), current);
   });
+  return current > 0 ? { from: current, to: newest, copy: basename(copyPath(path, current)) } : undefined;
 }
 
 /** Creates the file with its final mode before SQLite opens it: SQLite's own files inherit that mode. */
@@ -109,9 +119,13 @@ function connectForUpgrade(path: string): DatabaseSync {
   }
 }
 
+function copyPath(path: string, version: number): string {
+  return `${path}.schema-${version}`;
+}
+
 /** Copies the database with its log to a new file. Replaces the copy of a killed attempt. */
 async function copyBefore(path: string, version: number, connection: DatabaseSync): Promise<void> {
-  const copy = `${path}.schema-${version}`;
+  const copy = copyPath(path, version);
   const temporary = `${copy}${TEMPORARY_ENDING}`;
   try {
     await Deno.remove(temporary).catch((error) => {

@@ -26,7 +26,7 @@ export interface WriteFailure {
 }
 
 /** Returns SQLite's extended result code of an error, if it has one. */
-export function resultCodeOf(thrown: unknown): number | undefined {
+export function getResultCode(thrown: unknown): number | undefined {
   if (typeof thrown !== "object" || thrown === null || !("errcode" in thrown)) return undefined;
   return typeof thrown.errcode === "number" ? thrown.errcode : undefined;
 }
@@ -49,7 +49,7 @@ export function isReadOnly(thrown: unknown): boolean {
 
 /** Reports whether the disk is full. */
 export function isFull(thrown: unknown): boolean {
-  return resultCodeOf(thrown) === SQLITE_IOERR_SHMSIZE ||
+  return getResultCode(thrown) === SQLITE_IOERR_SHMSIZE ||
     hasPrimaryCode(thrown, SQLITE_FULL, /database or disk is full/);
 }
 
@@ -84,7 +84,7 @@ export function readError(path: string, thrown: unknown): AppError {
 }
 
 function hasPrimaryCode(thrown: unknown, code: number, message: RegExp): boolean {
-  const resultCode = resultCodeOf(thrown);
+  const resultCode = getResultCode(thrown);
   // Some failures to open a file have no code, only a message.
   return resultCode === undefined ? message.test(messageOf(thrown)) : (resultCode & 0xff) === code;
 }

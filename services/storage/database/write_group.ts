@@ -1,9 +1,7 @@
 /** Group commit: many units of writes, one transaction, one fsync. Runs in the writer Worker. */
-
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { messageOf } from "../../errors.ts";
-import { resultCodeOf, type WriteFailure } from "./sqlite_errors.ts";
-import type { StatementCache } from "./statement_cache.ts";
+import { getResultCode, type WriteFailure } from "./sqlite_errors.ts";
 
 /** A column value. */
 export type SqlValue = string | number | bigint | null | Uint8Array;
@@ -91,5 +89,34 @@ function failureOf(error: unknown): WriteFailure {
   if (error instanceof UnmetExpectation) {
     return { message: error.message, expectation: { expected: error.expected, changed: error.changed } };
   }
-  return { message: messageOf(error), resultCode: resultCodeOf(error) };
+  return { message: messageOf(error), resultCode: getResultCode(error) };
+}
+
+/** Limit per connection. The program has fewer statements; the limit bounds SQL text that is built at run time. */
+const MAX_STATEMENTS = 200;
+
+/** Returns the prepared statement for an SQL text. */
+export interface StatementCache {
+  prepare(sql: string): StatementSync;
+}
+
+/** Creates the cache of a connection. Keeps the most recently used statements. */
+export function createStatementCache(connection: DatabaseSync): StatementCache {
+  const statements = new Map<string, StatementSync>();
+  return {
+    prepare(sql) {
+      let statement = statements.get(sql);
+      if (statement === undefined) {
+        statement = connection.prepare(sql);
+        for (const oldest of statements.keys()) {
+          if (statements.size < MAX_STATEMENTS) break;
+          statements.delete(oldest);
+        }
+      } else {
+        statements.delete(sql); // move to the end of the order of use
+      }
+      statements.set(sql, statement);
+      return statement;
+    },
+  };
 }

@@ -2,9 +2,14 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../errors.ts";
-import { resultCodeOf } from "./sqlite_errors.ts";
-import { createStatementCache, type StatementCache } from "./statement_cache.ts";
-import { commitGroup, type Statement, type UnitOutcome } from "./write_group.ts";
+import { getResultCode } from "./sqlite_errors.ts";
+import {
+  commitGroup,
+  createStatementCache,
+  type Statement,
+  type StatementCache,
+  type UnitOutcome,
+} from "./write_group.ts";
 
 /** Messages from the serving thread. */
 export type WriterRequest = { kind: "open"; path: string } | {
@@ -78,7 +83,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
           const { database, cache } = openConnection();
           outcomes = commitGroup(database, cache, data.units);
         } catch (error) {
-          const failure = { message: messageOf(error), resultCode: resultCodeOf(error) };
+          const failure = { message: messageOf(error), resultCode: getResultCode(error) };
           outcomes = data.units.map(() => ({ failure }));
         }
         answer({ kind: "group", outcomes });

@@ -3,10 +3,11 @@ import { uuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
+import { consoleLog, type Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/keyed_mutex.ts";
 import { BodyCache } from "./document_cache.ts";
-import { bodyOf, headOf, joined, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
+import { joined, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** A document without its body. `head` is `undefined` if it can't be opened. */
@@ -20,7 +21,7 @@ export interface ListedDocument<Head> {
 }
 
 /** A whole document. */
-export interface StoredDocument<Head, Body> extends ListedDocument<Head> {
+export interface OpenedDocument<Head, Body> extends ListedDocument<Head> {
   head: Head;
   body: Body;
 }
@@ -35,6 +36,7 @@ export interface DocumentStoreOptions<Head> {
   /** For this store's own purpose. */
   sealer: PurposeSealer;
   events: EventHub;
+  log?: Log;
   trash: { put(kind: string, title: string, record: unknown, id?: string): Statement; changed(): void };
   now(): number;
   /** Returns the title for the trash. */
@@ -78,7 +80,7 @@ export class DocumentStore<Head, Body> {
   /**
    * Finds a whole document. The body is shared: don't modify it. @throws {AppError} `internal` if it can't be opened.
    */
-  async find(id: string): Promise<StoredDocument<Head, Body> | undefined> {
+  async find(id: string): Promise<OpenedDocument<Head, Body> | undefined> {
     const listed = this.#heads().get(id);
     if (listed === undefined) return undefined;
     const { version, head } = listed;
@@ -87,7 +89,7 @@ export class DocumentStore<Head, Body> {
   }
 
   /** Like `find`. @throws {AppError} `not_found` */
-  async get(id: string): Promise<StoredDocument<Head, Body>> {
+  async get(id: string): Promise<OpenedDocument<Head, Body>> {
     const found = await this.find(id);
     if (found === undefined) throw new AppError("not_found", `There is no ${this.#options.noun} "${id}"`);
     return found;
@@ -102,9 +104,9 @@ export class DocumentStore<Head, Body> {
    */
   put(
     id: string,
-    make: (before: StoredDocument<Head, Body> | undefined) => { head: Head; body: Body },
+    make: (before: OpenedDocument<Head, Body> | undefined) => { head: Head; body: Body },
     expectedVersion?: ExpectedVersion,
-  ): Promise<StoredDocument<Head, Body> & { isNew: boolean }> {
+  ): Promise<OpenedDocument<Head, Body> & { isNew: boolean }> {
     return this.#locks.run(id.toLowerCase(), async () => {
       const before = this.#heads().get(id);
       this.#expect(id, before, expectedVersion);
@@ -147,6 +149,18 @@ export class DocumentStore<Head, Body> {
       this.#bodies.delete(id);
       this.#publish(id);
       trash.changed();
+    });
+  }
+
+  /** Deletes a document for good, without the trash. Does nothing if there is none. */
+  delete(id: string): Promise<void> {
+    return this.#locks.run(id.toLowerCase(), async () => {
+      const { db, kind } = this.#options;
+      if (!this.#heads().has(id)) return;
+      await db.write([{ sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [kind, id] }]);
+      this.#heads().delete(id);
+      this.#bodies.delete(id);
+      this.#publish(id);
     });
   }
 
@@ -196,16 +210,17 @@ export class DocumentStore<Head, Body> {
     const frame = { id, version, createdAtMs: row.created_at, updatedAtMs: row.updated_at };
     try {
       const begin = wholeHeadBytes(row.sealed) > HEAD_BYTES ? this.#sealed(id) : row.sealed;
-      const head = this.#options.sealer.openNow(this.#aad(id, "head", version), headOf(begin));
+      const head = this.#options.sealer.openNow(this.#aad(id, "head", version), openHead(begin));
       return { ...frame, head: JSON.parse(decoder.decode(head)) };
     } catch (error) {
-      console.error(`The ${this.#options.noun} "${id}" cannot be read: ${messageOf(error)}`);
+      const { log = consoleLog, noun } = this.#options;
+      log("error", `Can't read a ${noun}`, { id, error: messageOf(error) });
       return { ...frame, head: undefined };
     }
   }
 
   /** An unreadable document can be replaced. */
-  async #readable(id: string): Promise<StoredDocument<Head, Body> | undefined> {
+  async #readable(id: string): Promise<OpenedDocument<Head, Body> | undefined> {
     try {
       return await this.find(id);
     } catch (error) {
@@ -215,7 +230,7 @@ export class DocumentStore<Head, Body> {
   }
 
   /** Reads the row itself: a write can be committed before the heads in memory know. */
-  async #read(id: string): Promise<StoredDocument<Head, Body> | undefined> {
+  async #read(id: string): Promise<OpenedDocument<Head, Body> | undefined> {
     const row = this.#options.db.get<Row>(
       "SELECT id, version, created_at, updated_at, sealed FROM document WHERE kind = ? AND id = ?",
       this.#options.kind,
@@ -225,7 +240,7 @@ export class DocumentStore<Head, Body> {
     const { head, ...frame } = this.#listed(row);
     if (head === undefined) throw this.#unreadable(id);
     try {
-      const opened = await this.#options.sealer.open(this.#aad(id, "body", row.version), bodyOf(row.sealed));
+      const opened = await this.#options.sealer.open(this.#aad(id, "body", row.version), openBody(row.sealed));
       const body: Body = JSON.parse(decoder.decode(opened));
       if (this.#heads().get(id)?.version === row.version) {
         this.#bodies.set(id, { version: row.version, body, bytes: opened.length });

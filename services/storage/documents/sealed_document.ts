@@ -6,7 +6,7 @@
 import type { Aad } from "../../crypto/sealer.ts";
 
 /** Key of a row in the table `document`. */
-export interface DocumentRow {
+export interface SealedDocumentRow {
   kind: string;
   id: string;
 }
@@ -19,12 +19,12 @@ const REMOVED = "removed ";
  * Returns the row of a document in the trash. @param entry Id of the trash item: the same id can be removed more than
  * once.
  */
-export function removedRow({ kind, id }: DocumentRow, entry: string): DocumentRow {
+export function removedRow({ kind, id }: SealedDocumentRow, entry: string): SealedDocumentRow {
   return { kind: REMOVED + kind, id: `${id}/${entry}` };
 }
 
 /** Returns the additional authenticated data of a part. A row in the trash keeps the one it was sealed with. */
-export function partAad({ kind, id }: DocumentRow, field: "head" | "body", version: number): Aad {
+export function partAad({ kind, id }: SealedDocumentRow, field: "head" | "body", version: number): Aad {
   const isRemoved = kind.startsWith(REMOVED);
   const name = isRemoved ? `${kind.slice(REMOVED.length)}/${id.split("/")[0]}` : `${kind}/${id}`;
   return { table: "document", id: name, field, version };
@@ -45,12 +45,12 @@ export function wholeHeadBytes(begin: Uint8Array): number {
 }
 
 /** Returns the sealed head. @param begin The whole value, or its first bytes. */
-export function headOf(begin: Uint8Array): Uint8Array {
+export function openHead(begin: Uint8Array): Uint8Array {
   return begin.subarray(LENGTH_BYTES, LENGTH_BYTES + headLength(begin));
 }
 
 /** Returns the sealed body. */
-export function bodyOf(whole: Uint8Array): Uint8Array {
+export function openBody(whole: Uint8Array): Uint8Array {
   return whole.subarray(Math.min(whole.length, LENGTH_BYTES + headLength(whole)));
 }
 

@@ -6,8 +6,7 @@ import { Mutex } from "../../async/keyed_mutex.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
-import { writeFileAtomic } from "../atomic_file.ts";
-import { type FileState, fileState } from "../file_state.ts";
+import { type FileState, readFileState, writeFileAtomic } from "../atomic_file.ts";
 
 /** One sealed file. */
 export interface SealedDocument<T> {
@@ -50,14 +49,14 @@ export function openSealedDocument<T>(options: {
   const lock = new Mutex();
 
   async function read(): Promise<T | undefined | AppError> {
-    const state = fileState(path);
+    const state = readFileState(path);
     if (known?.state.id === state.id && known.state.isSettled) return known.content;
     let content: T | undefined | AppError;
     try {
       content = state.id === "absent" ? undefined : parse(parseJson(await sealer.open(aad, await Deno.readFile(path))));
     } catch (cause) {
       // Removed between the two checks. A dangling link exists and can't be read.
-      if (cause instanceof Deno.errors.NotFound && fileState(path).id === "absent") return undefined;
+      if (cause instanceof Deno.errors.NotFound && readFileState(path).id === "absent") return undefined;
       content = new AppError(
         "internal",
         `Can't read "${path}": it is damaged, sealed with another key, or unreadable`,
@@ -82,10 +81,10 @@ export function openSealedDocument<T>(options: {
         await writeFileAtomic(path, sealer.sealNow(aad, stringify(content)), {
           beforeReplace: () => {
             // Removed by hand in the meantime: don't bring its content back.
-            if (fileState(path).id !== seen) throw new ChangedMeanwhile();
+            if (readFileState(path).id !== seen) throw new ChangedMeanwhile();
           },
         });
-        known = { state: fileState(path), content };
+        known = { state: readFileState(path), content };
         return;
       } catch (error) {
         const changed = error instanceof AppError && error.cause instanceof ChangedMeanwhile;

@@ -4,6 +4,7 @@ import { uuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
+import { consoleLog, type Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
@@ -24,11 +25,14 @@ export interface ProfileOptions {
   /** For this kind's own purpose. */
   sealer: PurposeSealer;
   events: EventHub;
+  log?: Log;
   now?: () => number;
   /** Kind of the documents and of change events. */
   kind: string;
-  /** Row of `setting` that names the active profile. */
-  activeKey: string;
+  /** Row of `setting` that names the active profile; without it, none is. */
+  activeKey?: string;
+  /** False publishes no change events. Default: true. */
+  isPublished?: boolean;
   /** Name of a profile in errors: `"connection"`. */
   what: string;
 }
@@ -75,7 +79,7 @@ export class SealedProfiles<Content extends object> {
   private constructor(options: ProfileOptions, records: ProfileRecord<Content>[]) {
     this.#options = options;
     for (const record of records) this.#records.set(record.id, record);
-    const active = this.readSetting(options.activeKey);
+    const active = options.activeKey === undefined ? undefined : this.readSetting(options.activeKey);
     this.#activeId = active !== undefined && this.#records.has(active) ? active : undefined;
   }
 
@@ -155,7 +159,7 @@ export class SealedProfiles<Content extends object> {
       const statements: Statement[] = [
         { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [kind, id], expectChanges: 1 },
       ];
-      if (this.#activeId === id) statements.push({ sql: "DELETE FROM setting WHERE key = ?", params: [activeKey] });
+      if (this.#activeId === id) statements.push({ sql: "DELETE FROM setting WHERE key = ?", params: [activeKey!] });
       await db.write(statements);
       this.#records.delete(id);
       if (this.#activeId === id) this.#activeId = undefined;
@@ -163,13 +167,13 @@ export class SealedProfiles<Content extends object> {
     });
   }
 
-  /** Activates a profile. @throws {AppError} `not_found`; `conflict` if it can't be read. */
+  /** Activates a profile of a kind that has an active one. @throws {AppError} `not_found`; `conflict` if it can't be read. */
   activate(id: string): Promise<ProfileRecord<Content>> {
     return this.#lock.run(async () => {
       this.content(id);
       const previous = this.#activeId;
       if (previous !== id) {
-        await this.#options.db.write([this.setting(this.#options.activeKey, id)]);
+        await this.#options.db.write([this.setting(this.#options.activeKey!, id)]);
         this.#activeId = id;
         if (previous !== undefined) this.#publish(previous);
         this.#publish(id);
@@ -186,13 +190,13 @@ export class SealedProfiles<Content extends object> {
 
   /** Returns such a setting; `""` if it can't be read. */
   readSetting(key: string): string | undefined {
-    const { db, sealer } = this.#options;
+    const { db, sealer, log = consoleLog } = this.#options;
     const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", key);
     if (row === undefined) return undefined;
     try {
       return new TextDecoder().decode(sealer.openNow(settingAad(key), row.sealed));
     } catch (error) {
-      console.error(`The setting "${key}" cannot be read: ${messageOf(error)}`);
+      log("error", "Can't read a setting", { key, error: messageOf(error) });
       return "";
     }
   }
@@ -218,7 +222,8 @@ export class SealedProfiles<Content extends object> {
         params: [version, updatedAtMs, sealed, kind, id, before.version],
         expectChanges: 1,
       };
-    const isFirst = this.#activeId === undefined && (before === undefined || this.#records.size === 1);
+    const isFirst = activeKey !== undefined && this.#activeId === undefined &&
+      (before === undefined || this.#records.size === 1);
     await db.write([statement, ...beside, ...(isFirst ? [this.setting(activeKey, id)] : [])]);
     this.#records.set(id, { id, version, createdAtMs, updatedAtMs, content });
     if (isFirst) this.#activeId = id;
@@ -246,17 +251,21 @@ export class SealedProfiles<Content extends object> {
   }
 
   #publish(id: string): void {
-    this.#options.events.publish({ kind: this.#options.kind, id });
+    const { events, kind, isPublished = true } = this.#options;
+    if (isPublished) events.publish({ kind, id });
   }
 
   /** Writes run one after another, so that each sees the result of the previous one. */
 }
 
-async function openContent<Content>({ sealer, kind, what }: ProfileOptions, row: Row): Promise<Content | undefined> {
+async function openContent<Content>(
+  { sealer, kind, what, log = consoleLog }: ProfileOptions,
+  row: Row,
+): Promise<Content | undefined> {
   try {
     return JSON.parse(new TextDecoder().decode(await sealer.open(toAad(kind, row.id, row.version), row.sealed)));
   } catch (error) {
-    console.error(`The ${what} "${row.id}" cannot be read: ${messageOf(error)}`);
+    log("error", `Can't read a ${what}`, { id: row.id, error: messageOf(error) });
     return undefined;
   }
 }

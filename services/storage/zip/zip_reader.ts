@@ -1,7 +1,7 @@
 /** Reads ZIP files on disk, entry by entry. Names and numbers are untrusted; callers decide what to accept. */
 import { crc32 } from "node:zlib";
 import { AppError } from "../../errors.ts";
-import { bytesAt } from "../bytes_at.ts";
+import { type RandomAccessFile, readBytesAt } from "../file_pieces.ts";
 
 /** Directory record of an entry. */
 export interface ZipEntry {
@@ -49,8 +49,8 @@ const PACKED_PIECE_BYTES = 16 * 1024;
  *
  * @throws {AppError} `unprocessable` if it isn't a complete ZIP file, `too_large` if it has more entries.
  */
-export async function readZipDirectory(file: Deno.FsFile, maxEntries: number): Promise<ZipDirectory> {
-  const { tail, tailAt, end } = await tailOf(file);
+export async function readZipDirectory(file: RandomAccessFile, maxEntries: number): Promise<ZipDirectory> {
+  const { tail, tailAt, end } = await readTail(file);
   if (end < 0) throw damaged("its directory is missing, so the file is incomplete");
   let count = tail.getUint16(end + 10, true);
   let length = tail.getUint32(end + 12, true);
@@ -73,19 +73,19 @@ export async function readZipDirectory(file: Deno.FsFile, maxEntries: number): P
   // record starts.
   const shift = endAt - length - at;
   if (shift < 0 || length > MAX_DIRECTORY_BYTES) throw damaged("its directory is out of place");
-  const entries = entriesIn(await readAt(file, at + shift, length), count);
+  const entries = readEntries(await readAt(file, at + shift, length), count);
   const first = entries.reduce((least, { headerAt }) => Math.min(least, headerAt), at);
   for (const entry of entries) entry.headerAt += shift;
   return { entries, beginsAt: shift > 0 ? shift : first };
 }
 
 /** Reports whether a file ends like a ZIP file. */
-export async function hasZipEnd(file: Deno.FsFile): Promise<boolean> {
-  return (await tailOf(file)).end >= 0;
+export async function hasZipEnd(file: RandomAccessFile): Promise<boolean> {
+  return (await readTail(file)).end >= 0;
 }
 
 /** Returns the end of a file and the position of its end-of-directory record; -1 if there is none. */
-async function tailOf(file: Deno.FsFile): Promise<{ tail: DataView<ArrayBuffer>; tailAt: number; end: number }> {
+async function readTail(file: RandomAccessFile): Promise<{ tail: DataView<ArrayBuffer>; tailAt: number; end: number }> {
   const { size } = await file.stat();
   const tailAt = Math.max(0, size - END_BYTES - MAX_COMMENT_BYTES - LOCATOR64_BYTES);
   const tail = await readAt(file, tailAt, size - tailAt);
@@ -99,7 +99,7 @@ async function tailOf(file: Deno.FsFile): Promise<{ tail: DataView<ArrayBuffer>;
  *
  * @throws {AppError} `unprocessable` if it is encrypted, compressed with an unknown method, misplaced or incomplete.
  */
-export async function* packedPieces(file: Deno.FsFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+export async function* streamPacked(file: RandomAccessFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { path, method, headerAt, packedBytes, sizeBytes } = entry;
   if (method === -1) throw damaged(`"${path}" is encrypted`);
   if (method !== 0 && method !== 8) throw damaged(`"${path}" is packed in a way that is not known`);
@@ -108,7 +108,7 @@ export async function* packedPieces(file: Deno.FsFile, entry: ZipEntry): AsyncGe
   if (header.getUint32(0, true) !== HEADER_MARK) throw damaged(`"${path}" is out of place`);
   const begin = headerAt + HEADER_BYTES + header.getUint16(26, true) + header.getUint16(28, true);
   for (let at = 0; at < packedBytes; at += PIECE_BYTES) {
-    const piece = await bytesAt(file, begin + at, Math.min(PIECE_BYTES, packedBytes - at));
+    const piece = await readBytesAt(file, begin + at, Math.min(PIECE_BYTES, packedBytes - at));
     if (piece === undefined) throw damaged(`"${path}" is cut off`);
     yield piece;
   }
@@ -117,10 +117,10 @@ export async function* packedPieces(file: Deno.FsFile, entry: ZipEntry): AsyncGe
 /**
  * Yields the content of an entry. Stops at the declared size: bytes beyond it are never inflated.
  *
- * @throws {AppError} as `packedPieces`; `unprocessable` if it is shorter than declared.
+ * @throws {AppError} as `streamPacked`; `unprocessable` if it is shorter than declared.
  */
-export async function* contentPieces(file: Deno.FsFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const packed = packedPieces(file, entry);
+export async function* streamContent(file: RandomAccessFile, entry: ZipEntry): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const packed = streamPacked(file, entry);
   if (entry.method === 0) return yield* packed;
   let made = 0;
   try {
@@ -137,18 +137,18 @@ export async function* contentPieces(file: Deno.FsFile, entry: ZipEntry): AsyncG
   if (made !== entry.sizeBytes) throw damaged(`"${entry.path}" is damaged`);
 }
 
-/** Returns the whole content of an entry and verifies its checksum. @throws {AppError} as `contentPieces`. */
-export async function contentOf(file: Deno.FsFile, entry: ZipEntry): Promise<Uint8Array<ArrayBuffer>> {
-  const content = await wholeContentOf(file, entry);
+/** Returns the whole content of an entry and verifies its checksum. @throws {AppError} as `streamContent`. */
+export async function readContent(file: RandomAccessFile, entry: ZipEntry): Promise<Uint8Array<ArrayBuffer>> {
+  const content = await readWholeContent(file, entry);
   if (crc32(content) !== entry.crc) throw damaged(`"${entry.path}" is damaged`);
   return content;
 }
 
-/** Returns the whole content of an entry without verifying its checksum. @throws {AppError} as `contentPieces`. */
-export async function wholeContentOf(file: Deno.FsFile, entry: ZipEntry): Promise<Uint8Array<ArrayBuffer>> {
+/** Returns the whole content of an entry without verifying its checksum. @throws {AppError} as `streamContent`. */
+export async function readWholeContent(file: RandomAccessFile, entry: ZipEntry): Promise<Uint8Array<ArrayBuffer>> {
   const whole = new Uint8Array(entry.sizeBytes);
   let at = 0;
-  for await (const piece of contentPieces(file, entry)) {
+  for await (const piece of streamContent(file, entry)) {
     whole.set(piece, at);
     at += piece.length;
   }
@@ -161,7 +161,7 @@ async function* cut(pieces: AsyncIterable<Uint8Array<ArrayBuffer>>): AsyncGenera
   }
 }
 
-function entriesIn(view: DataView<ArrayBuffer>, count: number): ZipEntry[] {
+function readEntries(view: DataView<ArrayBuffer>, count: number): ZipEntry[] {
   const entries: ZipEntry[] = [];
   for (let at = 0; entries.length < count;) {
     if (at + ENTRY_BYTES > view.byteLength || view.getUint32(at, true) !== ENTRY_MARK) {
@@ -203,8 +203,8 @@ function takeLargeNumbers(entry: ZipEntry, extra: DataView): void {
   }
 }
 
-async function readAt(file: Deno.FsFile, at: number, length: number): Promise<DataView<ArrayBuffer>> {
-  const bytes = await bytesAt(file, at, length);
+async function readAt(file: RandomAccessFile, at: number, length: number): Promise<DataView<ArrayBuffer>> {
+  const bytes = await readBytesAt(file, at, length);
   if (bytes === undefined) throw damaged("it is cut off");
   return new DataView(bytes.buffer);
 }

@@ -15,7 +15,7 @@ export interface PackedEntry {
 }
 
 /** Creates an entry from bytes in memory. @param deflated The same bytes, deflated; without it the file is stored. */
-export function heldEntry(path: string, bytes: Uint8Array, deflated?: Uint8Array): PackedEntry {
+export function createEntry(path: string, bytes: Uint8Array, deflated?: Uint8Array): PackedEntry {
   const content = deflated ?? bytes;
   return {
     path,
@@ -58,11 +58,11 @@ export async function* writeZip(
   let at = 0;
   for await (const { path, isDeflated, content, ...facts } of files) {
     const entry: Entry = { ...facts, name: encoder.encode(path), at, method: isDeflated ? DEFLATED : 0, isLarge };
-    const header = headerOf(entry);
+    const header = createHeader(entry);
     yield header;
     yield* content;
     at += header.length + facts.packedBytes;
-    directory.push(entryOf(entry));
+    directory.push(toEntry(entry));
   }
   yield* directory;
   yield endOf(directory.length, directory.reduce((sum, { length }) => sum + length, 0), at, isLarge);
@@ -88,7 +88,7 @@ interface Entry {
   isLarge: boolean;
 }
 
-function headerOf(entry: Entry): Uint8Array {
+function createHeader(entry: Entry): Uint8Array {
   const bytes = new Uint8Array(HEADER_BYTES + entry.name.length);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, 0x04034b50, true);
@@ -98,7 +98,7 @@ function headerOf(entry: Entry): Uint8Array {
 }
 
 /** ZIP64 entries always have the extra field, so there is only one layout. */
-function entryOf(entry: Entry): Uint8Array {
+function toEntry(entry: Entry): Uint8Array {
   const { isLarge } = entry;
   const bytes = new Uint8Array(ENTRY_BYTES + entry.name.length + (isLarge ? LARGE_EXTRA_BYTES : 0));
   const view = new DataView(bytes.buffer);

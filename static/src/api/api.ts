@@ -10,6 +10,7 @@ import type {
   ConnectionTest,
   ConversationSummary,
   DetectedServer,
+  DocumentHit,
   Health,
   Job,
   Page,
@@ -22,8 +23,8 @@ import type {
 
 /** Calls that belong to no single screen. They throw `ApiError` as the client does. */
 interface ActivityApi {
-  /** Searches messages and titles of all conversations. A page can be short and still have a next one. */
-  search(query: string, cursor: string | undefined, signal: AbortSignal): Promise<Page<SearchHit>>;
+  /** Searches messages and titles of all conversations, then documents. A page can be short and still have a next one. */
+  search(query: string, cursor: string | undefined, signal: AbortSignal): Promise<Page<SearchHit | DocumentHit>>;
   listTrash(): Promise<TrashItem[]>;
   emptyTrash(): Promise<void>;
   /** Lists jobs. Arrays and objects are left out of each `detail`. */

@@ -20,7 +20,8 @@ export interface AccessApi {
   listPasskeys(): Promise<Passkey[]>;
   revokePasskey(id: string): Promise<void>;
   listTokens(): Promise<Token[]>;
-  mintToken(label: string): Promise<MintedToken>;
+  /** @param scope What the token opens; everything by default. */
+  mintToken(label: string, scope?: Token["scope"]): Promise<MintedToken>;
   revokeToken(id: string): Promise<void>;
   invite(): Promise<Invite>;
   /** Returns the one-time code. @param challenge SHA-256 of the command line's verifier, base64url. */
@@ -48,7 +49,7 @@ export function createAccessApi(client: ApiClient): AccessApi {
     listPasskeys: () => json("GET", "credentials"),
     revokePasskey: (id) => done("DELETE", `credentials/${encodeURIComponent(id)}`),
     listTokens: () => json("GET", "tokens"),
-    mintToken: (label) => json("POST", "token", { label }),
+    mintToken: (label, scope) => json("POST", "token", { label, scope }),
     revokeToken: (id) => done("DELETE", `tokens/${encodeURIComponent(id)}`),
     invite: () => json("POST", "invites", {}),
     approveCli: (challenge) => json("POST", "cli/approve", { challenge }),

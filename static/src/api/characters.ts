@@ -1,5 +1,16 @@
 /** The calls about characters, the card site and personas. */
-import type { Card, Character, CharacterItem, Conversation, FoundCard, Page, Persona, Portrait } from "./types.ts";
+import type {
+  Card,
+  Character,
+  CharacterItem,
+  Conversation,
+  DocumentUse,
+  Expression,
+  FoundCard,
+  Page,
+  Persona,
+  Portrait,
+} from "./types.ts";
 import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
 
 /** A character with the version of its card. */
@@ -13,6 +24,8 @@ export interface VersionedCharacter {
 export interface CharacterQuery {
   q: string;
   tag: string;
+  /** Only favorites. */
+  favorite?: boolean;
   sort: "name" | "updated";
 }
 
@@ -41,9 +54,20 @@ export interface CharacterApi {
     cursor?: string,
     signal?: AbortSignal,
   ): Promise<Page<CharacterItem>>;
+  /** Returns the characters with these ids that exist; at most 100 ids. */
+  listCharactersById(ids: readonly string[]): Promise<CharacterItem[]>;
   getCharacter(id: string): Promise<VersionedCharacter>;
+  /** Returns the mood images in the card. */
+  listExpressions(id: string): Promise<Expression[]>;
   /** Saves a card or creates a character. With a version, the server refuses (412) if the stored version differs. */
   saveCharacter(id: string, card: Card, version?: string): Promise<VersionedCharacter>;
+  /** Replaces the documents of a character. With a version, the server refuses (412) if the stored version differs. */
+  saveCharacterDocuments(
+    id: string,
+    card: Card,
+    documents: readonly DocumentUse[],
+    version?: string,
+  ): Promise<VersionedCharacter>;
   deleteCharacter(id: string, options?: RequestOptions): Promise<void>;
   setCharacterAvatar(id: string, picture: Blob): Promise<VersionedCharacter>;
   importCharacter(file: File): Promise<Character>;
@@ -60,7 +84,7 @@ export interface CharacterApi {
   getPersona(id: string): Promise<{ persona: Persona; version: string }>;
   savePersona(
     id: string,
-    fields: { name: string; description: string },
+    fields: { name: string; description: string; documents?: readonly DocumentUse[] },
     version?: string,
   ): Promise<{ persona: Persona; version: string }>;
   /** Creates a persona from the card file of a persona or a character. */
@@ -106,16 +130,21 @@ export function characterApi(client: ApiClient): CharacterApi {
   const ifMatch = (version: string | undefined) => version ? { "if-match": version } : undefined;
 
   return {
-    listCharacters({ q, tag, sort }, limit, cursor, signal) {
+    listCharacters({ q, tag, favorite, sort }, limit, cursor, signal) {
       const params = new URLSearchParams({ limit: String(limit), sort });
       if (q.trim() !== "") params.set("q", q.trim());
       if (tag !== "") params.set("tag", tag);
+      if (favorite) params.set("favorite", "true");
       if (cursor !== undefined) params.set("cursor", cursor);
       return json("GET", `/api/characters?${params}`, { signal });
     },
+    listCharactersById: (ids) => json("GET", `/api/characters?${new URLSearchParams({ ids: ids.join(",") })}`),
+    listExpressions: (id) => json("GET", `${characterPath(id)}/expressions`),
     getCharacter: (id) => character("GET", characterPath(id)),
     saveCharacter: (id, card, version) =>
       character("PUT", characterPath(id), { body: { card }, headers: ifMatch(version) }),
+    saveCharacterDocuments: (id, card, documents, version) =>
+      character("PUT", characterPath(id), { body: { card, documents }, headers: ifMatch(version) }),
     deleteCharacter: (id, options) => done("DELETE", characterPath(id), options),
     setCharacterAvatar: (id, picture) => character("PUT", `${characterPath(id)}/avatar`, { blob: picture }),
     importCharacter: (file) => json("POST", "/api/characters/import", { form: createForm(file) }),

@@ -1,5 +1,5 @@
 /** The HTTP client of the page: headers, JSON, and every failure as an `ApiError`. */
-import type { ErrorBody } from "./types.ts";
+import type { ErrorBody, UpstreamFailure } from "./types.ts";
 import { texts } from "../texts/texts.ts";
 
 /** A request that was refused, or got no response (`status` 0, code `no_answer`). */
@@ -9,6 +9,8 @@ export class ApiError extends Error {
   readonly code: string;
   readonly requestId: string | undefined;
   readonly issues: { path: string; message: string }[];
+  /** Which call to a model server failed, and why; undefined for other errors. */
+  readonly upstream: UpstreamFailure | undefined;
 
   constructor(status: number, body: ErrorBody, options: ErrorOptions = {}) {
     super(body.message, options);
@@ -17,6 +19,13 @@ export class ApiError extends Error {
     this.code = body.code;
     this.requestId = body.request_id;
     this.issues = body.issues ?? [];
+    this.upstream = body.upstream;
+  }
+
+  /** The error as messages store it. */
+  toBody(): ErrorBody {
+    const { code, message, requestId: request_id, upstream } = this;
+    return { code, message, request_id, ...(upstream && { upstream }) };
   }
 
   /** True if the server could not be reached, so a retry may help. */
@@ -114,6 +123,9 @@ export function parseErrorBody(value: unknown): ErrorBody | undefined {
   const body: ErrorBody = { code: error.code, message: error.message };
   if ("request_id" in error && typeof error.request_id === "string") body.request_id = error.request_id;
   if ("issues" in error && Array.isArray(error.issues)) body.issues = error.issues;
+  if ("upstream" in error && typeof error.upstream === "object" && error.upstream !== null) {
+    body.upstream = error.upstream as UpstreamFailure;
+  }
   return body;
 }
 

@@ -1,5 +1,5 @@
 /** The calls about imports and backups. */
-import type { Importable, Job } from "./types.ts";
+import type { DataReport, Importable, Job } from "./types.ts";
 import { findStorage } from "../state/app/device.ts";
 import { findDeviceToken } from "../state/app/device_token.ts";
 import { texts } from "../texts/texts.ts";
@@ -66,6 +66,14 @@ export function uploadImport(file: File, wish: ImportRequest, onSent: OnSent, si
 /** Starts a backup into the configured folder. @throws {ApiError} `not_available` if there is none. */
 export async function startBackup(client: ApiClient): Promise<Job> {
   return await (await client.send("POST", "/api/data/backups")).json();
+}
+
+/** Folder, schedule and number of backups. */
+export type BackupChanges = Partial<Pick<DataReport, "backup_dir" | "backup_schedule" | "backup_keep">>;
+
+/** Changes where backups go and how often. @throws {ApiError} `invalid_request` if the folder can't be used. */
+export async function changeBackups(client: ApiClient, changes: BackupChanges): Promise<void> {
+  await (await client.send("PATCH", "/api/data/backups", { body: changes })).body?.cancel();
 }
 
 /** Deletes a backup permanently. @throws {ApiError} */

@@ -7,6 +7,7 @@ import type {
   ModelFormat,
   ModelRunner,
   Page,
+  RecommendedModels,
   RunModel,
 } from "./types.ts";
 import type { ApiClient } from "./client.ts";
@@ -16,6 +17,8 @@ export interface ModelApi {
   searchModels(query: string, format: ModelFormat, cursor?: string): Promise<Page<HubModel>>;
   listModelFiles(repo: string, format: ModelFormat): Promise<HubModelFiles>;
   startDownload(download: { repo: string; format: ModelFormat; file?: string }): Promise<ModelDownload>;
+  /** Returns up to three models that fit the server's machine. */
+  listRecommendedModels(): Promise<RecommendedModels>;
   listDownloads(): Promise<ModelDownload[]>;
   cancelDownload(id: string): Promise<ModelDownload>;
   listLocalModels(): Promise<LocalModel[]>;
@@ -39,6 +42,7 @@ export function modelApi(client: ApiClient): ModelApi {
     },
     listModelFiles: (repo, format) => json("GET", `/api/models/browse/files?${new URLSearchParams({ repo, format })}`),
     startDownload: (download) => json("POST", "/api/models/download", download),
+    listRecommendedModels: () => json("GET", "/api/models/recommended"),
     listDownloads: () => json("GET", "/api/models/downloads"),
     cancelDownload: (id) => json("POST", `/api/models/downloads/${encodeURIComponent(id)}/cancel`, {}),
     listLocalModels: () => json("GET", "/api/models/local"),

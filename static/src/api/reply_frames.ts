@@ -1,6 +1,7 @@
 /** Parses the events of a reply's stream. */
-import type { Usage } from "./types.ts";
+import type { Message, Usage } from "./types.ts";
 import type { EventSourceMessage } from "eventsource-parser";
+import type { ToolCall } from "./tools.ts";
 import { ApiError, parseErrorBody } from "./client.ts";
 import { texts } from "../texts/texts.ts";
 
@@ -25,7 +26,21 @@ export type ReplyFrame =
     usage?: Usage;
   }
   | { kind: "done" }
+  /** What the server does before the model responds. */
+  | { kind: "notice"; notice: ReplyNotice }
+  /** The stored message, if it differs from what was streamed. */
+  | { kind: "message"; message: Pick<Message, "content" | "reasoning"> }
+  /** A call of a tool behind the text so far, or a change of one. */
+  | { kind: "call"; call: ToolCall }
   | { kind: "error"; error: ApiError };
+
+/** Something that delays a reply, such as `model_reload`. */
+export interface ReplyNotice {
+  code: string;
+  message: string;
+  /** Tokens of context that the model is loaded with. */
+  contextSize: number | undefined;
+}
 
 /** Parses `<generation>.<sequence>.<text length>.<reasoning length>`. Returns undefined for any other id. */
 export function parseReplyPosition(id: string | undefined): ReplyPosition | undefined {
@@ -53,6 +68,9 @@ export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefin
     return { kind: "error", error: new ApiError(200, body) };
   }
   if (typeof value !== "object" || value === null) return undefined;
+  if (event.event === "notice") return parseNotice(value as Record<string, unknown>);
+  if (event.event === "tool_call") return parseCall(value as Record<string, unknown>);
+  if (event.event === "message") return parseStoredMessage(value as Record<string, unknown>);
   const chunk = value as {
     model?: string;
     usage?: Usage | null;
@@ -69,6 +87,22 @@ export function parseReplyFrame(event: EventSourceMessage): ReplyFrame | undefin
     model: chunk.model,
     usage: chunk.usage ?? undefined,
   };
+}
+
+function parseNotice({ code, message, context_size }: Record<string, unknown>): ReplyFrame | undefined {
+  if (typeof code !== "string" || typeof message !== "string") return undefined;
+  const contextSize = typeof context_size === "number" ? context_size : undefined;
+  return { kind: "notice", notice: { code, message, contextSize } };
+}
+
+function parseCall(call: Record<string, unknown>): ReplyFrame | undefined {
+  if (typeof call.id !== "string" || typeof call.state !== "string") return undefined;
+  return { kind: "call", call: call as unknown as ToolCall };
+}
+
+function parseStoredMessage({ content, reasoning }: Record<string, unknown>): ReplyFrame | undefined {
+  if (typeof content !== "string" && !Array.isArray(content)) return undefined;
+  return { kind: "message", message: { content, reasoning: typeof reasoning === "string" ? reasoning : undefined } };
 }
 
 function getText(value: unknown): string {

@@ -4,9 +4,14 @@
  * All types come from the schemas with which the server checks requests and documents its API, so a difference between
  * page and server is a type error. Nothing here is loaded at run time.
  */
-import type { ChatPreviewJson as ChatPreview, ChatRequestJson as ChatRequest } from "../../../routes/schemas/chat.ts";
+import type { ToolCall } from "./tools.ts";
+import type {
+  ChatPreviewJson as ChatPreview,
+  ChatRequestJson as ChatRequest,
+  RunningReplyJson,
+} from "../../../routes/schemas/chat.ts";
 import type { ErrorJson } from "../../../routes/schemas/common.ts";
-import type { ConnectionJson as Connection } from "../../../routes/schemas/connections.ts";
+import type { ConnectionJson } from "../../../routes/schemas/connections.ts";
 import type {
   ConversationJson,
   ConversationPatchJson as ConversationPatch,
@@ -28,6 +33,13 @@ import type {
 import type { PresetOrderJson as PresetOrder } from "../../../routes/schemas/presets.ts";
 import type { RevisionDiffJson as RevisionDiff } from "../../../routes/schemas/conversations.ts";
 
+export type {
+  MemoryInputJson as MemoryInput,
+  MemoryJson as Memory,
+  MemoryProposalJson as MemoryProposal,
+  MemoryScopeJson as MemoryScope,
+  MemoryVersionJson as MemoryVersion,
+} from "../../../routes/schemas/memories.ts";
 export type { PageJson as Page } from "../../../routes/schemas/common.ts";
 export type { AuthStatus } from "../../../routes/schemas/auth.ts";
 export type {
@@ -36,6 +48,7 @@ export type {
   PasskeyJson as Passkey,
   TokenJson as Token,
 } from "../../../routes/schemas/auth.ts";
+export type { ExpressionJson as Expression } from "../../../routes/schemas/characters.ts";
 export type { FoundCardJson as FoundCard } from "../../../routes/schemas/characters.ts";
 export type { CharacterGenerationJson as CharacterGenerationRequest } from "../../../routes/schemas/characters.ts";
 export type {
@@ -49,11 +62,9 @@ export type {
   ChatPreviewJson as ChatPreview,
   ChatRequestJson as ChatRequest,
   PromptPieceJson as PromptPiece,
-  RunningReplyJson as RunningReply,
 } from "../../../routes/schemas/chat.ts";
 export type {
   ConnectionInputJson as ConnectionInput,
-  ConnectionJson as Connection,
   ConnectionTestJson as ConnectionTest,
   DetectedServerJson as DetectedServer,
 } from "../../../routes/schemas/connections.ts";
@@ -100,6 +111,7 @@ export type {
   HubModelJson as HubModel,
   LocalModelJson as LocalModel,
   ModelDownloadJson as ModelDownload,
+  RecommendedModelsJson as RecommendedModels,
 } from "../../../routes/schemas/models.ts";
 export type { PersonaJson as Persona } from "../../../routes/schemas/personas.ts";
 export type {
@@ -113,9 +125,14 @@ export type {
   RevisionJson as Revision,
 } from "../../../routes/schemas/conversations.ts";
 export type { ModelRunnerJson as ModelRunner, RunModelJson as RunModel } from "../../../routes/schemas/models.ts";
-export type { SearchHitJson as SearchHit } from "../../../routes/schemas/search.ts";
+export type {
+  DocumentJson as StoredDocument,
+  DocumentUseJson as DocumentUse,
+} from "../../../routes/schemas/documents.ts";
+export type { DocumentHitJson as DocumentHit, SearchHitJson as SearchHit } from "../../../routes/schemas/search.ts";
 export type { SettingsJson as Settings, SettingsPatchJson as SettingsPatch } from "../../../routes/schemas/settings.ts";
 export type { SetupStatusJson as SetupStatus } from "../../../routes/schemas/settings.ts";
+export type { NotifyServerJson as NotifyServer, PushDeviceJson as PushDevice } from "../../../routes/schemas/push.ts";
 export type { TailnetStatusJson as TailnetStatus } from "../../../routes/schemas/tailnet.ts";
 export type { TrashItemJson as TrashItem } from "../../../routes/schemas/trash.ts";
 export type {
@@ -123,20 +140,46 @@ export type {
   SpeechConfigPatchJson as SpeechConfigPatch,
   VoicesJson as Voices,
 } from "../../../routes/schemas/speech.ts";
+export type {
+  DetectedTranscriptionServerJson as DetectedTranscriptionServer,
+  TranscriptionConfigJson as TranscriptionConfig,
+  TranscriptionConfigPatchJson as TranscriptionConfigPatch,
+  TranscriptionTestJson as TranscriptionTest,
+  TranscriptJson as Transcript,
+} from "../../../routes/schemas/transcription.ts";
+export type {
+  WebToolsJson as WebTools,
+  WebToolsPatchJson as WebToolsPatch,
+  WebToolsTestJson as WebToolsTest,
+} from "../../../routes/schemas/web_tools.ts";
 export type { VersionJson as Version } from "../../../routes/schemas/versions.ts";
 export type { VoiceImportJson as VoiceImport, VoiceSampleJson as VoiceSample } from "../../../routes/schemas/speech.ts";
 
 /** The content of the error body. An error that the page creates has no request id. */
 export type ErrorBody = Pick<ErrorJson, "code" | "message"> & Partial<ErrorJson>;
 
+/** A connection, with what some servers say of themselves. */
+export type Connection = ConnectionJson & {
+  /** What makes replies slow, such as a model that doesn't fit into the graphics memory. */
+  notice?: { code: string; message: string };
+  /** A kind that suits the server better. */
+  suggested_kind?: "ollama";
+};
+
+/** Which call to a model server failed, and why. */
+export type UpstreamFailure = NonNullable<ErrorJson["upstream"]>;
+
 /**
  * A message. One that this page just added lacks fields that the server sets; an error that this page saw has a request
  * id.
  */
 export type Message =
-  & Omit<MessageJson, "active_variant" | "error" | "updated_at" | "variant_count">
+  & Omit<MessageJson, "active_variant" | "error" | "last_attempt" | "updated_at" | "variant_count">
   & Partial<Pick<MessageJson, "active_variant" | "updated_at" | "variant_count">>
-  & { error?: ErrorBody };
+  & {
+    error?: ErrorBody;
+    last_attempt?: Omit<NonNullable<MessageJson["last_attempt"]>, "error"> & { error?: ErrorBody };
+  };
 
 /** A conversation with all its messages. */
 export type Conversation = Omit<ConversationJson, "messages"> & { messages: Message[] };
@@ -146,6 +189,9 @@ export type RecentConversation = Omit<RecentConversationJson, "messages"> & { me
 
 /** A part of a message's content: a text, an image, or what a server adds. */
 export type ContentPart = Exclude<Message["content"], string>[number];
+
+/** A reply that is being written. */
+export type RunningReply = RunningReplyJson & { pending_calls?: ToolCall[] };
 
 /** How a message ended, or that it is still being written. */
 export type MessageStatus = Message["status"];
@@ -157,6 +203,9 @@ export type RequestMessage = NonNullable<ChatRequest["messages"]>[number];
 export type ChatOptions = Pick<
   ConversationPatch,
   | "connection_id"
+  | "documents"
+  | "chapters"
+  | "learn"
   | "lorebook_ids"
   | "model"
   | "note"
@@ -167,7 +216,11 @@ export type ChatOptions = Pick<
   | "reply_order"
   | "summary"
   | "system_prompt"
+  | "tools"
 >;
+
+/** One part of the summary of a chat. */
+export type Chapter = NonNullable<ConversationPatch["chapters"]>[number];
 
 /** A character that takes part in a chat. */
 export type Participant = NonNullable<ConversationPatch["participants"]>[number];
@@ -233,3 +286,9 @@ export interface ImageProgress {
   steps?: number;
   preview?: string;
 }
+export type {
+  ServerToolJson as ServerTool,
+  ToolServerBody,
+  ToolServerImportJson as ToolServerImport,
+  ToolServerJson as ToolServer,
+} from "../../../routes/schemas/tool_servers.ts";

@@ -25,7 +25,9 @@ export function Portrait(
   );
   return (
     <span class={`portrait ${className}`} aria-hidden="true">
-      {url ? <img src={url} alt="" draggable={false} /> : <span class="portrait-letter">{firstLetter(name)}</span>}
+      {url
+        ? <img src={url} alt="" draggable={false} />
+        : <span class="portrait-letter" data-letter={firstLetter(name)} />}
     </span>
   );
 }

@@ -34,16 +34,6 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
-/** Runs work after the next frame is painted. @returns A function that cancels it. */
-export function afterPaint(work: () => void): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const frame = requestAnimationFrame(() => timer = setTimeout(work));
-  return () => {
-    cancelAnimationFrame(frame);
-    clearTimeout(timer);
-  };
-}
-
 /** Runs work when the page is idle. Returns a function that cancels it. Safari has no idle callbacks. */
 export function whenIdle(work: () => void): () => void {
   if (typeof requestIdleCallback === "function") {

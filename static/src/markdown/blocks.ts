@@ -1,6 +1,7 @@
 /** Growing Markdown: finished blocks stay, only the last one is parsed again. */
 import type { Token } from "marked";
 import { BoundedLexer } from "./bounded_lexer.ts";
+import { findFootnotes } from "./footnotes.ts";
 import { GROWING_MS, MAX_TEXT_LENGTH, MAX_TRIES, MESSAGE_MS, RenderBudget, RenderLimitError } from "./limits.ts";
 import { type FormulaPlace, MarkdownRenderer, type MathToNode, randomMark } from "./render.ts";
 
@@ -120,6 +121,8 @@ export class GrowingMarkdown {
   }
 
   #tryToRead(): void {
+    // While a text grows, a later definition would change what is shown already.
+    if (this.#isFinal) this.#renderer.defineNotes(findFootnotes(this.#text));
     const budget = new RenderBudget(this.#isFinal ? MESSAGE_MS : GROWING_MS, this.#now);
     this.#renderer.start(budget);
     this.#fresh.clear();

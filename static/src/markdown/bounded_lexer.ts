@@ -65,7 +65,7 @@ export function clockExtension(check: () => void): MarkedExtension {
 }
 
 /** Tokens that nest. Paragraphs, items and cells only occur inside them. */
-const CONTAINERS = new Set(["blockquote", "list", "table", "strong", "em", "del", "link", "image"]);
+const CONTAINERS = new Set(["blockquote", "list", "table", "strong", "em", "del", "link", "image", "footnote"]);
 
 /**
  * Checks a finished block before anything else recurses through it. Inline tokens are parsed separately from their

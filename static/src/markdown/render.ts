@@ -11,6 +11,8 @@ import {
   RenderLimitError,
   UNLIMITED,
 } from "./limits.ts";
+import { footnoteExtension } from "./footnotes.ts";
+import { texts } from "../texts/texts.ts";
 import { mathExtension, type MathToken } from "./math_tokens.ts";
 
 /**
@@ -69,6 +71,8 @@ export class MarkdownRenderer {
   #formulas: MathToken[] = [];
   #foreignCount = 0;
   #hasMaths = false;
+  /** Footnotes by label, with their numbers in order of their first mark. */
+  readonly #notes = new Map<string, number | undefined>();
 
   /**
    * @param mark Marks the placeholders of formulas; see `randomMark`.
@@ -81,6 +85,7 @@ export class MarkdownRenderer {
     this.#marked.use({ renderer: createRenderer((depth) => this.#levelOf(depth)) });
     this.#marked.use({ renderer: { html: (token) => this.#foreign(token) } });
     this.#marked.use(mathExtension((token) => this.#placeOf(token)));
+    this.#marked.use(footnoteExtension((label) => this.#notes.has(label), (label) => this.#numberOf(label)));
     this.#marked.use(clockExtension(() => this.#budget.check()));
   }
 
@@ -92,6 +97,11 @@ export class MarkdownRenderer {
   /** True after the first formula. */
   get hasMaths(): boolean {
     return this.#hasMaths;
+  }
+
+  /** Sets the labels of the footnotes that the text defines. Others are text. */
+  defineNotes(labels: readonly string[]): void {
+    for (const label of labels) if (!this.#notes.has(label)) this.#notes.set(label, undefined);
   }
 
   /** Sets the budget of the next blocks. */
@@ -128,6 +138,7 @@ export class MarkdownRenderer {
     if (this.#tagCount > MAX_TAGS) throw new RenderLimitError("tags");
     const fragment = sanitize(html, this.#budget);
     checkLayout(fragment);
+    this.#markElements(fragment);
     if (formulas.length === 0) return { fragment, places: [] };
     const spans = new Map<string, Element>();
     for (const span of fragment.querySelectorAll<HTMLElement>("span[title]")) spans.set(span.title, span);
@@ -136,6 +147,34 @@ export class MarkdownRenderer {
       return element ? [{ element, token }] : [];
     });
     return { fragment, places };
+  }
+
+  /** Gives task list items and footnotes their classes, which no text of a message can have. */
+  #markElements(fragment: DocumentFragment): void {
+    for (const item of fragment.querySelectorAll("li")) {
+      const first = item.firstChild?.nodeType === Node.TEXT_NODE ? item.firstChild : item.querySelector(":scope > p");
+      if (/^\s*[☐☑] /.test(first?.textContent?.slice(0, 10) ?? "")) item.className = "task";
+    }
+    if (this.#notes.size === 0) return;
+    for (const note of fragment.querySelectorAll<HTMLElement>(`[title^="${this.#mark}note"]`)) {
+      const number = note.title.slice(this.#mark.length + "note".length);
+      note.removeAttribute("title");
+      const button = createElement("button", number) as HTMLButtonElement;
+      button.type = "button";
+      button.className = "footnote-mark";
+      button.setAttribute("aria-label", texts.chat.footnote(number));
+      if (note.localName === "div") note.className = "footnote";
+      else note.textContent = "";
+      note.prepend(button);
+    }
+  }
+
+  /** Returns the placeholder of a footnote's mark or text. */
+  #numberOf(label: string): string {
+    const numbers = [...this.#notes.values()].filter((number) => number !== undefined);
+    const number = this.#notes.get(label) ?? numbers.length + 1;
+    this.#notes.set(label, number);
+    return `${this.#mark}note${number}`;
   }
 
   /** Inserts a formula or its source. @returns Where to insert it in another attempt, if there was no time. */
@@ -288,6 +327,8 @@ function createPurifier() {
     ALLOWED_TAGS,
     ALLOWED_ATTR: ALLOWED_ATTRIBUTES,
     ALLOWED_URI_REGEXP: ALLOWED_LINKS,
+    // Values of other attributes would have to be links.
+    ADD_URI_SAFE_ATTR: ["align", "dir", "lang", "start"],
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     RETURN_DOM_FRAGMENT: true,

@@ -32,10 +32,20 @@ function lastEnd(text: string): number {
 /** A link or an image. It never crosses another opening bracket, so that 100,000 of them take linear time. */
 const LINK = /!?\[([^[\]]*)\]\((?:[^()\n]|\([^()\n]*\))*\)/g;
 
+/** The cells of a table's row; nothing for the line below its head. */
+function speakRow(row: string): string {
+  if (/^[|:\s-]*$/.test(row)) return "";
+  return row.split("|").map((cell) => cell.trim()).filter((cell) => cell !== "").join(", ");
+}
+
 /** Removes formatting marks. */
 export function plain(text: string): string {
   return text
     .replace(LINK, "$1")
+    .replace(/\[\^[^\]\s]{1,64}\]:?/g, "")
+    .replace(/<\/?[a-z][^<>\n]{0,200}>/gi, " ")
+    .replace(/^[ \t]*\|.*$/gm, speakRow)
+    .replace(/^(\s{0,3}[-*+]\s+)\[[ xX]\]\s/gm, "$1")
     .replace(/^\s{0,3}(?:#{1,6}|>|[-*+]|```\S*)\s*/gm, "")
     .replace(/[*_`~]+/g, "")
     .replace(/\s+/g, " ")

@@ -26,9 +26,10 @@ export function readMessageAloud(store: Store, chat: OpenChat, messageId: string
 }
 
 function messageSource(store: Store, chat: OpenChat, messageId: string, known: string): AudioSource {
-  const voices = chooseVoices(store, chat, chat.pages.find(messageId));
   const api = speechApi(store.api.client);
-  const pieces = new SpeechSegments({ isSplit: voices.narration !== voices.quoted, known: splitReasoning(known).said });
+  // Chosen with the first text: in a group, only then it's known who speaks.
+  let voices: Voices | undefined;
+  let pieces: SpeechSegments | undefined;
   const waiting: SpeechSegment[] = [];
   let isWhole = false;
   let news = Promise.withResolvers<void>();
@@ -38,7 +39,16 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
     const run = chat.replies.run.value?.messageId === messageId ? chat.replies.run.value : undefined;
     const message = chat.pages.items.value.find(({ id }) => id === messageId);
     const text = run ? run.text.value : message ? textOf(message.content) : "";
-    waiting.push(...pieces.next(splitReasoning(text).said, run === undefined));
+    const { said } = splitReasoning(text);
+    if (pieces === undefined && said !== "") {
+      const message = chat.pages.find(messageId);
+      voices = chooseVoices(store, chat, message);
+      pieces = new SpeechSegments({ isSplit: voices.narration !== voices.quoted, known: splitReasoning(known).said });
+      const name = store.speaking.isHandsFree && chat.isGroup.peek() &&
+        store.people.character(message?.character_id)?.name;
+      if (name) waiting.push({ text: `${name}.`, isQuoted: false });
+    }
+    waiting.push(...pieces?.next(said, run === undefined) ?? []);
     isWhole = run === undefined;
     news.resolve();
     news = Promise.withResolvers();
@@ -48,7 +58,7 @@ function messageSource(store: Store, chat: OpenChat, messageId: string, known: s
       while (waiting.length === 0 && !isWhole) await news.promise;
       const piece = waiting.shift();
       if (!piece) return undefined;
-      const voice = piece.isQuoted ? voices.quoted : voices.narration;
+      const voice = piece.isQuoted ? voices?.quoted : voices?.narration;
       return new StreamedAudio((signal) => api.speak({ text: piece.text, voice }, signal));
     },
     close() {

@@ -11,7 +11,11 @@ export class Playback {
   readonly #element = new Audio();
 
   constructor() {
-    // Media keys of keyboards and headsets, and the lock screen of phones.
+    this.takeMediaKeys();
+  }
+
+  /** Takes the media keys of keyboards and headsets, and of the lock screen of phones. */
+  takeMediaKeys(): void {
     const media = globalThis.navigator.mediaSession;
     media?.setActionHandler("pause", () => this.pause());
     media?.setActionHandler("play", () => this.resume());

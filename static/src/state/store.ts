@@ -73,6 +73,7 @@ export class Store {
   readonly #document: Document;
   #listeners = new Set<(event: ChangeEvent | undefined) => void>();
   #storage: Storage | undefined;
+  readonly #notifiedCalls = new Set<string>();
 
   constructor(api: Api, access: AccessApi, window: Window) {
     this.api = api;
@@ -256,7 +257,9 @@ export class Store {
     else if (event.kind === "reply_ended") {
       void this.#readReplies();
       this.#tellOfReply(event.id);
-    } else if (event.kind === "connection") void this.connections.refresh();
+    } else if (event.kind === "approval") {
+      void this.#readReplies().then(() => this.#tellOfApproval(event.id));
+    } else if (event.kind === "connection") void this.connections.onChanged();
     else if (event.kind === "job") this.activity.onChanged();
     else if (event.kind === "trash") this.trash.refreshIfOpen();
     else if (event.kind === "settings") void this.preferences.refresh();
@@ -270,12 +273,25 @@ export class Store {
   }
 
   #tellOfReply(conversationId: string): void {
+    this.#notify(conversationId, texts.nav.replyEnded);
+  }
+
+  /** Notifies once of each call that waits. */
+  #tellOfApproval(conversationId: string): void {
+    const pending = this.chats.replies.peek().filter((reply) => reply.conversation_id === conversationId)
+      .flatMap((reply) => reply.pending_calls ?? []).filter(({ id }) => !this.#notifiedCalls.has(id));
+    for (const { id } of pending) this.#notifiedCalls.add(id);
+    const [call] = pending;
+    if (call) this.#notify(conversationId, texts.chat.callPending(call.tool_name ?? call.name));
+  }
+
+  #notify(conversationId: string, text: string): void {
     if (!this.device.isNotifying.peek()) return;
     const chat = this.chats.items.peek().find((item) => item.id === conversationId);
     const address = `/c/${encodeURIComponent(conversationId)}`;
     notifyWhenHidden({
       title: chat?.title || texts.nav.untitled,
-      text: texts.nav.replyEnded,
+      text,
       tag: conversationId,
       onClick: () => this.router.go(address),
     }, this.#document);

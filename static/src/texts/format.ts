@@ -6,6 +6,9 @@ interface Formats {
   month: Intl.DateTimeFormat;
   moment: Intl.DateTimeFormat;
   hour: Intl.DateTimeFormat;
+  weekday: Intl.DateTimeFormat;
+  day: Intl.DateTimeFormat;
+  date: Intl.DateTimeFormat;
   number: Intl.NumberFormat;
 }
 
@@ -22,6 +25,9 @@ function formats(): Formats {
       month: new Intl.DateTimeFormat(own, { month: "long", year: "numeric" }),
       moment: new Intl.DateTimeFormat(own, { dateStyle: "medium", timeStyle: "short" }),
       hour: new Intl.DateTimeFormat(own, { timeStyle: "short" }),
+      weekday: new Intl.DateTimeFormat(own, { weekday: "short" }),
+      day: new Intl.DateTimeFormat(own, { day: "numeric", month: "short" }),
+      date: new Intl.DateTimeFormat(own, { dateStyle: "short" }),
       number: new Intl.NumberFormat(own),
     };
   }
@@ -52,6 +58,17 @@ export function formatTime(iso: string | undefined, now: Date): string {
   if (Number.isNaN(date.getTime())) return "";
   const { hour, moment } = formats();
   return date.toDateString() === now.toDateString() ? hour.format(date) : moment.format(date);
+}
+
+/** Formats a time as short as lists need it: the time of day, the day of this week, or the date. */
+export function formatShortTime(iso: string | undefined, now: Date): string {
+  const date = new Date(iso ?? "");
+  if (Number.isNaN(date.getTime())) return "";
+  const { hour, weekday, day, date: numeric } = formats();
+  if (date.toDateString() === now.toDateString()) return hour.format(date);
+  const sixDaysAgo = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 6);
+  if (date >= sixDaysAgo && date <= now) return weekday.format(date);
+  return date.getFullYear() === now.getFullYear() ? day.format(date) : numeric.format(date);
 }
 
 /** Formats a date with the time of day. Empty for an invalid time. */

@@ -7,7 +7,7 @@ import { tavernFiles } from "../sample_tavern.ts";
 import { compare } from "../stats.ts";
 
 const SIZE = { characters: 10, chats: 1_000, messages: 100 };
-const WITHIN_MS = 60_000;
+const WITHIN_MS = 3_000;
 const POLL_MS = 20;
 const ENDS = ["done", "failed", "cancelled"];
 
@@ -48,11 +48,7 @@ export const importRow: Row = {
     const counterpart = "read, parse, seal and insert alone, one thread, no HTTP, no zip";
     return [
       wholeFigure(what, compared.own),
-      {
-        ...ratioFigure({ what, counterpart, unit: milliseconds, atMost: 1 }, compared),
-        target: "–",
-        isReached: undefined,
-      },
+      ratioFigure({ what, counterpart, unit: milliseconds, atMost: 2 }, compared),
     ];
   },
 };

@@ -10,7 +10,7 @@ const MESSAGES = 100;
 const RARE = "kittiwake";
 /** Stands nearly everywhere. */
 const COMMON = "harbour";
-const FIRST_HITS_MS = 100;
+const WITHIN_MS = 100;
 /** Of each kind in one round; their median counts. */
 const TIMES = 3;
 
@@ -24,7 +24,8 @@ export const searchRow: Row = {
   name: "search",
   about: "search over 100,000 messages, whole response and first hits",
   async run(bench) {
-    const parlor = await Parlor.open({ programs: bench.programs, dataDir: await freshFolder(bench) });
+    const dataDir = await freshFolder(bench);
+    let parlor = await Parlor.open({ programs: bench.programs, dataDir });
     bench.progress("search: making 1,000 conversations of 100 messages");
     const words = [0, CONVERSATIONS / 2, CONVERSATIONS - 1].map((n): [number, string] => [n, RARE]);
     await fillLibrary(parlor, { conversations: CONVERSATIONS, messages: MESSAGES, words });
@@ -35,6 +36,12 @@ export const searchRow: Row = {
     const alone = await startHere(bench, "counterparts/sealed_scan.ts", ...files);
 
     const rounds = await eachRound(bench, "search", async () => {
+      // The first search of a process starts its Worker and opens everything.
+      await parlor.stop();
+      parlor = await Parlor.open({ programs: bench.programs, dataDir });
+      await searchPage(parlor, COMMON);
+      const first = await searchAll(parlor, RARE);
+      const firstAlone = Number(await alone.ask(RARE));
       const times = { whole: [] as number[], alone: [] as number[], rareFirst: [] as number[], first: [] as number[] };
       for (let n = 0; n < TIMES; n++) {
         const whole = await searchAll(parlor, RARE);
@@ -45,7 +52,9 @@ export const searchRow: Row = {
         times.first.push((await searchPage(parlor, COMMON)).ms);
       }
       return {
+        cold: { own: first.ms, limit: firstAlone },
         whole: { own: median(times.whole), limit: median(times.alone) },
+        coldFirst: first.firstMs,
         rareFirst: median(times.rareFirst),
         first: median(times.first),
       };
@@ -53,11 +62,24 @@ export const searchRow: Row = {
     await Promise.all([parlor.stop(), alone.stop()]);
     const what = `search over 100,000 messages (${Math.round(document.length / 1e6)} MB)`;
     const counterpart = "decrypt all, scan once, no HTTP";
+    const again = compare(rounds.map((round) => round.whole));
     const common = { counterpart, unit: milliseconds, atMost: 1.5 };
     return [
-      ratioFigure({ ...common, what: `${what}, whole response` }, compare(rounds.map((round) => round.whole))),
+      ratioFigure(
+        { ...common, what: `${what}, whole response, first search of a process` },
+        compare(rounds.map((round) => round.cold)),
+      ),
+      {
+        ...ratioFigure({ ...common, what: `${what}, whole response, again` }, again),
+        target: `≤ ${WITHIN_MS} ms`,
+        isReached: again.own <= WITHIN_MS,
+      },
+      firstFigure(
+        `${what}, first hit of a rare word, first search of a process`,
+        median(rounds.map((round) => round.coldFirst)),
+      ),
       firstFigure(`${what}, first hits of a common word`, median(rounds.map((round) => round.first))),
-      firstFigure(`${what}, first hit of a rare word`, median(rounds.map((round) => round.rareFirst))),
+      firstFigure(`${what}, first hit of a rare word, again`, median(rounds.map((round) => round.rareFirst))),
     ];
   },
 };
@@ -89,7 +111,7 @@ function firstFigure(what: string, ms: number): Figure {
     own: milliseconds(ms),
     limit: "–",
     counterpart: "–",
-    target: `≤ ${FIRST_HITS_MS} ms`,
-    isReached: ms <= FIRST_HITS_MS,
+    target: `≤ ${WITHIN_MS} ms`,
+    isReached: ms <= WITHIN_MS,
   };
 }

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../helpers/app/browser.ts";
@@ -102,7 +103,7 @@ test("a reply outlives a reload, shows live in a second browser, and its Stop wo
   await expectClean(ui, other);
 });
 
-test("a reply begun elsewhere shows live in a page that has the chat open", async () => {
+test("a reply started elsewhere shows live in a page that has the chat open", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   await using server = await openServer();
   await connect(server, llm);
@@ -123,7 +124,7 @@ test("a reply begun elsewhere shows live in a page that has the chat open", asyn
   await expectClean(ui);
 });
 
-test("a model that fails is told with its reason, and Retry brings the reply", async () => {
+test("a failed model is shown with its reason, and Retry gets the reply", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   await using server = await openServer();
   await connect(server, llm);
@@ -258,3 +259,27 @@ test(
     await ui.context.close();
   },
 );
+
+test("a new chat loads at most 100 kB of script and style in its first 2 s, and the messages with the first text", async () => {
+  await using server = await openServer();
+  const ui = await openPage(browser, new URL(server.url).origin);
+  const { page } = ui;
+  const loads: Promise<number>[] = [];
+  page.on("response", (response) => {
+    if (!/\.(?:js|css)$/.test(new URL(response.url()).pathname)) return;
+    loads.push(response.body().then((body) => gzipSync(body, { level: 9 }).length));
+  });
+  await page.clock.install();
+  await page.goto(`${server.url}/new`);
+  await page.getByRole("heading", { name: "Connect a language model" }).waitFor();
+  await page.clock.runFor(2000);
+  await page.evaluate(() => fetch("/healthz").then((answer) => answer.text())); // behind what was asked for before
+  const kilobytes = (await Promise.all(loads)).reduce((sum, bytes) => sum + bytes, 0) / 1000;
+  expect(loads.length).toBeGreaterThan(2);
+  expect(kilobytes).toBeLessThan(100);
+  const messages = page.waitForResponse(/MessageList/);
+  await page.getByRole("textbox", { name: "Message" }).fill("H");
+  expect((await messages).ok()).toBe(true);
+  await page.clock.resume();
+  await expectClean(ui);
+});

@@ -108,7 +108,7 @@ test("on localhost over HTTP the same works, with the cookie of plain HTTP", asy
   await expectClean(owner);
 });
 
-test("whoever declines the passkey is asked no more, and finds it in the settings", async () => {
+test("declining the passkey ends the offer, and it stays in the settings", async () => {
   await using app = await openServer();
   const owner = await openDevice(browser, at(app, "chat.example"));
   await owner.page.getByRole("button", { name: "Not now" }).click();
@@ -122,7 +122,7 @@ test("whoever declines the passkey is asked no more, and finds it in the setting
   await expectClean(owner);
 });
 
-test("a second device enters by an invite; revoked, it is out at once", async () => {
+test("a second device signs in with an invite; revoked, it is signed out at once", async () => {
   await using app = await openServer();
   const owner = await openDevice(browser, at(app, "chat.example"));
   await pair(owner);
@@ -158,7 +158,7 @@ test("a second device enters by an invite; revoked, it is out at once", async ()
   await expectClean(owner, phone);
 });
 
-test("on names of one tailnet one passkey serves all; on another name it does not exist", async () => {
+test("one passkey is valid for all names of a tailnet, and for no other", async () => {
   await using app = await openServer();
   const laptop = await openDevice(browser, at(app, "desk.fox-owl.ts.net"));
   await pair(laptop);
@@ -357,4 +357,30 @@ test("without the loopback bypass a passkey on localhost closes 127.0.0.1, which
   expect(await other.page.evaluate(() => fetch("/api/conversations").then(({ status }) => status))).toBe(401);
   await owner.context.close();
   await other.context.close();
+});
+
+test("a token for programs is marked in the list and valid for that API only", async () => {
+  await using app = await openServer();
+  const owner = await openDevice(browser, at(app, "chat.example"));
+  await pair(owner);
+  const { page } = owner;
+  await page.goto(at(app, "chat.example", "/settings/privacy#program-access"));
+  const baseUrl = at(app, "chat.example", "/api/v1");
+  expect(await page.locator("#program-access").innerText()).toBe(baseUrl);
+  await page.getByLabel("Program", { exact: true }).selectOption("Aider");
+  const example = page.getByRole("region", { name: "Settings for Aider" });
+  expect(await example.innerText()).toContain(`OPENAI_API_BASE=${baseUrl}\nexport OPENAI_API_KEY=TOKEN`);
+  await page.getByRole("button", { name: "New token for this API" }).click();
+  const token = await page.getByRole("dialog").locator("code").innerText();
+  await page.getByRole("button", { name: "Done" }).click();
+  expect(await example.innerText()).toContain(`OPENAI_API_KEY=${token}`);
+  await page.getByRole("listitem").filter({ hasText: "Aider" }).getByText("OpenAI-compatible API only").waitFor();
+  expect(await statusWith(owner, token)).toBe(403);
+  const listed = await page.evaluate(async ({ baseUrl, token }) => {
+    const response = await fetch(`${baseUrl}/models`, { headers: { authorization: `Bearer ${token}` } });
+    return response.status;
+  }, { baseUrl, token });
+  expect(listed).toBe(200);
+  expect(await findAxeProblems(page)).toEqual([]);
+  await expectClean(owner);
 });

@@ -104,7 +104,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
     await one.page.getByRole("button", { name: "Actions for “Shared”" }).click();
     await one.page.getByRole("menuitem", { name: "Delete" }).click();
     await one.page.goto("about:blank");
-    await other.page.getByRole("link", { name: "Shared" }).waitFor({ state: "detached" });
+    await other.page.getByRole("link", { name: "Shared" }).first().waitFor({ state: "detached" });
     await other.page.getByRole("heading", { name: "This chat doesn’t exist" }).waitFor();
     await server.request("POST", "/api/trash/conversation-c1/restore").then((answer) => answer.body?.cancel());
     await other.page.getByRole("link", { name: "Shared" }).waitFor();

@@ -4,7 +4,7 @@
  */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../helpers/app/browser.ts";
+import { findAxeProblems, findSmallTargets, openBrowser, openPage } from "../../helpers/app/browser.ts";
 import { builtUi } from "../../helpers/app/built_ui.ts";
 import { sillyTavernPng } from "../../helpers/files/cards.ts";
 import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
@@ -20,7 +20,7 @@ const ANSWER = [
   "you look for the day `d` with the largest value:\n\n",
   "```python\nimport math\n\ndef declination(day):\n    return -23.44 * math.cos(2 * math.pi / 365 * (day + 10))\n\n",
   "print(max(range(1, 366), key=declination))  # 173, the 21st of June or so\n```\n\n",
-  "| Aad | Longest day |\n|---|---|\n| Lisbon | 14 h 52 min |\n| Oslo | 18 h 50 min |\n",
+  "| City | Longest day |\n|---|---|\n| Lisbon | 14 h 52 min |\n| Oslo | 18 h 50 min |\n",
 ];
 
 /** A portrait of the character that is walked with. */
@@ -135,7 +135,7 @@ async function chatPanels({ page, look, isPhone }: Walk): Promise<void> {
   await look("options");
   await page.getByRole("button", { name: "Preview prompt" }).click();
   await page.getByRole("heading", { name: "Prompt preview" }).waitFor();
-  await page.getByText(/^\d+ of [\d,]+ tokens/).waitFor();
+  await page.locator(".preview-sums").getByText(/^[\d,]+ tokens$/).waitFor();
   // On a phone, the panel covers the note about the branch.
   const close = page.locator(".toast").getByRole("button", { name: "Close" });
   if (!isPhone && await close.isVisible()) await close.click();
@@ -158,11 +158,13 @@ async function listAndSearch({ page, app, isPhone, look }: Walk): Promise<void> 
     const content = `${title}: what do we need?`;
     await app.put(`/api/conversations/w${i}`, { title, messages: [{ id: `w${i}-1`, role: "user", content }] });
   }
+  // A question at the top would be in each picture.
+  await app.patch("/api/settings", { memory_asked: true });
   await app.patch("/api/conversations/w0", { pinned: true });
   await app.patch("/api/conversations/w2", { folder: "Letters" });
   await page.goto(`${app.url}/new`);
   if (isPhone) await page.getByRole("button", { name: "Open the chat list" }).click();
-  await page.getByRole("link", { name: "Ferry to the islands" }).waitFor();
+  await page.getByRole("link", { name: "Ferry to the islands" }).first().waitFor();
   await page.getByRole("button", { name: "Letters" }).waitFor();
   await look("list");
   await page.goto(`${app.url}/search`);
@@ -259,6 +261,7 @@ test.each(
     const isSideways = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
     expect(isSideways, `${name} is wider than the page`).toBe(false);
     expect(await findAxeProblems(page), name).toEqual([]);
+    if (device === PHONE) expect(await findSmallTargets(page), name).toEqual([]);
     if (SCREENSHOTS === undefined) return;
     await page.waitForFunction(() =>
       [...document.images].every((image) => image.complete || image.getBoundingClientRect().top > innerHeight)

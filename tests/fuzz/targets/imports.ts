@@ -2,7 +2,7 @@
 import { zipSync } from "fflate";
 import { dirname } from "node:path";
 import { IMPORT_KINDS, type ImportKind, type ImportStep } from "../../../services/import_export/import_item.ts";
-import { addLine, newReport } from "../../../services/import_export/import_report.ts";
+import { addLine, createReport } from "../../../services/import_export/import_report.ts";
 import { openSource } from "../../../services/import_export/import_source.ts";
 import { READERS } from "../../../services/import_export/readers.ts";
 import { Scratch } from "../../../services/import_export/scratch_folder.ts";
@@ -99,6 +99,74 @@ const OPENWEBUI = {
     },
   },
 };
+const CLAUDE = {
+  uuid: "c",
+  name: "Evening",
+  created_at: "2025-01-02T03:04:05.678Z",
+  chat_messages: [
+    {
+      uuid: "1",
+      sender: "human",
+      text: "Hi",
+      attachments: [{ file_name: "a.txt", extracted_content: "x" }],
+      files: [{}],
+    },
+    { uuid: "2", parent_message_uuid: "1", sender: "assistant", content: [{ type: "text", text: "Hello" }] },
+  ],
+};
+const LIBRECHAT = {
+  conversationId: "l",
+  title: "Evening",
+  options: { promptPrefix: "Be calm." },
+  messages: [{
+    messageId: "1",
+    parentMessageId: "00000000-0000-0000-0000-000000000000",
+    isCreatedByUser: true,
+    text: "Hi",
+    children: [{
+      messageId: "2",
+      parentMessageId: "1",
+      content: [{ type: "text", text: { value: "Hello" } }],
+      children: [],
+    }],
+  }],
+};
+const LOBECHAT = {
+  exportType: "sessions",
+  state: {
+    sessions: [{ id: "s", meta: { title: "Fox" }, config: { systemRole: "Be calm." } }],
+    topics: [{ id: "t", sessionId: "s", title: "Evening", createdAt: 1_700_000_000_000 }],
+    messages: [
+      { id: "1", sessionId: "s", topicId: "t", role: "user", content: "Hi", createdAt: 1_700_000_000_000 },
+      {
+        id: "2",
+        sessionId: "s",
+        topicId: "t",
+        parentId: "1",
+        role: "assistant",
+        content: "Hello",
+        createdAt: 1_700_000_001_000,
+      },
+    ],
+  },
+  version: 7,
+};
+const CHATBOX = {
+  __exported_items: ["conversations"],
+  "session:b": {
+    id: "b",
+    name: "Evening",
+    messages: [
+      { id: "1", role: "system", contentParts: [{ type: "text", text: "Be calm." }] },
+      { id: "2", role: "user", contentParts: [{ type: "text", text: "Hi" }, { type: "image", storageKey: "k" }] },
+      { id: "3", role: "assistant", content: "Hello" },
+    ],
+    messageForksHash: {
+      2: { position: 0, lists: [{ messages: [] }, { messages: [{ id: "4", role: "assistant", content: "Hey" }] }] },
+    },
+    threads: [{ id: "t", name: "Before", messages: [{ id: "5", role: "user", content: "Hm" }] }],
+  },
+};
 const PARLOR: Files = {
   "parlor-export.json": json({ format: 2, version: "0.1.0" }),
   "personas/p1.json": json({ name: "Ann", description: "A sailor." }),
@@ -142,6 +210,10 @@ const SAMPLES: Record<ImportKind, (random: Random) => Partial<Import>> = {
       : { files: changed(random, { "x.json": json(random.pick([agnaiBook, agnaiCharacter, agnaiExport])()) }) },
   chatgpt: (random) => someChats(random, CHATGPT, "conversations.json"),
   openwebui: (random) => someChats(random, OPENWEBUI, "chats.json"),
+  claude: (random) => someChats(random, CLAUDE, "conversations.json"),
+  librechat: (random) => someChats(random, LIBRECHAT, "chats.json"),
+  lobechat: (random) => ({ files: changed(random, { "lobe.json": json(LOBECHAT) }) }),
+  chatbox: (random) => ({ files: changed(random, { "chatbox.json": json(CHATBOX) }) }),
   parlor: (random) => ({ files: changed(random, PARLOR) }),
 };
 
@@ -254,7 +326,7 @@ function assertPlain(step: ImportStep): void {
     claim(typeof value === "string", () => `The ${field} of a ${step.what} is ${value}`);
   }
   if (step.what === "note") {
-    const report = newReport("parlor", true);
+    const report = createReport("parlor", true);
     addLine(report, step);
     const size = JSON.stringify(report.lines).length;
     claim(size < MAX_LINE_CHARS, () => `A line of the report has ${size} characters`);

@@ -35,6 +35,42 @@ export function openBrowser(flags: string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath, args: [...QUIET_FLAGS, ...flags] });
 }
 
+/** Smallest side of what a finger presses, in CSS px. */
+const TARGET_PX = 44;
+
+/**
+ * Finds controls smaller than a finger needs: what is shown and pressed, except links inside of text.
+ * A label or a row around a control counts as part of it.
+ */
+export function findSmallTargets(page: Page): Promise<string[]> {
+  return page.evaluate((least) => {
+    const controls = document.querySelectorAll<HTMLElement>(
+      "button, a[href], input:not([type=hidden]), select, textarea, summary, [role=option], [role=switch], [role=tab]",
+    );
+    return [...controls].flatMap((control) => {
+      if (!control.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return [];
+      if (control.closest("[inert], .visually-hidden, .skip-link, :disabled")) return [];
+      const isInText = control.closest("sup") !== null ||
+        (control.matches("a, .citation") && getComputedStyle(control).display.startsWith("inline"));
+      if (isInText) return [];
+      const boxes = [control, control.closest("label")].filter((box) => box !== null)
+        .map((box) => box.getBoundingClientRect());
+      if (boxes.every(({ width }) => width === 0)) return [];
+      // A pseudo-element can be the larger part of a small control.
+      const after = getComputedStyle(control, "::after");
+      if (after.content !== "none" && after.position === "absolute") {
+        boxes.push(new DOMRect(0, 0, parseFloat(after.width), parseFloat(after.height)));
+      }
+      if (boxes.some(({ width, height }) => width >= least - 0.5 && height >= least - 0.5)) return [];
+      const { width, height } = boxes[0]!;
+      const name = control.getAttribute("aria-label") ?? control.textContent?.trim() ?? "";
+      return [
+        `${control.localName}.${control.className} "${name.slice(0, 40)}" ${Math.round(width)}x${Math.round(height)}`,
+      ];
+    });
+  }, TARGET_PX);
+}
+
 /** A page, and everything about it that must not go unseen. */
 export interface WatchedPage {
   page: Page;

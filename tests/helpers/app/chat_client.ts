@@ -19,6 +19,10 @@ export interface Gathered {
   finish: string | null;
   usage?: Record<string, unknown>;
   isDone: boolean;
+  /** What the server did before it answered. */
+  notices: Record<string, unknown>[];
+  /** The stored message, if it isn't what was streamed. */
+  message?: Record<string, unknown>;
   error?: { code: string; message: string; request_id: string };
 }
 
@@ -47,10 +51,13 @@ export async function gather(response: Response, count = Infinity): Promise<Gath
 
 /** Puts the frames of a stream together. */
 export function understand(frames: Frame[]): Gathered {
-  const all: Gathered = { frames, text: "", reasoning: "", finish: null, isDone: false };
+  const all: Gathered = { frames, text: "", reasoning: "", finish: null, isDone: false, notices: [] };
   for (const { event, data } of frames) {
     if (event === "error") all.error = JSON.parse(data).error;
     else if (data === "[DONE]") all.isDone = true;
+    else if (event === "notice") all.notices.push(JSON.parse(data));
+    else if (event === "message") all.message = JSON.parse(data);
+    else if (event !== undefined) continue;
     else {
       const { choices, usage } = JSON.parse(data);
       all.text += choices[0]?.delta.content ?? "";

@@ -76,8 +76,9 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
 
   const request: ChildServer["request"] = (method, path, body, init = {}) => {
     const headers = new Headers(init.headers);
-    if (body !== undefined) headers.set("Content-Type", "application/json");
-    return fetch(url + path, { ...init, method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    const isJson = body !== undefined && !(body instanceof FormData);
+    if (isJson) headers.set("Content-Type", "application/json");
+    return fetch(url + path, { ...init, method, headers, body: isJson ? JSON.stringify(body) : body });
   };
   const kill: ChildServer["kill"] = async (signal = "SIGKILL") => {
     try {

@@ -1,6 +1,5 @@
 /** Downloads over a real job runner, database and folder, against the hub's double. */
-import { Downloads } from "../../../services/models/downloads/downloads.ts";
-import type { Download, DownloadRequest } from "../../../services/models/downloads/downloads.ts";
+import { type Download, type DownloadRequest, Downloads } from "../../../services/models/downloads/downloads.ts";
 import type { DownloadLimits } from "../../../services/models/downloads/file_download.ts";
 import { Hub } from "../../../services/models/hub/hub.ts";
 import { LocalModels } from "../../../services/models/local/local_models.ts";
@@ -64,6 +63,7 @@ export async function openModelBench(
     const downloads = new Downloads(jobs, {
       hub: client,
       folder,
+      log: () => {},
       limits: { ...QUICK, ...options.limits },
       policy: { allow, exactOrigins: [hub.url] },
     });

@@ -3,11 +3,10 @@ import { type App, createApp } from "../../../routes/app.ts";
 import { type Listener, type ListenerLimits, openListener } from "../../../routes/server/listener.ts";
 import { openTailnetDoor } from "../../../routes/server/tailnet_listener.ts";
 import { findUiFolder } from "../../../routes/ui.ts";
-import type { Config } from "../../../services/config/config.ts";
-import { loadConfig } from "../../../services/config/config.ts";
+import { type Config, loadConfig } from "../../../services/config/config.ts";
 import type { BackendLimits } from "../../../services/image_generation/backend.ts";
 import { createLog } from "../../../services/log.ts";
-import { openServices, type Services } from "../../../services/services.ts";
+import { openServices, type ServiceOptions, type Services } from "../../../services/services.ts";
 import type { NodeTimes } from "../../../services/tailnet/node_status.ts";
 
 /** What a test may set. */
@@ -31,6 +30,9 @@ export interface TestAppOptions {
   /** Limits of calls to image backends; looks at doubles follow one another at once. */
   imageLimits?: Partial<BackendLimits>;
   tailnetTimes?: Partial<NodeTimes>;
+  /** Sources of tools besides those of the product. */
+  toolSources?: ServiceOptions["toolSources"];
+  toolLimits?: ServiceOptions["toolLimits"];
   /** Takes what the server would show on its terminal. */
   announce?: (text: string) => void;
 }
@@ -125,7 +127,8 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
     write: (line) => void logLines.push(line),
     now: Date.now,
   });
-  const { now, announce, titleIdleMs = Infinity, imageLimits = { pollMs: 20 }, tailnetTimes } = options;
+  const { now, announce, titleIdleMs = Infinity, imageLimits = { pollMs: 20 }, tailnetTimes, toolSources, toolLimits } =
+    options;
   const services = await openServices(config, {
     log,
     version: "0.0.0-test",
@@ -134,6 +137,8 @@ async function open(options: TestAppOptions, dataDir: string, logLines: string[]
     titleIdleMs,
     imageLimits,
     tailnetTimes,
+    toolSources,
+    toolLimits,
   });
   try {
     const app = createApp(services, { uiFolder: options.uiFolder ?? await findUiFolder() });

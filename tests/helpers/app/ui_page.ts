@@ -65,7 +65,7 @@ export async function openUiBench({ isDev = false } = {}): Promise<UiBench> {
  */
 export async function sendMessage(page: Page, text: string): Promise<void> {
   await page.getByLabel("Message", { exact: true }).fill(text);
-  await page.getByRole("button", { name: "Send" }).press("Enter");
+  await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
 }
 
 /** Waits until what is read from the page or the server is as expected. */

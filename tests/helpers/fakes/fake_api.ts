@@ -62,6 +62,8 @@ export class FakeApi implements AsyncDisposable {
     context_size: 8192,
     context_size_assumed: true,
     dropped: { count: 3 },
+    memories: [],
+    memories_left_out: [],
     not_expanded: [] as { field: string; source?: string; reason: string }[],
   };
   readonly #refusals = new Map<string, Refusal>();
@@ -186,7 +188,9 @@ export class FakeApi implements AsyncDisposable {
       ...conversationRoutes(this),
       ...houseRoutes(this),
       ...characterRoutes(this),
-      ["GET", /^\/api\/(?:lorebooks|presets)$/, () => json([])],
+      ["GET", /^\/api\/push\/subscriptions$/, () => json([])],
+      ["GET", /^\/api\/push\/server$/, () => json({ kind: "ntfy", url: null, has_token: false })],
+      ["GET", /^\/api\/(?:lorebooks|presets|documents)$/, () => json([])],
       ["PATCH", /^\/api\/conversations\/([^/]+)\/draft$/, (request, [, id]) => this.#saveDraft(request, id!)],
       ["PUT", /^\/api\/attachments\/([^/]+)$/, ({ path, body }, [, name]) => {
         this.attachments.set(name!, body as Blob);
@@ -235,6 +239,17 @@ export class FakeApi implements AsyncDisposable {
         return none();
       }],
       ["POST", /^\/api\/connections\/test$/, () => json(this.verdict)],
+      [
+        "GET",
+        /^\/api\/models\/recommended$/,
+        () => json({ memory_bytes: 2e9, free_disk_bytes: 2e9, items: [] }),
+      ],
+      ["GET", /^\/api\/models\/(?:downloads|local)$/, () => json([])],
+      [
+        "GET",
+        /^\/api\/models\/local\/runner$/,
+        () => json({ state: "stopped", program: null, restarts: 0, log: [] }),
+      ],
       ["POST", /^\/api\/connections\/discover$/, () => json(this.found)],
       ["POST", /^\/api\/connections\/([^/]+)\/activate$/, (_, [, id]) => {
         this.connections = this.connections.map((each) => ({ ...each, active: each.id === id }));
@@ -372,11 +387,23 @@ export class FakeApi implements AsyncDisposable {
   }
 
   #saveConnection(body: Record<string, unknown>): Response {
-    const { api_key, ...fields } = body;
+    const { api_key, headers, server, ...fields } = body;
     const known = this.connections.find((each) => each.id === fields.id);
     const hasKey = api_key === undefined ? known?.has_key ?? false : api_key !== null;
     const id = typeof fields.id === "string" ? fields.id : `conn-${this.connections.length}`;
-    const saved = { active: false, ...known, ...fields, id, has_key: hasKey } as Connection;
+    const names = new Map((known?.header_names ?? []).map((name) => [name, "" as string | null]));
+    for (const [name, value] of Object.entries(headers ?? {})) names.set(name, value);
+    const saved = {
+      active: false,
+      ...known,
+      ...fields,
+      id,
+      has_key: hasKey,
+      header_names: [...names].filter(([, value]) => value !== null).map(([name]) => name),
+      server: { ...known?.server, ...server as object },
+      // An edit forgets what was learned.
+      refused: [],
+    } as unknown as Connection;
     this.connections = known
       ? this.connections.map((each) => each.id === id ? saved : each)
       : [...this.connections, saved];
@@ -386,11 +413,12 @@ export class FakeApi implements AsyncDisposable {
 
   #health(): Health {
     const active = this.connections.find((each) => each.active);
-    if (!active) return { status: "unconfigured", version: "0.1.0", connection: null };
+    if (!active) return { status: "unconfigured", version: "0.1.0", refused_sign_ins: 0, connection: null };
     const { id, name, kind, base_url, model } = active;
     return {
       status: "ok",
       version: "0.1.0",
+      refused_sign_ins: 0,
       connection: { id, name, kind, base_url, model, reachable: true, latency_ms: 12 },
       ...this.health,
     };
@@ -406,6 +434,9 @@ export function demoConnection(): Connection {
     kind: "demo",
     base_url: "",
     has_key: false,
+    header_names: [],
+    server: {},
+    refused: [],
     active: true,
     created_at,
     updated_at: created_at,
@@ -424,9 +455,20 @@ function defaultSettings(): Settings {
     font_size: 100,
     serif: false,
     send_on_enter: true,
+    user_markdown: false,
+    color_speech: true,
+    dim_actions: true,
+    portrait_size: "small",
+    message_style: "plain",
+    show_expressions: true,
     auto_title: true,
     auto_summary: true,
+    memory_proposals: false,
+    memory_asked: true,
+    memory_budget_percent: 10,
+    memory_idle_minutes: 30,
     auto_speak: false,
+    keep_recordings: false,
     narration_voice: null,
     speech_voice: null,
   };

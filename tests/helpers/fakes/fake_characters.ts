@@ -76,7 +76,8 @@ export class FakeCharacters {
 
   #itemOf(id: string, card: Card, fields: Pick<CharacterItem, "has_avatar" | "external">): Character {
     const { name, tags, creator } = card.data;
-    return { id, name, tags, creator, has_assets: false, card, updated_at: this.now(), ...fields };
+    const favorite = card.data.extensions.fav === true;
+    return { id, name, tags, creator, favorite, has_assets: false, card, updated_at: this.now(), ...fields };
   }
 }
 
@@ -99,7 +100,14 @@ export function characterRoutes(api: FakeApi): Route[] {
 
   return [
     ["GET", /^\/api\/characters$/, ({ query }) => {
-      const all = people.listed(query.get("q") ?? "", query.get("tag"), query.get("sort") === "updated");
+      const ids = query.get("ids")?.split(",");
+      if (ids) {
+        const known = ids.flatMap((id) => people.characters.get(id) ?? []);
+        return Response.json(known.map(({ card: _, ...item }) => item));
+      }
+      const isWanted = query.get("favorite") === "true" ? ({ favorite }: Character) => favorite : () => true;
+      const all = people.listed(query.get("q") ?? "", query.get("tag"), query.get("sort") === "updated")
+        .filter(isWanted);
       const from = Number(query.get("cursor") ?? 0);
       const next = from + Number(query.get("limit"));
       const items = all.slice(from, next).map(({ card: _, ...item }) => item);
@@ -143,6 +151,7 @@ export function characterRoutes(api: FakeApi): Route[] {
       changed(id);
       return new Response(null, { status: 204 });
     }),
+    on("GET", "/expressions", () => Response.json([])),
     on("GET", "/avatar", ({ has_avatar }) => has_avatar ? picture(people) : failure(404, "not_found", "No picture")),
     on("PUT", "/avatar", (character) => {
       Object.assign(character, { has_avatar: true, updated_at: people.now() });

@@ -63,7 +63,10 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
       Response.json({
         used: [{ what: "chats", size_bytes: 40_960 }],
         backup_dir: house.backupDir,
+        backup_schedule: "daily",
         backup_keep: 7,
+        backup_fixed: [],
+        backup_same_disk: false,
         backups: [],
       })],
     [

@@ -25,6 +25,8 @@ export interface FakeLlmOptions {
   /** Which server it imitates; a plain one unless given. */
   personality?: PersonalityName;
   models?: string[];
+  /** Embedding of each input, if the server has embeddings. `ignoresFormat` sends numbers when asked for base64. */
+  embeddings?: { vector: number[]; ignoresFormat?: boolean };
   /** Requests without this key are refused. */
   apiKey?: string;
   switches?: Partial<FakeSwitches>;
@@ -57,6 +59,13 @@ export class ManualAnswer {
     return this.#stream.write(this.#stream.deltas("reasoning", text));
   }
 
+  /** Sends calls of tools, and ends. */
+  async callTools(...calls: { id?: string; name: string; arguments: string }[]): Promise<void> {
+    const delta = calls.map(({ id, ...named }, index) => ({ index, id, type: "function", function: named }));
+    await this.#stream.write(this.#stream.tools(delta));
+    await this.finish("tool_calls");
+  }
+
   /** Sends any bytes. */
   raw(bytes: string | Uint8Array): Promise<void> {
     return this.#answer.write(bytes);
@@ -87,6 +96,7 @@ export class FakeLlm {
   reasoning: string[];
   tools: unknown[][];
   models: string[];
+  embeddings: FakeLlmOptions["embeddings"];
   apiKey: string | undefined;
   switches: FakeSwitches;
   /** Tokens the model can hold, where the imitated server tells and its usual number does not serve. */
@@ -108,6 +118,7 @@ export class FakeLlm {
     this.reasoning = options.reasoning ?? [];
     this.tools = options.tools ?? [];
     this.models = options.models ?? ["fake-model"];
+    this.embeddings = options.embeddings;
     this.apiKey = options.apiKey;
     this.switches = { ...PLAIN_SWITCHES, ...this.personality.switches, ...options.switches };
     this.#host = options.host ?? "127.0.0.1";
@@ -177,6 +188,9 @@ export class FakeLlm {
     if (!open && !this.#isAuthorized(request)) return await personality.unauthorized(request, answer);
     const isChat = request.method === "POST" && personality.isChatPath(path, this.#prefix);
     if (isChat) return await this.#chat(request, answer);
+    if (request.method === "POST" && path === `${this.#prefix}/embeddings` && this.embeddings !== undefined) {
+      return await answer.json(200, this.#embed(request.json ?? {}));
+    }
     const extra = await personality.extra?.(request, answer, this);
     if (extra) return;
     if (request.method === "GET" && personality.isModelsPath(path, this.#prefix)) {
@@ -185,9 +199,20 @@ export class FakeLlm {
     await personality.unknown(request, answer);
   }
 
+  #embed({ model, input, encoding_format: format }: Record<string, unknown>): unknown {
+    const { vector, ignoresFormat } = this.embeddings!;
+    const isBase64 = format === "base64" && !ignoresFormat;
+    const bytes = new Uint8Array(Float32Array.from(vector).buffer);
+    const embedding = isBase64 ? btoa(String.fromCharCode(...bytes)) : vector;
+    const inputs = Array.isArray(input) ? input : [input];
+    const data = inputs.map((_, index) => ({ object: "embedding", index, embedding }));
+    return { object: "list", data, model, usage: { prompt_tokens: 3, total_tokens: 3 } };
+  }
+
   #isAuthorized(request: RecordedRequest): boolean {
     if (this.apiKey === undefined) return true;
-    return request.headers.get("authorization") === `Bearer ${this.apiKey}`;
+    const isAuthorized = this.personality.isAuthorized?.(request, this.apiKey);
+    return isAuthorized ?? request.headers.get("authorization") === `Bearer ${this.apiKey}`;
   }
 
   async #chat(request: RecordedRequest, answer: FakeAnswer): Promise<void> {
@@ -202,6 +227,10 @@ export class FakeLlm {
       return await answer.json(400, {
         error: { message: "Unrecognized request argument: stream_options", type: "invalid_request_error" },
       });
+    }
+    if (switches.no_tools === "on" && request.json?.tools !== undefined) {
+      const message = "this model does not support tools";
+      return await answer.json(400, { error: { message, type: "invalid_request_error" } });
     }
     if (await answerFailure(request, answer, switches, this.personality.headers)) return;
     const pieces = switches.words > 0 ? seededWords(switches.words, switches.seed) : this.pieces;

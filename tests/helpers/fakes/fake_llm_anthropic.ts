@@ -11,8 +11,11 @@ export interface FakeAnthropicOptions {
   /** Models a page of the list. */
   pageSize?: number;
   apiKey?: string;
-  /** `error`: an error event after the first delta; `overloaded`: 529; `sampling`: 400 when a sampler field is set. */
-  fail?: "none" | "error" | "overloaded" | "sampling" | "overflow" | "cut";
+  /**
+   * `error`: an error event after the first delta; `overloaded`: 529; `sampling`: 400 for each sampler; `prefill`: 400 for a
+   * trailing assistant message; `budget`: 400 for a budget of thinking; `thinking`: 400 for all thinking.
+   */
+  fail?: "none" | "error" | "overloaded" | "sampling" | "overflow" | "cut" | "prefill" | "budget" | "thinking";
 }
 
 /** A running double. */
@@ -91,9 +94,8 @@ class FakeAnthropic {
     if (fail === "overflow") {
       return await refuse(answer, 400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum");
     }
-    if (fail === "sampling" && ["temperature", "top_p", "top_k"].some((name) => name in body)) {
-      return await refuse(answer, 400, "invalid_request_error", "temperature: only 1.0 is supported by this model");
-    }
+    const refusal = findRefusal(body, fail);
+    if (refusal !== undefined) return await refuse(answer, 400, "invalid_request_error", refusal);
     if (body.stream !== true) return await answer.json(200, this.#whole());
     await answer.head(200, { "content-type": "text/event-stream" }, "chunked");
     await this.#stream(answer);
@@ -151,7 +153,7 @@ class FakeAnthropic {
   #whole(): unknown {
     const { pieces, thinking, tool, stopReason } = this.options;
     const content: unknown[] = [];
-    if (thinking.length > 0) content.push({ type: "thinking", thinking: thinking.join(""), signature: "" });
+    if (thinking.length > 0) content.push({ type: "thinking", thinking: thinking.join(""), signature: "c2ln" });
     content.push({ type: "text", text: pieces.join("") });
     if (tool !== undefined) {
       content.push({ type: "tool_use", id: tool.id, name: tool.name, input: JSON.parse(tool.fragments.join("")) });
@@ -159,6 +161,41 @@ class FakeAnthropic {
     const usage = { input_tokens: 10, cache_creation_input_tokens: 2, cache_read_input_tokens: 3, output_tokens: 9 };
     return { type: "message", id: "msg_1", role: "assistant", content, stop_reason: stopReason, usage };
   }
+}
+
+/**
+ * Returns why a request is refused.
+ *
+ * @see https://docs.claude.com/en/docs/build-with-claude/extended-thinking
+ * @see https://docs.claude.com/en/docs/build-with-claude/adaptive-thinking
+ * @see https://docs.claude.com/en/docs/build-with-claude/prompt-caching
+ */
+function findRefusal(body: Record<string, unknown>, fail: string): string | undefined {
+  const sampler = ["temperature", "top_p", "top_k"].find((name) => name in body);
+  if (fail === "sampling" && sampler !== undefined) return `${sampler}: not supported by this model`;
+  const messages = body.messages as { role: string; content: Record<string, unknown>[] }[];
+  if (fail === "prefill" && messages.at(-1)?.role === "assistant") {
+    return "This model does not support assistant message prefill. The conversation must end with a user message.";
+  }
+  const thinking = body.thinking as { type?: string; budget_tokens?: number } | undefined;
+  if (thinking !== undefined && thinking.type !== "disabled") {
+    if (fail === "thinking") return "'claude-fake' does not support thinking";
+    if (fail === "budget" && thinking.type === "enabled") {
+      return '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort".';
+    }
+    if ((thinking.budget_tokens ?? 0) >= (body.max_tokens as number)) {
+      return "`max_tokens` must be greater than `thinking.budget_tokens`";
+    }
+    if (body.temperature !== undefined && body.temperature !== 1) {
+      return "`temperature` may only be set to 1 when thinking is enabled";
+    }
+  }
+  const marks = JSON.stringify(body).split('"cache_control"').length - 1;
+  if (marks > 4) return "A maximum of 4 blocks with cache_control may be provided";
+  const hasUnsigned = messages.some(({ content }) =>
+    content.some((block) => block.type === "thinking" && block.signature !== "c2ln")
+  );
+  return hasUnsigned ? "messages.1.content.0: Invalid `signature` in `thinking` block" : undefined;
 }
 
 function refuse(answer: FakeAnswer, status: number, type: string, message: string): Promise<void> {

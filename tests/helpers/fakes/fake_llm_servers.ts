@@ -1,12 +1,15 @@
 /** Fakes of the known model servers: identification, model lists and errors (docs/protocols/llm.md#discovery). */
 import type { FakeLlm } from "./fake_llm.ts";
 import type { FakeAnswer, RecordedRequest } from "./fake_llm_http.ts";
+import { createHosted, withOpenRouterRefusals } from "./fake_llm_hosted.ts";
 import { FakeStream, type FakeSwitches, PLAIN_SWITCHES } from "./fake_llm_stream.ts";
 
 /** What one server does in its own way. */
 export interface FakePersonality {
   headers: Record<string, string>;
   switches: Partial<FakeSwitches>;
+  /** Whether a request carries the key, where it isn't a bearer token. */
+  isAuthorized?(request: RecordedRequest, key: string): boolean;
   /** Paths that need no key. */
   openPaths?: string[];
   isChatPath(path: string, prefix: string): boolean;
@@ -236,6 +239,8 @@ const mlxLm: FakePersonality = {
 const KOBOLD_HEADERS = { server: "ConcedoLlamaForKoboldServer" };
 const koboldCpp: FakePersonality = {
   ...generic,
+  // It drops what is too long for its context: https://github.com/LostRuins/koboldcpp/wiki
+  refuse: undefined,
   headers: KOBOLD_HEADERS,
   switches: { role: "every", content: "first", finish: "last", usage: "none", end: "bare", framing: "close" },
   isChatPath: (path) => path.endsWith("/v1/chat/completions"),
@@ -321,7 +326,7 @@ const llamafile: FakePersonality = {
 };
 
 const openRouter: FakePersonality = {
-  ...generic,
+  ...withOpenRouterRefusals(generic),
   preamble: ": OPENROUTER PROCESSING\n\n",
   switches: { reasoning: "reasoning+reasoning_details", usage: "own" },
   models: (ids) => ({ data: ids.map((id) => ({ id, context_length: 65536 })), total_count: ids.length }),
@@ -343,6 +348,7 @@ export const PERSONALITIES = {
   localai: localAi,
   llamafile,
   openrouter: openRouter,
+  ...createHosted(generic),
 } satisfies Record<string, FakePersonality>;
 
 /** Name of a server that a double can imitate. */

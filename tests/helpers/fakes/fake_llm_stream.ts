@@ -57,10 +57,14 @@ export interface FakeSwitches {
   seed: number;
   /** `on`: the test drives the answer step by step. */
   manual: "on" | "off";
+  /** Signature of the blocks in `reasoning_details`; none if empty. */
+  signature: string;
   /** `on`: answers JSON although a stream was asked for. */
   ignore_stream: "on" | "off";
   /** `on`: refuses `stream_options` with 400. */
   no_stream_options: "on" | "off";
+  /** `on`: refuses `tools` with 400. */
+  no_tools: "on" | "off";
   /** Name of `object` on the usage chunk. */
   usage_object: string;
   /** Tokens that the usage says the prompt had. */
@@ -77,6 +81,7 @@ export const PLAIN_SWITCHES: FakeSwitches = {
   role: "once",
   content: "empty",
   reasoning: "reasoning_content",
+  signature: "",
   usage: "asked",
   timings: "off",
   finish: "own",
@@ -97,6 +102,7 @@ export const PLAIN_SWITCHES: FakeSwitches = {
   manual: "off",
   ignore_stream: "off",
   no_stream_options: "off",
+  no_tools: "off",
   usage_object: "chat.completion.chunk",
 };
 
@@ -219,7 +225,7 @@ export class FakeStream {
   #reasoningFields(text: string): Record<string, unknown> {
     const fields: Record<string, unknown> = {};
     for (const name of this.switches.reasoning.split("+")) {
-      fields[name] = name === "reasoning_details" ? [{ type: "reasoning.text", text, index: 0 }] : text;
+      fields[name] = name === "reasoning_details" ? [reasoningDetail(text, this.switches)] : text;
     }
     return fields;
   }
@@ -233,6 +239,11 @@ export class FakeStream {
   }
 }
 
+/** One block of reasoning as OpenRouter writes it. */
+function reasoningDetail(text: string, { signature }: FakeSwitches): Record<string, unknown> {
+  return { type: "reasoning.text", text, index: 0, ...(signature !== "" && { signature }) };
+}
+
 function usageOf({ prompt_tokens }: FakeSwitches) {
   return { ...FAKE_USAGE, prompt_tokens, total_tokens: prompt_tokens + FAKE_USAGE.completion_tokens };
 }
@@ -240,7 +251,11 @@ function usageOf({ prompt_tokens }: FakeSwitches) {
 /** The answer of a call that was not streamed. */
 export function fakeCompletion(model: string, text: string, reasoning: string, switches: FakeSwitches): unknown {
   const message: Record<string, unknown> = { role: "assistant", content: text };
-  if (reasoning !== "") { for (const name of switches.reasoning.split("+")) message[name] = reasoning; }
+  if (reasoning !== "") {
+    for (const name of switches.reasoning.split("+")) {
+      message[name] = name === "reasoning_details" ? [reasoningDetail(reasoning, switches)] : reasoning;
+    }
+  }
   return {
     id: "chatcmpl-1",
     object: "chat.completion",

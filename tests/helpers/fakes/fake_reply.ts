@@ -51,6 +51,12 @@ export class FakeReply {
     this.#push({ reasoning_content: text });
   }
 
+  /** Says what the model server does before it answers. */
+  notify(notice: { code: string; message: string; context_size?: number }): void {
+    const frame = `event: notice\ndata: ${JSON.stringify(notice)}\n\n`;
+    for (const client of this.#clients) client.enqueue(encoder.encode(frame));
+  }
+
   /** Ends the reply; an error makes it failed or interrupted. */
   end(status: "complete" | "stopped" | "failed" | "interrupted", error?: ErrorBody): void {
     if (!this.isRunning) return;

@@ -13,7 +13,7 @@ export interface JobBench extends AsyncDisposable {
   readonly folder: string;
   readonly db: Database;
   readonly events: EventHub;
-  /** Lines about defects. */
+  /** Log lines above level debug: message and fields as JSON. */
   readonly reports: string[];
   /** Opens a runner and registers kinds; `close` it before the next. */
   open(kinds: Record<string, JobKind>, now?: () => number): JobRunner;
@@ -34,7 +34,13 @@ export async function jobBench(): Promise<JobBench> {
     events,
     reports,
     open(kinds, now) {
-      const runner = createJobRunner({ db, sealer, events, now, report: (line) => reports.push(line) });
+      const runner = createJobRunner({
+        db,
+        sealer,
+        events,
+        now,
+        log: (level, ...line) => level === "debug" || reports.push(line.map((part) => JSON.stringify(part)).join(" ")),
+      });
       for (const [kind, definition] of Object.entries(kinds)) runner.register(kind, definition);
       return runner;
     },

@@ -23,7 +23,7 @@ test("a token is minted by a session, opens every listed host, and ends when rev
   const query = new Visitor(app, { ...desk, address: "198.51.100.2" });
   expect((await query.get(`/api/settings?api_token=${token}`)).status).toBe(200);
   const [listed] = (await owner.get("/api/auth/tokens")).json;
-  expect(Object.keys(listed).sort()).toEqual(["created_at", "id", "label", "last_used_at"]);
+  expect(Object.keys(listed).sort()).toEqual(["created_at", "id", "label", "last_used_at", "scope"]);
   expect(Date.parse(listed.last_used_at)).toBeGreaterThan(0);
   expect((await owner.ask("DELETE", `/api/auth/tokens/${id}`)).status).toBe(204);
   expect((await query.get(`/api/settings?api_token=${token}`)).status).toBe(401);
@@ -44,7 +44,7 @@ test("a token can't create tokens or invites, but lists and revokes them", { tag
   expect((await script.get("/api/auth/credentials")).json).toMatchObject([{ current: false }]);
 });
 
-test("a token that nobody named has a label all the same, and who has no session is told so before anything else", async () => {
+test("a token without a name gets a label, and without a session that is the first error", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -61,7 +61,7 @@ test("a token that nobody named has a label all the same, and who has no session
 });
 
 test(
-  "a caller in grace sees nothing and gives nothing; the loopback bypass sees and revokes all",
+  "open access can neither list nor create tokens; the loopback bypass lists and revokes all",
   { tags: ["G04"] },
   async () => {
     await using app = await openGatedApp();
@@ -119,7 +119,7 @@ test("without its last passkey an RPID stays gated; an invite opens one enrolmen
   expect((await new Visitor(app, desk).enrol({ code })).code).toBe("pairing_code_required");
 });
 
-test("the header decides: a wrong one is not helped by api_token, another scheme leaves the cookie alone", {
+test("a wrong bearer token isn't helped by the api_token cookie; another scheme leaves the cookie in effect", {
   tags: ["S13"],
 }, async () => {
   await using app = await openGatedApp();
@@ -172,7 +172,7 @@ test("no log line, error or listing holds a token or its hash", { tags: ["S15", 
 });
 
 test(
-  "a flood of wrong tokens is told to wait; a valid credential from the same address is not",
+  "a flood of wrong tokens gets 429; a valid credential from the same address doesn't",
   { tags: ["L03"] },
   async () => {
     await using app = await openGatedApp();
@@ -216,7 +216,7 @@ test("the command line's code is traded for a session of a few minutes, which mi
   );
 });
 
-test("an invite names the page of the caller's origin, the code behind the part that is sent to nobody", async () => {
+test("an invite links to the page at the caller's origin, with the code in the fragment", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();

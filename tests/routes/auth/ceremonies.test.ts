@@ -44,7 +44,7 @@ test("grace is each RPID's own, and one passkey serves all machines of a tailnet
   expect(await new Visitor(app, desk).isIn()).toBe(true);
 });
 
-test("a session counts on hosts of its own RPID only", async () => {
+test("a session is valid on hosts of its own RPID only", async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -55,19 +55,23 @@ test("a session counts on hosts of its own RPID only", async () => {
   expect((await other.get("/api/conversations", { Cookie: `__Host-app_sess=${cookie}` })).status).toBe(401);
 });
 
-test("of two who enrol at once one wins, and the RPID is gated by one passkey", { tags: ["G01"] }, async () => {
-  await using app = await openGatedApp();
-  const visitors = [1, 2, 3].map((n) => new Visitor(app, { ...desk, address: `203.0.113.${n}` }));
-  const begun = await Promise.all(visitors.map((each) => each.post("/api/auth/register/begin", {})));
-  const answers = await Promise.all(
-    visitors.map((each, i) =>
-      each.post("/api/auth/register/finish", each.authenticator.create(begun[i]!.json, each.origin))
-    ),
-  );
-  expect(answers.map(({ status, code }) => code ?? status).sort()).toEqual([200, "conflict", "conflict"]);
-  const winner = visitors[answers.findIndex(({ status }) => status === 200)]!;
-  expect((await winner.get("/api/auth/credentials")).json).toHaveLength(1);
-});
+test(
+  "of two concurrent enrollments one succeeds, and the RPID is gated by one passkey",
+  { tags: ["G01"] },
+  async () => {
+    await using app = await openGatedApp();
+    const visitors = [1, 2, 3].map((n) => new Visitor(app, { ...desk, address: `203.0.113.${n}` }));
+    const begun = await Promise.all(visitors.map((each) => each.post("/api/auth/register/begin", {})));
+    const answers = await Promise.all(
+      visitors.map((each, i) =>
+        each.post("/api/auth/register/finish", each.authenticator.create(begun[i]!.json, each.origin))
+      ),
+    );
+    expect(answers.map(({ status, code }) => code ?? status).sort()).toEqual([200, "conflict", "conflict"]);
+    const winner = visitors[answers.findIndex(({ status }) => status === 200)]!;
+    expect((await winner.get("/api/auth/credentials")).json).toHaveLength(1);
+  },
+);
 
 test("once gated, enrolling takes a session, an invite or the loopback bypass", { tags: ["G02"] }, async () => {
   await using app = await openGatedApp();
@@ -114,7 +118,7 @@ test("the loopback bypass enrols on its own machine, gated or not", { tags: ["G0
   expect((await new Visitor(app).enrol({ name: "Second" })).status).toBe(200);
 });
 
-test("a right that ended while the ceremony ran is none", { tags: ["G02"] }, async () => {
+test("access that ended during the ceremony doesn't count", { tags: ["G02"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -171,7 +175,7 @@ test(
   },
 );
 
-test("unlisted hosts hold at most 16 RPIDs; listed ones are not counted", { tags: ["G03"] }, async () => {
+test("unlisted hosts have at most 16 RPIDs; listed ones don't count", { tags: ["G03"] }, async () => {
   await using app = await openGatedApp();
   await new Visitor(app, desk).enrol();
   for (let i = 0; i < 16; i++) {
@@ -259,20 +263,24 @@ test("an answer of the other ceremony's type is refused", { tags: ["G10"] }, asy
   expect((await owner.signIn({ type: "webauthn.create" })).status).toBe(401);
 });
 
-test("a counter that does not move on is refused and logged, unless there is none", { tags: ["G13"] }, async () => {
-  await using app = await openGatedApp();
-  const owner = new Visitor(app, desk);
-  await owner.enrol();
-  expect([(await owner.signIn()).status, (await owner.signIn()).status]).toEqual([200, 200]);
-  owner.authenticator.counter = 5;
-  expect((await owner.signIn()).status).toBe(200);
-  for (const counter of [5, 4, 0]) expect((await owner.signIn({ counter })).status).toBe(401);
-  expect(app.logLines.filter((line) => line.includes("counter"))).toHaveLength(3);
-  owner.authenticator.counter = 6;
-  expect((await owner.signIn()).status).toBe(200);
-});
+test(
+  "a counter that doesn't increase is rejected and logged, unless the authenticator has none",
+  { tags: ["G13"] },
+  async () => {
+    await using app = await openGatedApp();
+    const owner = new Visitor(app, desk);
+    await owner.enrol();
+    expect([(await owner.signIn()).status, (await owner.signIn()).status]).toEqual([200, 200]);
+    owner.authenticator.counter = 5;
+    expect((await owner.signIn()).status).toBe(200);
+    for (const counter of [5, 4, 0]) expect((await owner.signIn({ counter })).status).toBe(401);
+    expect(app.logLines.filter((line) => line.includes("counter"))).toHaveLength(3);
+    owner.authenticator.counter = 6;
+    expect((await owner.signIn()).status).toBe(200);
+  },
+);
 
-test("of two sign-ins at once with the same counter exactly one passes", { tags: ["G13"] }, async () => {
+test("of two concurrent sign-ins with the same counter exactly one succeeds", { tags: ["G13"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -337,7 +345,7 @@ test(
   },
 );
 
-test("other algorithms and broken CBOR are refused, and the server goes on", { tags: ["G16"] }, async () => {
+test("other algorithms and broken CBOR are rejected, and the server continues", { tags: ["G16"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   for (const algorithm of [-35, -36, -37, -47, -65535, 0]) {
@@ -354,7 +362,7 @@ test("other algorithms and broken CBOR are refused, and the server goes on", { t
 });
 
 test(
-  `after ${CEREMONIES} begun sign-ins and as many enrolments the owner's sign-in still completes`,
+  `after ${CEREMONIES} unfinished sign-ins and as many enrollments the owner can still sign in`,
   { tags: ["G17"] },
   async () => {
     await using app = await openGatedApp();

@@ -66,7 +66,7 @@ test.each(WHEN)(
   },
 );
 
-test("a damaged tokens.json lets no token in, and does not stop the start", { tags: ["S17"] }, async () => {
+test("a damaged tokens.json accepts no token and doesn't stop the start", { tags: ["S17"] }, async () => {
   await using app = await openGatedApp();
   const { owner, script } = await enter(app);
   await Deno.writeTextFile(`${app.dataDir}/tokens.json`, "[]");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readSession } from "../../../services/auth/session_cookie.ts";
+import { readSession } from "../../../services/auth/sessions.ts";
 import { fetchAs } from "../../helpers/app/fetch_as.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { openGatedApp, Visitor } from "../../helpers/app/visitor.ts";
@@ -122,7 +122,7 @@ test(
   },
 );
 
-test("after signing out the old cookie counts no more, also after a restart", { tags: ["S08"] }, async () => {
+test("after signing out the old cookie is invalid, also after a restart", { tags: ["S08"] }, async () => {
   await using app = await openGatedApp();
   const owner = new Visitor(app, desk);
   await owner.enrol();
@@ -229,7 +229,7 @@ test("behind a trusted proxy the client is whom it names last, and it needs a se
   expect((await fetchAs(app, { path: "/api/settings", headers: here })).status).toBe(200);
 });
 
-test("a session or token of a listed host is 401 without, and 403 on a host that is not listed", {
+test("a listed host is 401 without a credential; an unlisted host is 403 with one", {
   tags: ["H14", "H15"],
 }, async () => {
   await using app = await openGatedApp();

@@ -36,7 +36,7 @@ describe("search", () => {
     max_res_url: "http://127.0.0.3/secret.png",
   };
 
-  test("gives what the site found, in our own shape, with pictures under our own address", async () => {
+  test("returns the results of the site in Parlor's shape, with images at Parlor's address", async () => {
     site.nodes = [heron];
     expect(await search("q=heron&tags=bird,%20water&sort=stars&page=1")).toEqual({
       items: [{
@@ -65,7 +65,7 @@ describe("search", () => {
     });
   });
 
-  test("filters once more what the site was asked for, by tags and by what is not for everybody", async () => {
+  test("filters the results of the site by tags and for adult content", async () => {
     const adult = { ...heron, fullPath: "ann/adult", nsfw_image: true };
     const labelled = { ...heron, fullPath: "ann/labelled", labels: [{ title: "NSFW" }] };
     site.nodes = [heron, { ...heron, fullPath: "ann/crow", topics: ["bird"] }, adult, labelled];
@@ -170,7 +170,7 @@ describe("import-url", () => {
     expect(site.asked).toContain("/api/characters/ann/heron?full=true");
   });
 
-  test("makes the card of what the site knows where its file is not there", async () => {
+  test("builds the card from the site's data if its file is missing", async () => {
     const definition = {
       name: "Heron",
       personality: "tall and grey",
@@ -207,7 +207,7 @@ describe("import-url", () => {
     ["a page of a person", "https://www.characterhub.org/users/ann", 400],
     ["a page without a name", "https://chub.ai/characters/ann", 400],
     ["what is no address", "chub dot ai", 400],
-  ])("refuses %s by its words, and asks nobody", async (_name, url, status) => {
+  ])("rejects %s without a request", async (_name, url, status) => {
     const refused = await importUrl(url);
     expect([refused.status, (await refused.json()).error.code]).toEqual([status, "invalid_request"]);
     expect(site.asked).toEqual([]);
@@ -294,7 +294,7 @@ describe("import-url", () => {
     expect(secret.connections).toBe(0);
   });
 
-  test("the file that the site names is judged like any other address", { tags: ["E03"] }, async () => {
+  test("the address of the site's file goes through the guard", { tags: ["E03"] }, async () => {
     await using secret = openSilentListener(PRIVATE);
     const definition = { name: "Heron", personality: "grey" };
     site.nodes = [{
@@ -326,7 +326,7 @@ describe("import-url", () => {
     expect(sentBytes).toBeLessThan(20_000_000);
   });
 
-  test("closed, private and unknown targets cannot be told apart", { tags: ["E13"] }, async () => {
+  test("closed, private and unknown targets can't be told apart", { tags: ["E13"] }, async () => {
     await using secret = openSilentListener(PRIVATE);
     const closed = new URL(site.url);
     closed.port = "9";

@@ -105,7 +105,7 @@ test("a server that knows no response_format is asked again without it", async (
   }
 });
 
-test("what came before a cut stays, and the cut is told in the one shape", async () => {
+test("text before a lost connection stays, and the error has the usual shape", async () => {
   await using bench = await withModel({ switches: { fail: "cut", after: 12 } });
   const { fields, last } = await readAll(await create(bench.app));
   expect(fields).toMatchObject({ name: "Fern", description: expect.stringMatching(/^\{\{char\}\} keeps/) });
@@ -123,7 +123,7 @@ test.each([
   ],
   ["nonsense", ["7 7 7 {] 7"], /wrote no character, but: 7 7 7/],
   ["thoughts alone", ["<think>What could I", " write?</think>"], /only thought and wrote no character/],
-])("%s is told with the model's own words", async (_, pieces, message) => {
+])("%s is reported with the model server's message", async (_, pieces, message) => {
   await using bench = await withModel({ pieces });
   const { fields, last } = await readAll(await create(bench.app));
   expect(fields).toEqual({});
@@ -151,7 +151,7 @@ test("a client that leaves frees the model", async () => {
   expect(bench.llm.abandoned).toHaveLength(1);
 });
 
-test("what cannot be written fails before the first byte", async () => {
+test("a character that can't be written fails before the first byte", async () => {
   await using app = await openTestApp();
   expect((await create(app)).status).toBe(503);
   for (const body of [{}, { idea: "  " }, { idea: "x".repeat(20_001) }, { picture: "../x" }]) {
@@ -187,7 +187,7 @@ test("in the background a job ends in a stored card, whose picture is the portra
   expect(asked!.content[1]!.image_url!.url).toMatch(/^data:image\/jpeg;base64,/);
 });
 
-test("a job that is cut keeps what came as a character and says why it failed", async () => {
+test("a job that is cut off keeps its text as a character and says why it failed", async () => {
   await using bench = await withModel({ switches: { fail: "cut", after: 12 } });
   const job = await ended(bench.app, await inBackground(bench.app));
   expect(job).toMatchObject({ state: "failed", error: { code: "upstream_error" }, detail: { is_cut: true } });

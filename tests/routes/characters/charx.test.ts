@@ -81,7 +81,7 @@ test("every file of a CHARX is there again after the name was edited, byte by by
   });
 });
 
-test("an icon that is no PNG stays as it came beside the picture made of it, until there is another picture", async () => {
+test("an icon that isn't a PNG is kept beside its converted picture until another replaces it", async () => {
   const path = "assets/icon/image/face.jpg";
   const came = risuFiles(path, await jpeg());
   const { id } = await importFiles(came);
@@ -97,7 +97,7 @@ test("an icon that is no PNG stays as it came beside the picture made of it, unt
   expect([after[JOY], after[HALL], after["module.risum"]]).toEqual([came[JOY], came[HALL], came["module.risum"]]);
 });
 
-test("PNG and JSON, which carry no other files, name none of them but what lies elsewhere", async () => {
+test("PNG and JSON cards list remote assets only, because they carry no files", async () => {
   const { id } = await importFiles(risuFiles("assets/icon/image/face.png", plainPng(8, 12)));
   const kept = [
     { type: "icon", uri: "ccdefault:", name: "main", ext: "png" },
@@ -107,7 +107,7 @@ test("PNG and JSON, which carry no other files, name none of them but what lies 
   expect(JSON.parse(strFromU8(await exported(id, "json"))).data.assets).toEqual(kept);
 });
 
-test("they lie in the trash with their card, sealed, come back with it, and go for good with it", async () => {
+test("they are sealed in the trash with their card, restored with it and removed with it", async () => {
   const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
   const { id } = await importFiles(came);
   expect((await app.delete(`/api/characters/${id}`)).status).toBe(204);
@@ -127,7 +127,7 @@ test("they lie in the trash with their card, sealed, come back with it, and go f
   expect(Object.keys(await charxOf(id))).toEqual(["card.json"]);
 });
 
-test("an export of everything carries them, and brings them in again", async () => {
+test("a full export contains them and imports them again", async () => {
   const came = risuFiles("assets/icon/image/face.jpg", await jpeg());
   const { id } = await importFiles(came);
   const everything = await (await app.get("/api/export")).bytes();
@@ -162,7 +162,7 @@ const sendForm = (body: ReadableStream<Uint8Array>) =>
 const inPieces = (bytes: Uint8Array) =>
   Array.from({ length: Math.ceil(bytes.length / 2 ** 20) }, (_, n) => bytes.subarray(n * 2 ** 20, (n + 1) * 2 ** 20));
 
-test("a CHARX of 60 MB comes in, goes out and is in an export of everything, and leaves nothing on its way", async () => {
+test("a CHARX of 60 MB is imported, exported and part of a full export, without temporary files", async () => {
   const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
   for (let n = 0; n < 6; n++) came[`assets/emotion/image/large-${n}.png`] = noise(10_000_000);
   const answer = await sendForm(streamed(inPieces(zipSync(came, { level: 0 }))));
@@ -187,7 +187,7 @@ test("applies the size limit of cards to files that aren't CHARX", { tags: ["P03
 });
 
 test(
-  "a form that breaks off or goes on behind a CHARX is 400, and nothing of it is kept",
+  "a form that breaks off or continues after a CHARX is 400 and stores nothing",
   { tags: ["P04"] },
   async () => {
     const charx = zipSync(risuFiles("assets/icon/image/face.png", plainPng(8, 12)));
@@ -223,7 +223,7 @@ test("a reader that leaves in the middle of a CHARX leaves no file open", async 
   expect(opened()).toBeLessThan(before + 10);
 });
 
-test("names that lead out of a folder are not handed on, and a CHARX that inflates without end is refused", async () => {
+test("names that leave the folder are dropped, and a CHARX bomb is rejected", async () => {
   const came = risuFiles("assets/icon/image/face.png", plainPng(8, 12));
   const { id } = await importFiles({ ...came, "../../up.sh": strToU8("x"), "/etc/x": strToU8("x"), "a\\b": noise(3) });
   expect(Object.keys(await charxOf(id)).sort()).toEqual(Object.keys(came).sort());

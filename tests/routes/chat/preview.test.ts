@@ -71,11 +71,34 @@ test("assembles system prompt, note and visible messages, and previews exactly w
   expect(await gather(await app.post("/api/chat", body))).toMatchObject({ isDone: true, text: "Hello" });
   expect(lastSent()).toEqual(seen.messages);
   expect(lastSent().map(({ role }) => role)).toEqual(["system", "user", "assistant", "assistant", "system", "user"]);
-  expect(llm.chats.at(-1)!.json).toMatchObject({ temperature: 0.3, top_k: 7, max_tokens: 1024 });
+  expect(llm.chats.at(-1)!.json).toMatchObject({ temperature: 0.3, top_k: 7 });
   expect((await readConversation(app)).messages.slice(-2)).toMatchObject([{ id: "u1" }, {
     id: "a1",
     content: "Hello",
   }]);
+});
+
+test("a chat's context limit leaves out older messages, and isn't sent", async () => {
+  const messages = range(20).map((n) => turn(n, 30));
+  await save({ messages });
+  const body = {
+    conversation_id: "c1",
+    context: "server",
+    messages: [{ role: "user", content: "And now?" }],
+    max_tokens: 50,
+  };
+  const whole = await preview(body);
+  expect(whole.dropped.count).toBe(0);
+  await app.patch("/api/conversations/c1", { params: { context_size: 400 } });
+  const limited = await preview(body);
+  expect(limited.tokens).toBeLessThan(350);
+  expect(limited.dropped.count).toBeGreaterThan(0);
+  expect(limited.params).toEqual({ max_tokens: 50 });
+  await (await app.post("/api/chat", { ...body, stream: true })).text();
+  expect(llm.chats.at(-1)!.json).not.toHaveProperty("context_size");
+  expect(lastSent().map(({ content }) => content)).toEqual(
+    limited.messages.map(({ content }: { content: string }) => content),
+  );
 });
 
 test("trims a long conversation to the context, lists dropped messages in the preview, and keeps the prefix stable", async () => {

@@ -116,7 +116,7 @@ test("returns 410 for a future revision and one beyond the log, also after a res
   await app.delete("/api/trash");
 });
 
-test("gives a client that reloads the listed messages the server's state", async () => {
+test("a client that reloads the listed messages has the server's state", async () => {
   let seed = 7;
   const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below;
   const held = new Map<string, StoredMessage>();

@@ -40,8 +40,15 @@ test("returns all versions with variants=1: for a conversation, all conversation
   await twoTexts();
   await app.put("/api/conversations/c2", { messages: [say("m1")] });
   const variants = [
-    { n: 0, content: "first", reasoning: "Hm", model: "fake-model", created_at: expect.any(String) },
-    { n: 1, content: "second", model: "fake-model", created_at: expect.any(String) },
+    {
+      n: 0,
+      content: "first",
+      reasoning: "Hm",
+      model: "fake-model",
+      connection_id: "double",
+      created_at: expect.any(String),
+    },
+    { n: 1, content: "second", model: "fake-model", connection_id: "double", created_at: expect.any(String) },
   ];
   expect(await (await app.get(`${C1}/messages/a1/variants`)).json()).toEqual(variants);
   const [u1, a1] = (await readConversation(app, "c1")).messages;

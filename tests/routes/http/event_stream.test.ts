@@ -25,7 +25,7 @@ test("a source is asked only when the client takes, and is closed once when the 
   expect(closed).toBe(1);
 });
 
-test("a source that ends closes the stream, one that throws breaks it, and both are let go", async () => {
+test("a source that ends closes the stream, one that throws breaks it, and both are released", async () => {
   let closed = 0;
   const rest = [encode("a"), undefined];
   expect(await new Response(eventStream({ next: () => rest.shift(), close: () => closed++ })).text()).toBe("a");

@@ -28,7 +28,7 @@ test("a backend keeps what was entered over a restart, its key unseen; the first
   expect(await list()).toEqual([shown]);
 });
 
-test("another backend is not active until it is activated, and removing the active one leaves none", async () => {
+test("a second backend is inactive until it is activated, and removing the active one leaves none", async () => {
   await put({ id: "one", kind: "a1111", base_url: "http://127.0.0.1:7860" });
   await put({ id: "two", kind: "comfyui", base_url: "http://127.0.0.1:8188" });
   expect((await list()).map(({ id, active }: { id: string; active: boolean }) => [id, active])).toEqual([
@@ -41,7 +41,7 @@ test("another backend is not active until it is activated, and removing the acti
   expect((await app.post("/api/image/generate", { prompt: "x" })).status).toBe(503);
 });
 
-test("of a saved backend, what is left out stays; a new one needs its kind and address", async () => {
+test("omitted fields of a saved backend stay; a new one needs kind and address", async () => {
   const defaults = { width: 512, steps: 8 };
   const whole = { id: "one", kind: "a1111", base_url: "http://127.0.0.1:7860", checkpoint: "fox", defaults };
   await put({ ...whole, api_key: "u:pw" });
@@ -139,7 +139,7 @@ test("a stored key goes to the origin it was entered for, and nowhere else", { t
   for (const { headers } of second.requests) expect(headers.get("authorization")).toBeNull();
 });
 
-test("a redirect to another origin is not followed", { tags: ["U02"] }, async () => {
+test("a redirect to another origin isn't followed", { tags: ["U02"] }, async () => {
   await using comfy = new FakeComfy();
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen() {} },
@@ -184,7 +184,7 @@ test("a server that stalls, or sends a page with status 200, is a failure with w
   expect([stalled.status, (await stalled.json()).error.code]).toEqual([504, "upstream_timeout"]);
 });
 
-test("keys of backends stand nowhere in clear", async () => {
+test("keys of backends are nowhere in plain text", async () => {
   await put({ id: "c", kind: "comfyui", base_url: "http://127.0.0.1:8188", api_key: "sk-very-secret-1234567" });
   await app.restart(async () => {
     for await (const { name, isFile } of Deno.readDir(app.dataDir)) {
@@ -196,7 +196,7 @@ test("keys of backends stand nowhere in clear", async () => {
   expect(app.logLines.join("\n")).not.toContain("sk-very-secret");
 });
 
-test("discover tells both kinds by the shape of their answers, whatever port they have", async () => {
+test("discovery tells both kinds apart by their responses, on any port", async () => {
   await using a1111 = new FakeA1111();
   await using off = new FakeA1111({ hasApi: false });
   await using locked = new FakeA1111({ login: "a:b" });

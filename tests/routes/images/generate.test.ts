@@ -68,7 +68,7 @@ describe.each(BACKENDS)("with %s", (_name, kind, openDouble) => {
     expect(await (await app.get(images[0].url)).bytes()).toEqual(picture(42));
   });
 
-  test("progress is told as events, with a preview, then the answer", async () => {
+  test("progress is sent as events with a preview, then the result", async () => {
     await using backend = openDouble() as Double & { step(value: number, max: number): void };
     backend.switches.isManual = true;
     await using app = await openTestApp();
@@ -123,7 +123,7 @@ describe.each(BACKENDS)("with %s", (_name, kind, openDouble) => {
     expect(await jobNow()).toMatchObject({ kind: "image", detail: { message_id: "a1" } });
   });
 
-  test("cancel frees the backend, and who waits is told", async () => {
+  test("cancelling frees the backend, and the waiting client gets an error", async () => {
     await using backend = openDouble();
     backend.switches.isManual = true;
     await using app = await openTestApp();
@@ -263,7 +263,7 @@ describe("A1111", () => {
     expect(backend.orders).toEqual([]);
   });
 
-  test("a server that draws with another checkpoint all the same is told on", async () => {
+  test("a different checkpoint than requested is reported", async () => {
     await using backend = new FakeA1111({ stuckOn: "fox" });
     await using app = await openTestApp();
     await useBackend(app, "a1111", backend.url, { checkpoint: "heron" });
@@ -297,7 +297,7 @@ describe("A1111", () => {
       ["a grid first", { hasGrid: true }, /\.png$/],
       ["no info", { info: "empty" }, /\.png$/],
     ] as const,
-  )("an answer with %s gives the picture", async (_what, switches, name) => {
+  )("a response with %s returns the image", async (_what, switches, name) => {
     await using backend = new FakeA1111(switches as Partial<FakeA1111["switches"]>);
     await using app = await openTestApp();
     await useBackend(app, "a1111", backend.url);
@@ -315,7 +315,7 @@ describe("A1111", () => {
       ["validation", "value is not a valid integer"],
       ["page", "didn't return JSON"],
     ] as const,
-  )("a failure of the kind %s is told in the server's words, without its paths", async (failure, words) => {
+  )("a failure of the kind %s has the server's message, without paths", async (failure, words) => {
     await using backend = new FakeA1111({ failure });
     await using app = await openTestApp();
     await useBackend(app, "a1111", backend.url);
@@ -325,7 +325,7 @@ describe("A1111", () => {
     expect(error.message).not.toContain("/home/");
   });
 
-  test("a server that does not move any more is given up, and stopped", async () => {
+  test("a run without progress times out and is stopped on the server", async () => {
     await using backend = new FakeA1111({ isManual: true });
     await using app = await openTestApp({ imageLimits: { pollMs: 20, idleMs: 1_500 } });
     await useBackend(app, "a1111", backend.url);
@@ -334,7 +334,7 @@ describe("A1111", () => {
     expect(backend.interruptions).toBe(1);
   });
 
-  test("somebody else's picture is neither shown as ours nor stopped, and a cancelled one behind it is when its turn comes", async () => {
+  test("another client's image is neither shown nor stopped; a cancelled one behind it is stopped on its turn", async () => {
     await using backend = new FakeA1111({ isManual: true });
     await using app = await openTestApp();
     await useBackend(app, "a1111", backend.url);
@@ -467,7 +467,7 @@ describe("ComfyUI", () => {
     expect(error.message).toMatch(words);
   });
 
-  test("a run that somebody ends on the server is told as that", async () => {
+  test("a run that was interrupted on the server is reported as such", async () => {
     await using backend = new FakeComfy({ isManual: true });
     await using app = await openTestApp();
     await useBackend(app, "comfyui", backend.url);
@@ -478,7 +478,7 @@ describe("ComfyUI", () => {
   });
 
   test.each(["new", "old"] as const)(
-    "somebody else's run on a server of the %s dialect is left alone",
+    "another client's run on a server of the %s dialect isn't stopped",
     async (dialect) => {
       await using backend = new FakeComfy({ isManual: true, dialect });
       await using app = await openTestApp();
@@ -496,7 +496,7 @@ describe("ComfyUI", () => {
     },
   );
 
-  test("what is left out of a workflow, and a place that nobody fills, is told beside the picture", async () => {
+  test("omitted inputs and unfilled placeholders of a workflow are reported with the image", async () => {
     await using backend = new FakeComfy({ isPartlyRefused: true });
     await using app = await openTestApp();
     await app.put("/api/image/workflows/mine", {
@@ -510,7 +510,7 @@ describe("ComfyUI", () => {
     ]);
   });
 
-  test("a picture to begin from is uploaded under the name the server gives it", async () => {
+  test("a source image is uploaded and used by the name the server returns", async () => {
     await using backend = new FakeComfy();
     await using app = await openTestApp();
     await app.put("/api/image/workflows/from", {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { STARTER_WORKFLOW } from "../../../services/image_generation/comfyui/starter_workflow.ts";
+import { STARTER_WORKFLOW } from "../../../services/image_generation/comfyui/workflow_format.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 let app: TestApp;
@@ -13,7 +13,7 @@ const list = async () => await (await app.get(PATH)).json();
 const drop = (name: string, text: string) => Deno.writeTextFile(`${app.dataDir}/workflows/${name}`, text);
 const small = (text = "%prompt%") => ({ "6": { class_type: "CLIPTextEncode", inputs: { text, clip: ["6", 1] } } });
 
-test("a starter ships, can be read, and cannot be removed", async () => {
+test("a built-in workflow can be read and not deleted", async () => {
   expect(await list()).toEqual([{
     id: "starter",
     name: "starter",
@@ -26,7 +26,7 @@ test("a starter ships, can be read, and cannot be removed", async () => {
   expect((await app.delete(`${PATH}/starter`)).status).toBe(409);
 });
 
-test("a starter of the owner's own takes its place, and gives it back when removed", async () => {
+test("the owner's workflow replaces a built-in one until it is deleted", async () => {
   expect((await app.put(`${PATH}/starter`, small())).status).toBe(201);
   expect(await (await app.get(`${PATH}/starter`)).json()).toEqual(small());
   expect(await list()).toMatchObject([{ id: "starter", placeholders: ["prompt"], updated_at: expect.any(String) }]);
@@ -34,7 +34,7 @@ test("a starter of the owner's own takes its place, and gives it back when remov
   expect(await (await app.get(`${PATH}/starter`)).json()).toEqual(STARTER_WORKFLOW);
 });
 
-test("a saved workflow is a readable file, comes back as it was, and can be changed with a check", async () => {
+test("a saved workflow is a readable file, is returned unchanged, and changes are validated", async () => {
   const created = await app.put(`${PATH}/mine`, small("%prompt%, %style%"));
   expect(created.status).toBe(201);
   expect(JSON.parse(await Deno.readTextFile(`${app.dataDir}/workflows/mine.json`))).toEqual(small("%prompt%, %style%"));
@@ -54,7 +54,7 @@ test("a file that is dropped in appears, also under a name that is no id", async
   expect(JSON.parse(await Deno.readTextFile(`${app.dataDir}/workflows/My Föxes (2).json`))).toEqual(small("x"));
 });
 
-test("a dropped file that cannot be used stays in the list and says why", async () => {
+test("an unusable file stays in the list with a reason", async () => {
   await drop("page.json", JSON.stringify({ last_node_id: 9, nodes: [], links: [], version: 0.4 }));
   await drop("torn.json", '{"3":');
   await drop("notes.txt", "no workflow");
@@ -81,7 +81,7 @@ test.each([
   expect((await app.get(`${PATH}/bad`)).status).toBe(404);
 });
 
-test("a removed workflow lies in the trash and comes back", async () => {
+test("a deleted workflow can be restored", async () => {
   await app.put(`${PATH}/mine`, small());
   expect((await app.delete(`${PATH}/mine`)).status).toBe(204);
   expect((await app.get(`${PATH}/mine`)).status).toBe(404);
@@ -99,7 +99,7 @@ test("ids that differ by letter case alone, words of paths and unknown ids are r
   expect((await app.delete(`${PATH}/other`)).status).toBe(404);
 });
 
-test("a workflow nested by the thousand that somebody put into the folder is named in the list and harms no other", {
+test("a deeply nested workflow in the folder is named in the list and doesn't affect others", {
   tags: ["P07"],
 }, async () => {
   const nested = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { descriptionOf } from "../../../services/import_export/formats/agnai/agnai_card.ts";
+import { formatDescription } from "../../../services/import_export/formats/agnai/agnai_card.ts";
 import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../../helpers/files/agnai_files.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
 import {
@@ -17,7 +17,7 @@ import { openTestApp } from "../../helpers/app/test_app.ts";
 // deno-lint-ignore no-explicit-any -- as they came
 const named = (items: any[], name: string) => items.find((item) => item.name === name);
 
-test("the folder of an own server comes in whole: a chat's tree, its texts, its guests, and what links them", async () => {
+test("the data folder of a server is imported with a chat's branches, texts, guests and links", async () => {
   await using app = await openTestApp();
   const report = await importReport(app, "kind=agnai", zipped(agnaiFolder()));
   expect(added(report)).toEqual({ ...NOTHING, conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1 });
@@ -77,7 +77,7 @@ test("the folder of an own server comes in whole: a chat's tree, its texts, its 
   expect(again.counts.conversation).toMatchObject({ present: 2, updated: 0 });
 });
 
-test("single files come in, a character in the fields that Agnai's own export gives it", async () => {
+test("single files are imported, a character with the fields of Agnai's own export", async () => {
   await using app = await openTestApp();
   const files = {
     "Fox.json": jsonFile(agnaiCharacter()),
@@ -124,11 +124,11 @@ test.each([
   ["boostyle", "Fox + sly + calm + 3"],
   ["attributes", "Name: Fox\nmind: sly, calm\nage: 3"],
 ])("a persona of the kind %s is written as Agnai writes it", (kind, text) => {
-  expect(descriptionOf("Fox", { kind, attributes: { mind: ["sly", "calm"], age: ["3"] } })).toBe(text);
+  expect(formatDescription("Fox", { kind, attributes: { mind: ["sly", "calm"], age: ["3"] } })).toBe(text);
 });
 
 test("a persona that is a text is that text", () => {
-  expect(descriptionOf("Fox", { kind: "text", attributes: { text: ["A fox."] } })).toBe("A fox.");
+  expect(formatDescription("Fox", { kind: "text", attributes: { text: ["A fox."] } })).toBe("A fox.");
 });
 
 test("a folder whose list of chats is broken is refused with the file's name", async () => {

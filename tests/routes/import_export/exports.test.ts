@@ -54,7 +54,7 @@ test("everything a person owns goes into one zip, and another Parlor has it whol
   expect(added(home)).toEqual(NOTHING_ADDED);
 });
 
-test("one chat as Markdown, without what is hidden", async () => {
+test("one chat as Markdown, without hidden messages", async () => {
   await using app = await openTestApp();
   await makePrivateChat(app);
   const answer = await app.get("/api/conversations/c1/export?format=markdown");
@@ -73,7 +73,7 @@ test("one chat as JSON has every text of it", async () => {
   expect(chat.messages[1].variants.map(({ content }: { content: string }) => content)).toEqual(["First.", "Second."]);
 });
 
-test("one chat as Tavern's JSONL comes back with its swipes, its note and its times", async () => {
+test("one chat as SillyTavern's JSONL is imported again with swipes, note and times", async () => {
   await using app = await openTestApp();
   await makePrivateChat(app);
   const file = await (await app.get("/api/conversations/c1/export?format=tavern")).bytes();
@@ -121,7 +121,7 @@ test("a conversation goes into the zip letter by letter as it is stored, its oth
   }]);
 });
 
-test("what cannot be opened is named in the zip, and takes nothing else with it", async () => {
+test("unreadable items are named in the zip, and the rest is exported", async () => {
   await using app = await openTestApp();
   await makePrivateChat(app);
   await app.put("/api/conversations/c2", { title: "Whole", messages: [{ id: "w1", role: "user", content: "Hm." }] });
@@ -136,7 +136,17 @@ test("what cannot be opened is named in the zip, and takes nothing else with it"
 
 /** Fields that tell when and how often something was written, and whether there is a key. */
 const OF_THE_PLACE = [
-  ...["updated_at", "revision", "draft_version", "imported", "created_at", "modified_at", "has_key", "version"],
+  ...[
+    "updated_at",
+    "revision",
+    "draft_version",
+    "imported",
+    "created_at",
+    "modified_at",
+    "has_key",
+    "version",
+    "last_call",
+  ],
 ];
 
 /** Everything of a server that an export has, without what belongs to the place and to the moment. */
@@ -160,7 +170,15 @@ async function wholeHouse(app: TestApp): Promise<Record<string, unknown>> {
     ]
   ) whole[path] = plain(byId(await get(`/api/${path}`)));
   const opened = [
-    ...["settings", "tts/config", "lorebooks/b1", "presets/s1", "image/workflows/w1", "conversations/c1?variants=1"],
+    ...[
+      "settings",
+      "tts/config",
+      "stt/config",
+      "lorebooks/b1",
+      "presets/s1",
+      "image/workflows/w1",
+      "conversations/c1?variants=1",
+    ],
     "conversations/c2?variants=1",
   ];
   for (const path of opened) whole[path] = plain(await get(`/api/${path}`));
@@ -178,7 +196,7 @@ test("voices, workflows, servers, settings and drafts go with it; keys, devices 
   await first.post("/api/image/connections/i1/activate", {});
   const zip = await (await first.get("/api/export")).bytes();
   const files = unzipSync(zip);
-  for (const secret of ["sk-house", "sk-image", "sk-speech", "credential", "Gone"]) {
+  for (const secret of ["sk-house", "sk-image", "sk-speech", "sk-hearing", "credential", "Gone"]) {
     const text = Object.values(files).map((bytes) => new TextDecoder("latin1").decode(bytes)).join("\n");
     expect(text.includes(secret), secret).toBe(false);
   }
@@ -198,7 +216,38 @@ test("voices, workflows, servers, settings and drafts go with it; keys, devices 
   expect(again.lines).toEqual([]);
 });
 
-test("settings and servers that were chosen here stand", async () => {
+test("tool servers go with it without their secrets, and arrive off, also where programs aren't allowed", async () => {
+  await using first = await openTestApp({ config: { toolsAllowPrograms: true } });
+  const files = { name: "Files", command: "/bin/true", args: ["-y"], env: { KEY: "env-secret" } };
+  await first.put("/api/tools/servers/files", files);
+  const remote = { name: "Remote", url: "http://127.0.0.1:9/mcp", headers: { "X-Key": "header-secret" } };
+  await first.put("/api/tools/servers/remote", { ...remote, client_id: "me", client_secret: "client-secret" });
+  const zip = await (await first.get("/api/export")).bytes();
+  const text = Object.values(unzipSync(zip)).map((bytes) => new TextDecoder("latin1").decode(bytes)).join("\n");
+  expect(text).not.toMatch(/(env|header|client)-secret/);
+
+  await using second = await openTestApp();
+  const report = await importReport(second, "kind=parlor", zip);
+  expect(report.lines.map(({ source, code }) => [source, code])).toEqual([
+    ["tool_servers/files.json", "enter_key"],
+    ["tool_servers/remote.json", "enter_key"],
+  ]);
+  expect(await (await second.get("/api/tools/servers")).json()).toMatchObject([
+    {
+      id: "files",
+      transport: "stdio",
+      command: "/bin/true",
+      args: ["-y"],
+      env_names: [],
+      enabled: false,
+      state: "off",
+    },
+    { id: "remote", url: "http://127.0.0.1:9/mcp", client_id: "me", has_client_secret: false, enabled: false },
+  ]);
+  expect((await second.put("/api/tools/servers/files", { enabled: true })).status).toBe(403);
+});
+
+test("an import keeps the settings and servers chosen here", async () => {
   await using first = await openTestApp();
   await fillHouse(first);
   const zip = await (await first.get("/api/export")).bytes();
@@ -213,7 +262,7 @@ test("settings and servers that were chosen here stand", async () => {
   expect(connections.find(({ active }) => active)?.id).toBe("own");
 });
 
-test("an export of the form before this one still comes in, one of a later form does not", async () => {
+test("an export of the earlier format is imported, one of a later format isn't", async () => {
   await using app = await openTestApp();
   const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
   const variants = [{ n: 0, content: "First." }, { n: 1, content: "Second." }];

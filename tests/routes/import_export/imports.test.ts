@@ -9,7 +9,7 @@ import { openTestApp } from "../../helpers/app/test_app.ts";
 
 const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 1, lorebook: 1, preset: 1, attachment: 0 };
 
-test("a zip of a SillyTavern user comes in whole, with swipes, pictures, notes and links", async () => {
+test("a zip of a SillyTavern user is imported with swipes, images, notes and links", async () => {
   await using app = await openTestApp();
   const report = await importReport(app, "kind=sillytavern", zipped(tavernFolder()));
   expect(added(report)).toEqual(EVERYTHING);
@@ -82,7 +82,7 @@ test("imports a chat under a fresh id while an earlier import of it is in the tr
   expect(added(await importAgain()).conversation, "with both").toBe(0);
 });
 
-test("pictures of moods come in with their character and are in its CHARX, costumes as well", async () => {
+test("expression images are imported with their character and exported in its CHARX, with costumes", async () => {
   await using app = await openTestApp({ config: { builtinAppInstalled: true } });
   const files: Record<string, Uint8Array<ArrayBuffer>> = {
     ...tavernFolder(),
@@ -161,7 +161,7 @@ test("a dry run changes nothing and counts as the import does, which then needs 
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toEqual([]);
 });
 
-test("what is broken is named, and keeps nothing else out", async () => {
+test("broken items are named, and the rest is imported", async () => {
   await using app = await openTestApp();
   const files = tavernFolder();
   files["characters/Bad.png"] = new TextEncoder().encode("no picture");
@@ -189,7 +189,7 @@ test.each([
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toEqual([]);
 });
 
-test("a zip that inflates beyond measure is given up", async () => {
+test("a zip bomb is rejected", async () => {
   await using app = await openTestApp();
   const chat = new Uint8Array(60 * 1024 * 1024).fill(32);
   const packed: Zippable = { "settings.json": lines([{}]) };
@@ -217,7 +217,7 @@ test("a body beyond the limit is refused while it comes, and nothing of it stays
   expect(await Array.fromAsync(Deno.readDir(`${app.dataDir}/uploads`))).toEqual([]);
 });
 
-test("a folder on this machine is read where it lies, links in it are not followed", async () => {
+test("a folder on this machine is read in place, without following links", async () => {
   await using app = await openTestApp();
   await using home = await tempFolder();
   for (const [path, bytes] of Object.entries(tavernFolder())) {
@@ -236,7 +236,7 @@ test("a folder on this machine is read where it lies, links in it are not follow
   expect(report.lines).toContainEqual(expect.objectContaining({ level: "refused", source: "chats/etc" }));
 });
 
-test("a single Tavern chat comes in by itself", async () => {
+test("a single SillyTavern chat can be imported", async () => {
   await using app = await openTestApp();
   const chat = tavernFolder()["chats/Fox/Evening.jsonl"];
   const report = await importReport(app, "kind=tavern&name=Evening.jsonl", chat);
@@ -244,7 +244,7 @@ test("a single Tavern chat comes in by itself", async () => {
   expect((await got(app, "/api/conversations"))[0]).toMatchObject({ title: "Evening", participants: [] });
 });
 
-test("what can be imported is told, and the report names what came in, so that it can be opened", async () => {
+test("lists what can be imported, and the report links to the imported items", async () => {
   await using app = await openTestApp({ config: { maxImportBodyBytes: 12_345_678 } });
   const { kinds, max_bytes } = await (await app.get("/api/import")).json();
   expect(max_bytes).toBe(12_345_678);

@@ -33,7 +33,7 @@ const EVERYTHING = { ...NOTHING, conversation: 2, character: 2, persona: 2, lore
 // deno-lint-ignore no-explicit-any -- as they came
 const named = (items: any[], name: string) => items.find((item) => (item.name ?? item.title) === name);
 
-test("a local backup comes in whole: characters, personas, lorebooks, presets, chats and what links them", async () => {
+test("a local backup is imported: characters, personas, lorebooks, presets, chats and their links", async () => {
   await using app = await openTestApp();
   const report = await importReport(app, "kind=risuai", risuBackup(risuSave(risuDatabase(), "packed")));
   expect(added(report)).toEqual(EVERYTHING);
@@ -140,7 +140,7 @@ test("what its encoder writes for undefined is nothing, and nothing else is lost
   expect(named(characters, "Fox").card.data.scenario).toBe("");
 });
 
-test("a character nested deeper than any text keeps nobody else out", async () => {
+test("an absurdly nested character doesn't affect others", async () => {
   await using app = await openTestApp();
   const database = risuDatabase();
   const [fox] = database.characters as Record<string, unknown>[];
@@ -165,7 +165,7 @@ test("a character nested deeper than any text keeps nobody else out", async () =
   );
 });
 
-test("the data folder of its server comes in, chats in cold storage as well", async () => {
+test("the data folder of its server is imported, with chats in cold storage", async () => {
   await using app = await openTestApp();
   const report = await importReport(app, "kind=risuai", zipped(risuFolder()));
   expect(added(report)).toEqual(EVERYTHING);
@@ -173,7 +173,7 @@ test("the data folder of its server comes in, chats in cold storage as well", as
   expect(named(items, "Evening").message_count).toBe(4);
 });
 
-test("a chat whose cold storage is not there is named, and keeps nothing else out", async () => {
+test("a chat without its cold storage is named, and the rest is imported", async () => {
   await using app = await openTestApp();
   const files = risuFolder();
   delete files[Buffer.from("coldstorage/cold-1").toString("hex")];
@@ -232,7 +232,7 @@ test("single files: a character, its chats, a persona, a lorebook and a preset f
   expect(named(await got(app, "/api/personas"), "Cai")).toMatchObject({ description: "A cook.", has_avatar: true });
 });
 
-test("a CHARX comes in with its picture, by itself as among others", async () => {
+test("a CHARX is imported with its picture, alone and among others", async () => {
   await using app = await openTestApp();
   const icon = { type: "icon", name: "main", uri: "embeded://assets/icon/image/main.png", ext: "png" };
   const charx = (name: string) =>
@@ -284,7 +284,7 @@ test("pictures and sounds beside the one that shows a character are in its CHARX
   for (const { uri } of others) expect(files[uri.replace("embeded://", "")]).toEqual(picture(2));
 });
 
-test("a module gives its lorebook, and a preset its numbers, out of the files that RisuAI packs", async () => {
+test("the lorebook of a module and the numbers of a preset are imported from RisuAI's packed files", async () => {
   await using app = await openTestApp();
   const preset = { name: "Calm", temperature: 80, maxResponse: 300, mainPrompt: "Write." };
   const lore = [risuLore("/den(s)?/i", "Below.", { useRegex: true })];
@@ -321,7 +321,7 @@ test.each([
   expect(job).toMatchObject({ state: "failed", error: { code: "unprocessable" } });
 });
 
-test("a greeting of a RisuAI chat whose macros exceed the budget comes in as written, one of blanks not at all", {
+test("a greeting whose macros exceed the budget is imported as written, a blank one not at all", {
   tags: ["F01"],
 }, async () => {
   await using app = await openTestApp();

@@ -114,7 +114,7 @@ test("a tree that bites its tail ends", async () => {
   expect(report.counts.conversation.added).toBe(2);
 });
 
-test("Open WebUI's chats come in with thoughts, pictures and other answers", async () => {
+test("Open WebUI's chats are imported with reasoning, images and alternative replies", async () => {
   await using app = await openTestApp();
   const at = { timestamp: 1_700_000_000 };
   const messages = {
@@ -153,7 +153,7 @@ test("Open WebUI's chats come in with thoughts, pictures and other answers", asy
   expect(await variantsOf(app, chat.id, second.id)).toEqual(["A boat.", "A ship."]);
 });
 
-test("a file that is cut off is named, with what stood before the cut brought in", async () => {
+test("a truncated file is named, and what precedes the cut is imported", async () => {
   await using app = await openTestApp();
   const whole = json([chatGptExport(), chatGptExport()]);
   const cut = whole.slice(0, whole.length - 30);

@@ -88,7 +88,7 @@ test.each(WAYS)("a port in use is refused with what was tried (%s)", async (_nam
   });
 });
 
-test.each(WAYS)("a certificate that is none is refused (%s)", (_name, servesConnections) => {
+test.each(WAYS)("an invalid certificate is rejected (%s)", (_name, servesConnections) => {
   expect(rejectionOf(() => open({ servesConnections, tls: { cert: "nonsense", key: "nonsense" } }))).toMatchObject({
     code: "invalid_request",
   });
@@ -158,7 +158,7 @@ test(
   },
 );
 
-test("an answer that takes its time is not idle", { tags: ["L02"] }, async () => {
+test("a slow response isn't idle", { tags: ["L02"] }, async () => {
   let finish: ((answer: Response) => void) | undefined;
   using clock = standingClock();
   await using listener = open({
@@ -175,7 +175,7 @@ test("an answer that takes its time is not idle", { tags: ["L02"] }, async () =>
 });
 
 test(
-  "over the limit of connections the one idle for longest makes room, a running answer does not",
+  "beyond the limit of connections the longest idle one is closed, never a running response",
   { tags: ["L02"] },
   async () => {
     const arrived = Promise.withResolvers<void>();
@@ -324,7 +324,7 @@ test.each(WAYS)(
 );
 
 test(
-  "a process without descriptors left goes on, serves through the drought and after it",
+  "a process without free descriptors keeps serving, also afterwards",
   { tags: ["L01"] },
   async () => {
     const child = await startListenerChild({ descriptors: 60 });

@@ -30,7 +30,7 @@ async function expectRawWayClosed({ app, double }: TailnetBench): Promise<void> 
 }
 
 test(
-  "a request through the node is not local: no loopback name, no bypass, no identity by header",
+  "a request through the node isn't local: no loopback name, no bypass, no identity by header",
   { tags: ["T01"] },
   async () => {
     await using bench = await openTailnetBench();
@@ -129,7 +129,7 @@ test(
 );
 
 test(
-  "the door itself is out of the raw way's reach, and tells nothing without its secret",
+  "the listener can't be reached through the raw path and answers nothing without its secret",
   { tags: ["T01"] },
   async () => {
     await using bench = await openTailnetBench();
@@ -164,7 +164,7 @@ test("failures are counted against the peer that serve names, not against the no
   expect((await ask("100.64.0.10")).status).toBe(401);
 });
 
-test("with certificates it is HTTPS, and whoever comes without is sent there", async () => {
+test("with certificates it is HTTPS, and plain HTTP is redirected there", async () => {
   await using bench = await openTailnetBench({ certificate: "good" });
   expect(await bench.run()).toMatchObject({ url: `https://${FQDN}`, port: 443, error: null });
   const { double } = bench;

@@ -48,7 +48,7 @@ test("text is spoken by the configured server with the configured model, voice a
   expect(request!.headers.get("authorization")).toBe("Bearer k1");
 });
 
-test("what a request names counts before what is configured", async () => {
+test("values of the request take precedence over the configured ones", async () => {
   await using speech = openFakeSpeech({ format: "wav", contentType: "text/html" });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url, model: "a", voice: "b" });
@@ -130,7 +130,7 @@ test("a client that leaves ends the call at the speech server, and its place in 
   expect(await bytesOf(answer)).toEqual(fakeAudio("mp3", "Now"));
 });
 
-test("one server gets two pieces at once, the others wait their turn", async () => {
+test("a server gets two requests at once, others wait", async () => {
   await using speech = openFakeSpeech({ isManual: true });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url });
@@ -152,7 +152,7 @@ test.each([
   ["nested in a detail", { detail: { error: "validation_error", message: "m" } }, "validation_error"],
   ["plain text", "out of memory", "out of memory"],
   ["a page", "<html>gateway</html>", "status 400"],
-])("a refusal is told on in the server's words: %s", async (_, body, said) => {
+])("an error has the server's message: %s", async (_, body, said) => {
   await using speech = openFakeSpeech({ refusal: { status: 400, body } });
   await using app = await openTestApp();
   await app.put("/api/tts/config", { base_url: speech.url });
@@ -229,7 +229,7 @@ test("the stored key goes to no other origin: not by base_url of a request, not 
   expect(await moved.json()).toMatchObject({ has_key: false });
 });
 
-test("a redirect to another origin is not followed", { tags: ["U02"] }, async () => {
+test("a redirect to another origin isn't followed", { tags: ["U02"] }, async () => {
   await using other = openFakeSpeech();
   await using speech = openFakeSpeech({ redirectTo: `${other.url}/audio/speech` });
   await using app = await openTestApp();
@@ -293,7 +293,7 @@ test.each([["404", undefined], ["an error in a 200", { error: "hub away", data: 
   },
 );
 
-test("samples of the library are the voices where a server takes samples, and where there is none", async () => {
+test("the samples are the voices for a server with cloning, and without a server", async () => {
   await using app = await openTestApp();
   const id = await addSample(app);
   const expected = { source: "files", voices: [{ id, name: "Grandma" }] };
@@ -370,7 +370,7 @@ test("a voice sample reaches each family of server in its own way", async () => 
   expect(local.requests.at(-1)!.json).toMatchObject({ voice: "localai://voice-profiles/p1" });
 });
 
-test("a sample for a server that takes none, and one that is not there, are told apart", async () => {
+test("a sample for a server without cloning and a missing sample have different errors", async () => {
   await using speech = openFakeSpeech();
   await using app = await openTestApp();
   const id = await addSample(app);

@@ -38,7 +38,7 @@ async function expectNothingLeft(app: TestApp): Promise<void> {
 const page = () =>
   new Response("<html>A page with a player</html>".repeat(10), { headers: { "content-type": "text/html" } });
 
-test("audio that lies at the address itself is fetched through the guard and stored, as a job", async () => {
+test("an audio file at the address is fetched through the guard and stored, as a job", async () => {
   await using site = openSite(() => new Response(wavFile(2), { headers: { "content-type": "text/plain" } }));
   await using app = await openApp();
   const { status, body, response } = await importFrom(app, site.url("/voice.bin"));

@@ -93,7 +93,7 @@ test.each([
 });
 
 test.each(["bytes=5-2", "bytes=0-1,5-6", "items=0-1", "bytes=-"])(
-  "a range that cannot be read is answered with the whole file: %s",
+  "an invalid range returns the whole file: %s",
   async (range) => {
     await using app = await openTestApp();
     const { id } = await upload(app);
@@ -117,7 +117,7 @@ test("a sample gets another name and description, and keeps them", async () => {
   expect((await app.patch("/api/voices/nobody", { name: "A" })).status).toBe(404);
 });
 
-test("a removed sample is gone at once, can be had back whole, and its file goes with the trash", async () => {
+test("a deleted sample is gone at once, can be restored, and its file is removed with the trash", async () => {
   await using app = await openTestApp();
   const sample = await upload(app);
   expect((await app.delete(`/api/voices/${sample.id}`)).status).toBe(204);
@@ -152,7 +152,7 @@ test.each([
   expect(await names(`${app.dataDir}/voices`)).toEqual([]);
 });
 
-test("a file that only begins like audio is told to be broken", async () => {
+test("a file that only starts like audio is reported as damaged", async () => {
   await using app = await openTestApp();
   const head = new Uint8Array(400);
   head.set(new TextEncoder().encode("fLaC"));
@@ -161,7 +161,7 @@ test("a file that only begins like audio is told to be broken", async () => {
   expect(await names(`${app.dataDir}/voices`)).toEqual([]);
 });
 
-test("broken and overfull forms are refused and leave nothing behind", { tags: ["P04"] }, async () => {
+test("broken and oversized forms are rejected without a trace", { tags: ["P04"] }, async () => {
   await using app = await openTestApp();
   const twice = formOf(wavFile(1), "x");
   twice.append("audio", new Blob([wavFile(1)]), "b.wav");

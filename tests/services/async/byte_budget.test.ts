@@ -118,3 +118,18 @@ test("doesn't collect again until memory has grown: what is in use can't be coll
   (await budget.reserve(50 * MIB)).release();
   expect(collections).toBe(2);
 });
+
+test("leaves garbage to the engine while a large reservation fits next to it", async () => {
+  let collections = 0;
+  let memoryBytes = 0;
+  const collectGarbage = () => Promise.resolve(void collections++);
+  const sizes = { limitBytes: 256 * MIB, reserveBytes: 64 * MIB, smallBytes: 8 * MIB };
+  const budget = new ByteBudget({ ...sizes, collectGarbage, memoryBytes: () => memoryBytes });
+  await budget.reserve(70 * MIB); // takes the first measurement
+  memoryBytes = 190 * MIB;
+  await budget.reserve(35 * MIB);
+  expect(collections).toBe(0);
+  memoryBytes = 230 * MIB;
+  await budget.reserve(35 * MIB);
+  expect(collections).toBe(1);
+});

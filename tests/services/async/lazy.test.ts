@@ -20,7 +20,7 @@ test("opens each service once, on first use, and closes everything in reverse", 
   expect(events).toEqual(["open llm", "close chat", "close llm", "close core"]);
 });
 
-test("closes the parts of a service that fails to open, and tries again on the next use", async () => {
+test("closes the parts of a service that fails to open, and retries on the next use", async () => {
   const scope = new LazyScope();
   const events: string[] = [];
   let isFull = true;

@@ -34,7 +34,7 @@ function policy(changes: Partial<AccessSettings> = {}, credentials = enrolled(),
     settings: { ...settings, ...changes },
     credentials,
     pageOrigins: { isTripped, note: () => {} },
-    failures: createFailureLimiter(Date.now),
+    failures: createFailureLimiter(Date.now, () => {}),
   });
 }
 
@@ -50,7 +50,7 @@ test("a local request passes by the loopback bypass, and without it like any oth
     .rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test("once a bare proxy was seen, the loopback bypass holds no more", { tags: ["H17"] }, async () => {
+test("once an unlisted proxy was seen, the loopback bypass ends", { tags: ["H17"] }, async () => {
   await expect(policy({}, enrolled("localhost"), true).decide(local, {}, "other"))
     .rejects.toMatchObject({ code: "unauthenticated" });
 });
@@ -68,7 +68,7 @@ test("machines of one tailnet share their RPID and so their gate", async () => {
     .rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test.each<[RouteAccess, boolean]>([["ceremony", true], ["setup_status", true], ["other", false]])(
+test.each<[RouteAccess, boolean]>([["ceremony", true], ["setup_status", true], ["openai", false], ["other", false]])(
   'under pairing = "code" grace opens %s: %s',
   { tags: ["H03"] },
   async (route, opens) => {
@@ -84,7 +84,7 @@ test("a gated RPID opens the ceremonies to strangers and nothing else", async ()
   await expect(access.decide(remote, {}, "setup_status")).rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test("a token that nobody knows opens nothing at a gated RPID and closes nothing elsewhere", async () => {
+test("an unknown token is rejected at a gated RPID and ignored elsewhere", async () => {
   const access = policy({}, enrolled("desk.example"));
   await expect(access.decide(remote, { bearerToken: "wrong" }, "other")).rejects.toMatchObject({
     code: "unauthenticated",
@@ -97,11 +97,27 @@ test("what a check recognises counts before any bypass", async () => {
     settings,
     credentials: enrolled("localhost"),
     pageOrigins: { isTripped: false, note: () => {} },
-    failures: createFailureLimiter(Date.now),
+    failures: createFailureLimiter(Date.now, () => {}),
     checks: [
       (_, { bearerToken }) =>
-        Promise.resolve(bearerToken === "t1" ? { method: "token", tokenId: "1", label: "cli" } : undefined),
+        Promise.resolve(
+          bearerToken === "t1" ? { method: "token", tokenId: "1", label: "cli", scope: "all" } : undefined,
+        ),
     ],
   });
   expect(await access.decide(local, { bearerToken: "t1" }, "other")).toMatchObject({ method: "token", label: "cli" });
+});
+
+test("a token of the scope openai opens that API alone, whatever bypass holds", async () => {
+  const access = createAccessPolicy({
+    settings: { ...settings, requireAuth: false },
+    credentials: enrolled(),
+    pageOrigins: { isTripped: false, note: () => {} },
+    failures: createFailureLimiter(Date.now, () => {}),
+    checks: [() => Promise.resolve({ method: "token", tokenId: "1", label: "editor", scope: "openai" })],
+  });
+  expect(await access.decide(local, {}, "openai")).toMatchObject({ label: "editor" });
+  for (const route of ["ceremony", "setup_status", "other"] as const) {
+    await expect(access.decide(local, {}, route)).rejects.toMatchObject({ code: "forbidden" });
+  }
 });

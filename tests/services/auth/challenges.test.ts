@@ -3,7 +3,7 @@ import { type CeremonyScope, createChallenges } from "../../../services/auth/cha
 
 const scope: CeremonyScope = { kind: "login", rpId: "desk.example", origin: "https://desk.example", browser: "b" };
 
-test("however many ceremonies are begun, few are kept, and a flood costs the flooder's own", { tags: ["G17"] }, () => {
+test("the number of open ceremonies is bounded, and a flood drops those of its own client", { tags: ["G17"] }, () => {
   const challenges = createChallenges<number>(Date.now);
   const owner = challenges.issue(scope, "192.0.2.1", 0);
   const flood = Array.from({ length: 100_000 }, (_, i) => challenges.issue(scope, `198.51.100.${i % 20}`, i));

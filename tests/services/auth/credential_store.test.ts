@@ -25,7 +25,7 @@ test("without a file every RPID is in grace", async () => {
   expect(await at.store.load()).toEqual([]);
 });
 
-test("an enrolled RPID is gated, another one is not", async () => {
+test("an enrolled RPID is gated, another one isn't", async () => {
   await using at = await openStore();
   await Deno.writeFile(at.path, sealer.sealNow(CREDENTIALS_AAD, oneRecord));
   expect(await at.store.isGated("localhost")).toBe(true);
@@ -73,7 +73,7 @@ test("a folder or a dangling link in the file's place gates everything", { tags:
 });
 
 test(
-  "sign-ins recorded at once are compared one after the other, and a refused one stores nothing",
+  "concurrent sign-ins are compared one after the other, and a rejected one stores nothing",
   { tags: ["G13"] },
   async () => {
     await using at = await openStore();

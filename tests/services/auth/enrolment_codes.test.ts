@@ -26,7 +26,7 @@ test("an invite for one RPID counts only there", () => {
   expect(codes.check(code, { ...here, rpId: "phone.example" }, "192.0.2.1").kind).toBe("invite");
 });
 
-test("the pairing code is shown at once, counts in grace only, and is replaced when used", () => {
+test("the pairing code is shown at the start, valid without a passkey only, and replaced when used", () => {
   const shown: string[] = [];
   const codes = createEnrolmentCodes({ now: () => 0, announcePairingCode: (code) => shown.push(code) });
   expect(shown).toHaveLength(1);
@@ -37,7 +37,7 @@ test("the pairing code is shown at once, counts in grace only, and is replaced w
 });
 
 test(
-  "ten wrong tries replace the pairing code, end invites, and silence the address that made them",
+  "ten wrong attempts replace the pairing code, end invites, and block their address",
   { tags: ["G02"] },
   () => {
     let nowMs = 0;

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { createHostPolicy, isLoopbackName, parseHost } from "../../../services/auth/host_names.ts";
+import {
+  createHostPolicy,
+  createPageOriginWatch,
+  isLoopbackName,
+  parseHost,
+} from "../../../services/auth/host_names.ts";
 import { rejectionOf } from "../../helpers/app/rejection.ts";
 
 test.each([
@@ -94,4 +99,45 @@ test("a made-up sibling of the own node or of a listed host reaches no ceremony,
   expect(opens("desk.fox-owl.ts.net")).toBe(true);
   expect(opens("new.example")).toBe(true);
   expect(opens("a.other.ts.net")).toBe(true);
+});
+
+const facts = { isPeerLoopback: true, hasForwardingHeader: false, origin: "http://127.0.0.1:8787" };
+
+function watch() {
+  const lines: string[] = [];
+  return {
+    lines,
+    watch: createPageOriginWatch({ corsOrigins: ["https://listed.test"], log: (_, line) => lines.push(line) }),
+  };
+}
+
+test(
+  "a page elsewhere behind a bare proxy trips the watch once, for good, with the line to set",
+  { tags: ["H17"] },
+  () => {
+    const { lines, watch: pageOrigins } = watch();
+    pageOrigins.note("https://chat.example", facts);
+    pageOrigins.note("https://other.example", facts);
+    pageOrigins.note(facts.origin, facts);
+    expect(pageOrigins.isTripped).toBe(true);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("https://chat.example");
+    expect(lines[0]).toContain("loopback_auth_bypass = false");
+  },
+);
+
+test("our own page, a listed origin, a remote peer and a proxy that says so prove nothing", { tags: ["H17"] }, () => {
+  const { watch: pageOrigins } = watch();
+  pageOrigins.note(facts.origin, facts);
+  pageOrigins.note("https://listed.test", facts);
+  pageOrigins.note("https://chat.example", { ...facts, isPeerLoopback: false });
+  pageOrigins.note("https://chat.example", { ...facts, hasForwardingHeader: true });
+  expect(pageOrigins.isTripped).toBe(false);
+});
+
+test("an invalid origin triggers the warning and stays out of the log", { tags: ["H17"] }, () => {
+  const { lines, watch: pageOrigins } = watch();
+  pageOrigins.note("secret\u001b[31m", facts);
+  expect(pageOrigins.isTripped).toBe(true);
+  expect(lines[0]).not.toContain("secret");
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rpIdForHost } from "../../../services/auth/rp_id.ts";
+import { getRpId } from "../../../services/auth/rp_id.ts";
 import { rejectionOf } from "../../helpers/app/rejection.ts";
 
 test.each([
@@ -17,9 +17,9 @@ test.each([
   ["192.168.1.5", "192.168.1.5", "an address"],
   ["[fe80::1]", "[fe80::1]", "an IPv6 address"],
 ])("the relying party of %s is %s: %s", { tags: ["G18"] }, (host, rpId) => {
-  expect(rpIdForHost(host, "ts.net", "tail.test")).toBe(rpId);
+  expect(getRpId(host, "ts.net", "tail.test")).toBe(rpId);
 });
 
 test("an empty host has no relying party", () => {
-  expect(rejectionOf(() => rpIdForHost("", "ts.net"))).toMatchObject({ code: "invalid_request" });
+  expect(rejectionOf(() => getRpId("", "ts.net"))).toMatchObject({ code: "invalid_request" });
 });

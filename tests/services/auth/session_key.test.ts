@@ -23,7 +23,7 @@ test("the first start makes 32 random bytes of mode 0600, and the next one reads
   expect((await first.read())!.byteLength).toBe(32);
 });
 
-test("deleted while running, it is made anew at the next look", { tags: ["S10"] }, async () => {
+test("deleted while running, it is created again on the next use", { tags: ["S10"] }, async () => {
   await using at = await folder();
   const key = await at.open();
   const before = await key.read();
@@ -60,7 +60,7 @@ test.each(FAULTS)(
 );
 
 test.each(FAULTS)(
-  "one that becomes %s while running is not used, and reported once",
+  "one that becomes %s while running isn't used, and is reported once",
   { tags: ["S10"] },
   async (_name, spoil, reason) => {
     await using at = await folder();

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
+import { makeBackup } from "../../../services/backup/backup.ts";
+import { isMounted } from "../../../services/backup/mount_point.ts";
+import { restoreBackup } from "../../../services/backup/restore.ts";
 import { openBackup } from "../../../services/backup/backup_file.ts";
+import { addDocument, readText } from "../../helpers/files/document_files.ts";
+import { putPicture } from "../../helpers/files/pictures.ts";
+import { recording } from "../../helpers/files/recordings.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
@@ -76,7 +82,7 @@ test("a fresh database never pushes out the backups of an earlier one, nor does 
   expect(left, "those of its own size go").not.toContain(good[0]);
 }, 90_000);
 
-test("a backup that cannot be written is a failed job with its reason, and the server runs on", async () => {
+test("a backup that can't be written is a failed job with a reason, and the server continues", async () => {
   await using home = await tempFolder();
   await Deno.writeTextFile(home.file("file"), "");
   await using app = await openTestApp({ config: { backupDir: home.file("file/below") } });
@@ -99,7 +105,7 @@ async function started(app: TestApp): Promise<{ id: string; title: string }> {
 }
 
 test(
-  "a backup that is asked for is made at once, is fetched whole or in parts, and pushes out no daily one",
+  "a requested backup is made at once, can be downloaded whole or in ranges, and removes no daily one",
   async () => {
     await using home = await tempFolder();
     const folder = home.file("backups");
@@ -136,7 +142,7 @@ test(
   60_000,
 );
 
-test("two who ask at once get the same backup; cancelled, nothing of it remains", async () => {
+test("two concurrent requests share a backup; a cancelled one leaves no file", async () => {
   await using home = await tempFolder();
   const folder = home.file("backups");
   await using app = await openTestApp({ config: { backupDir: folder } });
@@ -157,7 +163,7 @@ test("two who ask at once get the same backup; cancelled, nothing of it remains"
   expect(left.filter((name) => name.endsWith(".tmp"))).toEqual([]);
 }, 60_000);
 
-test("without a folder there is none to be made, and no name leads out of the folder", async () => {
+test("without a folder there are no backups, and no name leaves the folder", async () => {
   await using home = await tempFolder();
   await using bare = await openTestApp();
   const refused = await bare.post("/api/data/backups");
@@ -201,4 +207,137 @@ test("a backup is removed for good, a link to one elsewhere goes alone", async (
   expect(await names()).not.toEqual(expect.arrayContaining(["a.backup"]));
   expect(await Deno.readTextFile(home.file("elsewhere.backup"))).toBe("another disk's");
   expect(await Deno.readTextFile(`${folder}/notes.txt`)).toBe("no backup");
+});
+
+test("the command after a backup gets the file, its failure fails the job, and the backup stays", async () => {
+  await using home = await tempFolder();
+  const folder = home.file("backups");
+  const script = home.file("after.sh");
+  const took = home.file("took");
+  const body = `cp "$PARLOR_BACKUP_FILE" "${took}"; test -z "$PARLOR_BACKUP_PASSPHRASE" || exit 9`;
+  await Deno.writeTextFile(script, body);
+  await using app = await openTestApp({ config: { backupDir: folder, backupAfter: ["/bin/sh", script] } });
+  await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state)).toEqual(["done"]);
+  const [name] = await backups(folder);
+  expect(await Deno.readFile(took)).toEqual(await Deno.readFile(`${folder}/${name}`));
+  expect(await jobsOf(app)).toMatchObject([{ detail: { after: "/bin/sh", contents: expect.any(String) } }]);
+
+  await Deno.writeTextFile(script, "echo first; echo no route to host >&2; exit 3");
+  const { id } = await started(app);
+  const failed = await app.services.jobs.ended(id);
+  expect(failed).toMatchObject({ state: "failed", error: { code: "upstream_error" } });
+  expect(failed.error!.message).toMatch(
+    /^The backup ".*" was created, but .*"\/bin\/sh" ended with code 3: .*no route/,
+  );
+  expect(await Array.fromAsync(Deno.readDir(folder))).toHaveLength(2);
+
+  await Deno.writeTextFile(script, `echo running >"${took}.running"; exec sleep 600`);
+  const hanging = await started(app);
+  await expect.poll(() => Deno.stat(`${took}.running`).then(() => true, () => false), { timeout: 30_000 }).toBe(true);
+  expect(await (await app.post(`/api/jobs/${hanging.id}/cancel`, {})).json()).toMatchObject({ state: "cancelled" });
+  expect(await Array.fromAsync(Deno.readDir(folder)), "its backup stays, too").toHaveLength(3);
+}, 60_000);
+
+test("a second backup within a second gets another name", async () => {
+  await using home = await tempFolder();
+  const folder = home.file("backups");
+  await using app = await openTestApp({ config: { backupDir: folder }, now: () => 1_800_000_000_000 });
+  await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state)).toEqual(["done"]);
+  for (let n = 0; n < 2; n++) await app.services.jobs.ended((await started(app)).id);
+  expect(await backups(folder)).toHaveLength(3);
+});
+
+test("a folder that has to be a mount point isn't filled without its disk", async () => {
+  await using home = await tempFolder();
+  const backupDir = home.file("usb");
+  await Deno.mkdir(backupDir);
+  await using app = await openTestApp({ config: { backupDir, backupDirMustBeMount: true } });
+  await expect.poll(() => jobsOf(app)).toMatchObject([{
+    state: "failed",
+    error: { message: expect.stringContaining("Is its disk mounted?") },
+  }]);
+  expect(await Array.fromAsync(Deno.readDir(backupDir))).toEqual([]);
+  expect((await (await app.get("/api/findings")).json()).map(({ code }: { code: string }) => code))
+    .toContain("backup_dir_not_mounted");
+});
+
+test.skipIf(Deno.build.os !== "linux")("a folder on a disk of its own counts as mounted", async () => {
+  // Every Linux has a file system in memory there.
+  expect(await isMounted("/dev/shm")).toBe(true);
+  expect(await isMounted("/dev/shm/parlor-backups")).toBe(true);
+  expect(await isMounted("/dev/shm/parlor-backups/deeper")).toBe(false);
+});
+
+test("progress ends at 100 %, and a backup says what is in it", async () => {
+  await using home = await tempFolder();
+  await using app = await openTestApp({ config: { backupDir: home.file("backups") } });
+  await app.put("/api/personas/p1", { name: "Ann" });
+  await app.put("/api/conversations/c1", { title: "One", messages: [] });
+  // The daily one that the start makes may be older than the chat.
+  await expect.poll(async () => (await jobsOf(app)).map(({ state }) => state)).toEqual(["done"]);
+  const { id } = await started(app);
+  const { progress, detail } = await app.services.jobs.ended(id);
+  expect(progress!.done).toBe(progress!.total);
+  expect(detail).toEqual({ contents: expect.stringMatching(/^1 chat, .*1 persona/) });
+});
+
+test("a restore keeps modification times", async () => {
+  await using home = await tempFolder();
+  await using app = await openTestApp();
+  await app.put("/api/personas/p1", { name: "Ann" });
+  const storageKey = await Deno.readFile(`${app.dataDir}/storage-key`);
+  const changedAt = new Date("2024-03-01T12:00:00Z");
+  await Deno.utime(`${app.dataDir}/personas/p1.json`, changedAt, changedAt);
+  const path = home.file("a.backup");
+  const backup = { dataDir: app.dataDir, storageKey, path, version: "1", nowMs: Date.now() };
+  const made = await makeBackup({ ...backup, passphrase: "correct horse" });
+  const dataDir = home.file("restored");
+  const passphrase = () => Promise.resolve("correct horse");
+  const restored = await restoreBackup({ path, dataDir, replace: false, now: Date.now, passphrase });
+  expect((await Deno.stat(`${dataDir}/personas/p1.json`)).mtime).toEqual(changedAt);
+  expect(restored.contents).toEqual(made.contents);
+  expect(restored.contents).toMatchObject({ personas: 1 });
+});
+
+test("a restore has documents, their text and their owners", async () => {
+  await using home = await tempFolder();
+  await using app = await openTestApp();
+  const original = "The lighthouse has 17 windows.";
+  const { id } = await addDocument(app, "almanac.txt", original);
+  await app.put("/api/personas/p1", { name: "Ann", documents: [{ id, use: "whole" }] });
+  const storageKey = await Deno.readFile(`${app.dataDir}/storage-key`);
+  const path = home.file("a.backup");
+  const passphrase = "correct horse";
+  await makeBackup({ dataDir: app.dataDir, storageKey, path, version: "1", nowMs: Date.now(), passphrase });
+  await app.delete(`/api/documents/${id}`); // what happens afterward isn't part of it
+  const dataDir = home.file("restored");
+  await restoreBackup({ path, dataDir, replace: false, now: Date.now, passphrase: () => Promise.resolve(passphrase) });
+  await using restored = await openTestApp({ dataDir });
+  expect(await (await restored.get(`/api/documents/${id}`)).json()).toMatchObject({
+    name: "almanac.txt",
+    state: "ready",
+  });
+  expect(await readText(restored, id)).toEqual([{ n: 1, text: original }]);
+  expect(await (await restored.get(`/api/documents/${id}/file`)).text()).toBe(original);
+  expect((await (await restored.get("/api/personas/p1")).json()).documents).toEqual([{ id, use: "whole" }]);
+});
+
+test("a backup counts recordings apart from images, and a restore brings both back", async () => {
+  await using home = await tempFolder();
+  await using app = await openTestApp();
+  await putPicture(app, "a.png");
+  for (const [name, format] of [["a.wav", "wav"], ["b.webm", "webm"]] as const) {
+    await app.put(`/api/attachments/${name}`, recording(format), { headers: { "Content-Type": "audio/wav" } });
+  }
+  const storageKey = await Deno.readFile(`${app.dataDir}/storage-key`);
+  const path = home.file("a.backup");
+  const backup = { dataDir: app.dataDir, storageKey, path, version: "1", nowMs: Date.now() };
+  const made = await makeBackup({ ...backup, passphrase: "correct horse" });
+  expect(made.contents).toMatchObject({ images: 1, recordings: 2 });
+  const dataDir = home.file("restored");
+  const passphrase = () => Promise.resolve("correct horse");
+  const restored = await restoreBackup({ path, dataDir, replace: false, now: Date.now, passphrase });
+  expect(restored.contents).toEqual(made.contents);
+  await using second = await openTestApp({ dataDir });
+  expect(await (await second.get("/api/attachments/b.webm")).bytes()).toEqual(recording("webm"));
 });

@@ -95,7 +95,7 @@ describe("a data directory with something of every kind", () => {
     },
   );
 
-  test("a value that does not open stops the rotation with everything as it was, unless it is given up", async () => {
+  test("an unreadable value stops the rotation without changes, unless it is to be dropped", async () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
     const database = new DatabaseSync(`${dataDir}/app.db`);
@@ -124,7 +124,7 @@ describe("a data directory with something of every kind", () => {
     await expect(rotateKey({ dataDir, keepUnreadable: false })).rejects.toMatchObject({ code: "conflict" });
   });
 
-  test("a key that lies elsewhere is replaced by a file beside it, which is never written over", async () => {
+  test("a key outside the data folder is replaced by a new file beside it, which is never overwritten", async () => {
     await using copy = await copyOfFull();
     const { dataDir } = copy;
     const [storageKeyFile, newKeyFile] = [`${dataDir}-key`, `${dataDir}-new-key`];

@@ -50,18 +50,40 @@ async function run(reply: Reply, batches: AsyncIterable<ChatEvent[]>): Promise<v
 }
 
 async function follow(source: Pick<Reply, "next">, from: ReplyCursor) {
-  const all = { text: "", reasoning: "", places: [from], steps: 0 };
+  const all = { text: "", reasoning: "", places: [from], steps: 0, notices: [] as string[] };
   for (let place = from;;) {
     const step = await source.next(place);
     if ("end" in step) return { ...all, end: step.end };
+    if ("notice" in step) {
+      all.notices.push(step.notice.message);
+      place = step.after;
+      continue;
+    }
+    if ("calls" in step) {
+      place = step.after;
+      continue;
+    }
     all.steps++;
     for (const event of step.batch) {
       all[event.type] += event.delta;
       all.places.push(event);
     }
-    place = step.batch.at(-1)!;
+    place = { ...step.batch.at(-1)!, calls: place.calls };
   }
 }
+
+test("reports the state of the model server once to each client, until the model answers", async () => {
+  const { reply } = openReply();
+  const early = follow(reply, START);
+  reply.notify({ code: "model_reload", message: "first", contextSize: 8_192 });
+  const late = follow(reply, START);
+  await Promise.resolve();
+  reply.notify({ code: "model_reload", message: "second", contextSize: 16_384 });
+  await run(reply, sending([text("Hello")]));
+  expect((await early).notices).toEqual(["first", "second"]);
+  expect((await late).notices).toEqual(["first", "second"]);
+  expect(await follow(reply, START)).toMatchObject({ notices: [], text: "Hello", end: { status: "complete" } });
+});
 
 test("resumes a reply from any cursor, running or stored", async () => {
   const { reply, journalled } = openReply();

@@ -29,7 +29,7 @@ test.each([
   ["Byron's engine", ["adabyron"]],
   ["日本さん、ada", ["", "adabyron"]],
   ["bobsled adamant", undefined],
-])("gives %j to %j", (lastText, wanted) => {
+])("after %j it is the turn of %j", (lastText, wanted) => {
   const speakers = nextSpeakers(question({ lastText }));
   if (wanted === undefined) expect(speakers).toHaveLength(1);
   else expect(speakers).toEqual(wanted);

@@ -9,7 +9,7 @@ import { openTestApp } from "../../helpers/app/test_app.ts";
 /** Each command is a start of the whole program. */
 const SLOW_MS = 180_000;
 
-test("parlor import tries a folder, brings it in, and says what it left out", { timeout: SLOW_MS }, async () => {
+test("parlor import imports a folder and prints what it left out", { timeout: SLOW_MS }, async () => {
   await using home = await tempFolder();
   const tavern = home.file("tavern");
   for (const [path, bytes] of Object.entries(tavernFolder())) {
@@ -36,7 +36,7 @@ test("parlor import tries a folder, brings it in, and says what it left out", { 
   expect(besides.stderr).toMatch(/^parlor: Can't lock/);
 });
 
-test("a kind that is none is refused before anything is opened", { timeout: SLOW_MS }, async () => {
+test("an unknown kind is rejected before anything is opened", { timeout: SLOW_MS }, async () => {
   const end = await runParlor(["import", "stilton", "/nowhere"]);
   expect(end.code).toBe(1);
   expect(end.stderr).toContain(`Can't import "stilton": the kinds are sillytavern`);

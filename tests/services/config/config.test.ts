@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type ConfigInput, loadConfig } from "../../../services/config/config.ts";
 import { withKey } from "../../../services/config/config_file.ts";
 import { CONFIG_ROWS } from "../../../services/config/config_keys.ts";
-import { configurationPage, helpText, printedConfig } from "../../../services/config/config_help.ts";
+import { formatConfig, renderConfigurationPage, renderHelp } from "../../../services/config/config_help.ts";
 import { parse as parseToml } from "smol-toml";
 
 function load({ args = [], environment = {}, file, os = "linux" as const }: {
@@ -14,7 +14,7 @@ function load({ args = [], environment = {}, file, os = "linux" as const }: {
   return loadConfig({ args, environment: { HOME: "/home/a", ...environment }, readTextFile: () => file, os });
 }
 
-test("without anything given every key has its default, and data lies where the system keeps it", () => {
+test("without options every key has its default, and the data folder is that of the system", () => {
   expect(load()).toMatchObject({
     host: "127.0.0.1",
     port: 8787,
@@ -40,9 +40,10 @@ test.each([
   [["--allowed-hosts=*.fox.test,10.0.0.0/8"], { allowedHosts: ["*.fox.test", "10.0.0.0/8"] }],
   [["--require-auth", "false"], { requireAuth: false }],
   [["--log-requests"], { logRequests: true }],
+  [["--log-requests", "0", "--metrics", "1"], { logRequests: false, metrics: true }],
   [["--log-requests=false", "--port=0"], { logRequests: false, port: 0 }],
   [["--tls-cert", "c.pem", "--tls-key", "k.pem"], { tlsCert: "c.pem", tlsKey: "k.pem" }],
-])("%j gives %j", (args, values) => {
+])("%j becomes %j", (args, values) => {
   expect(load({ args })).toMatchObject(values);
 });
 
@@ -55,15 +56,32 @@ test.each([
     { environment: { PARLOR_REQUIRE_AUTH: "maybe" } },
     "Bad value for require_auth (PARLOR_REQUIRE_AUTH): expected true or false",
   ],
-  [{ file: "prot = 1" }, 'Unknown key prot in "/home/a/.local/share/parlor/config.toml"'],
-  [{ file: "port = '1'" }, "Bad value for port"],
-  [{ file: "port = " }, "Can't read "],
+  [{ file: "\n  prot = 1" }, 'Unknown key prot in "/home/a/.local/share/parlor/config.toml", line 2, column 3'],
+  [{ file: "[server]\nport = 1" }, 'Unknown key server in "/home/a/.local/share/parlor/config.toml", line 1, column 1'],
+  [
+    { file: "host = '::1'\nport = '1'" },
+    /^Bad value for port \(.*config.toml", line 2, column 1\): expected a whole number$/,
+  ],
+  [{ file: "# mine\nport = " }, /^Can't read ".*config.toml", line 2, column \d+: [a-z ]+/],
+  [{ file: "port = 1\nport = 2" }, /, line 2, column 1: /],
+  [
+    { args: ["--allowed-hosts", "a.test", "b.test"] },
+    '"b.test" belongs to no option. Separate several values of --allowed-hosts by commas: --allowed-hosts a.test,b.test',
+  ],
+  [{ args: ["--log-requests", "no"] }, "Bad value for log_requests (--log-requests): expected true or false"],
+  [
+    { environment: { PARLOR_PORT: "tcp://10.96.0.7:8787" } },
+    'Bad value for PARLOR_PORT: Kubernetes sets it to "tcp://10.96.0.7:8787" for a Service named "parlor". ' +
+    "Set enableServiceLinks: false in the pod, or give the Service another name",
+  ],
+  [{ environment: { PARLOR_SERVICE_HOST: "10.96.0.7" } }, "Kubernetes sets it"],
+  [{ environment: { PARLOR_PORT_8787_TCP_ADDR: "10.96.0.7" } }, "Kubernetes sets it"],
   [{ file: "data_dir = '/x'" }, "Bad value for data_dir"],
   [{ file: "pairing = 'never'" }, 'expected "open" or "code"'],
   [{ args: ["--tls-cert", "c.pem"] }, "Bad value for tls_key: set both tls_cert and tls_key"],
   [{ args: ["--trusted-proxies", "proxy.test"] }, '"proxy.test" is neither an IP address nor a CIDR'],
-  [{ args: ["--cors-origins", "https://a.test/"] }, "is no origin"],
-  [{ args: ["--allowed-hosts", "https://a.test"] }, "is no host name"],
+  [{ args: ["--cors-origins", "https://a.test/"] }, "isn't an origin"],
+  [{ args: ["--allowed-hosts", "https://a.test"] }, "isn't a host name"],
   [{ args: ["--hub-url", "https://u:p@hub.test"] }, "without credentials"],
 ])("%j stops the start with one sentence that names the key", (given, sentence) => {
   expect(() => load(given)).toThrow(sentence);
@@ -85,22 +103,28 @@ test("an emptied value means the default", () => {
   expect(load({ environment: { PARLOR_HUB_URL: "" } }).hubUrl).toBe("https://huggingface.co");
 });
 
-test("the configuration cannot be changed afterwards", () => {
+test("the configuration is immutable", () => {
   const config = load();
   expect(() => (config as { port: number }).port = 1).toThrow();
   expect(() => (config.allowedHosts as string[]).push("a")).toThrow();
 });
 
-test("--help names every option, and --print-config is TOML that gives the same configuration again", () => {
-  const help = helpText("1.2.3");
+test("--help lists every option, and --print-config is TOML of the same configuration", () => {
+  const help = renderHelp("1.2.3");
   for (const [key] of CONFIG_ROWS) expect(help).toContain(`--${key.replaceAll("_", "-")} `);
+  expect(help).toMatch(/--port NUMBER .*\n/);
+  expect(help).toMatch(/--allowed-hosts A,B,… .*\n/);
+  expect(help).toMatch(/--require-auth \[true\|false\] .*\n/);
+  expect(help).toContain("A list has commas between its values: --allowed-hosts chat.example.org,10.0.0.0/8");
   const config = load({ args: ["--port", "1", "--card-dirs", "/a,/b"] });
-  const again = load({ file: printedConfig(config).replace(/^(\w+) = "" .*$/gm, "") });
+  const again = load({ file: formatConfig(config).replace(/^(\w+) = "" .*$/gm, "") });
   expect({ ...again, sources: undefined }).toEqual({ ...config, sources: undefined });
 });
 
 test("docs/configuration.md says what the table says", async () => {
-  expect(await Deno.readTextFile(new URL("../../../docs/configuration.md", import.meta.url))).toBe(configurationPage());
+  expect(await Deno.readTextFile(new URL("../../../docs/configuration.md", import.meta.url))).toBe(
+    renderConfigurationPage(),
+  );
 });
 
 test.each([

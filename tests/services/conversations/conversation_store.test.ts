@@ -32,10 +32,11 @@ afterAll(async () => {
 
 test("caches the head that was written or read last, safe from changes by callers", async () => {
   const store = new ConversationStore(db, sealer);
-  await db.write([store.insert(FIRST, "")]);
+  await db.write([store.insert(FIRST, "", undefined)]);
   expect(store.find("c1")).toEqual(FIRST);
   const second = { ...FIRST, revision: 2, head: { ...FIRST.head, title: "Evening" } };
   await db.write([store.update(second, "")]);
+  opened = 0;
   store.get("c1").head.title = "scribbled over";
   expect(store.get("c1")).toEqual(second);
   expect(opened).toBe(0);

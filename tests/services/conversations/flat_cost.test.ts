@@ -105,7 +105,7 @@ beforeAll(async () => {
     now,
     trash,
     events,
-    pictures: { attachments, images: openImagePool() },
+    images: { attachments, images: openImagePool() },
     revisions: new RevisionStore(db, sealer, now),
     changes: new ChangeLog(db),
     reader: new ConversationReader({ store, blocks, variants, live, budget: new ByteBudget() }),
@@ -113,7 +113,7 @@ beforeAll(async () => {
   };
   conversations = new Conversations(parts);
   messages = new Messages(parts, conversations);
-  const writer = new MessageWriter({ ...parts, conversations, images: parts.pictures });
+  const writer = new MessageWriter({ ...parts, conversations, images: parts.images });
   addVersion = (id, mid, replyId) => {
     const said = [{ role: "user", content: "another version" }];
     const ids = { conversationId: id, userMessageId: mid, assistantMessageId: replyId };

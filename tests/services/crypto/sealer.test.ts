@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
-import { encodeAad } from "../../../services/crypto/aad.ts";
+import {
+  type Aad,
+  createOpener,
+  createSealer,
+  encodeAad,
+  SEAL_OVERHEAD_BYTES,
+} from "../../../services/crypto/sealer.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
-import { type Aad, createOpener, createSealer, SEAL_OVERHEAD_BYTES } from "../../../services/crypto/sealer.ts";
 import { runChild } from "../../helpers/processes/storage_child.ts";
 
 const PLACE: Aad = { table: "draft", id: "c1", field: "sealed", version: 3 };

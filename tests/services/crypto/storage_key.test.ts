@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { settleKeyCheck } from "../../../services/crypto/key_check.ts";
+import { loadStorageKey, parseStorageKey, settleKeyCheck } from "../../../services/crypto/storage_key.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
-import { loadStorageKey, parseStorageKey } from "../../../services/crypto/storage_key.ts";
 import { tempFolder, testDatabase } from "../../helpers/files/storage_folder.ts";
 
 const modeOf = async (path: string) => ((await Deno.stat(path)).mode! & 0o777).toString(8);
@@ -31,7 +30,7 @@ test(
   },
 );
 
-test("gives concurrent first starts the same key", { tags: ["K05"] }, async () => {
+test("concurrent first starts use the same key", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   const keys = await Promise.all(
     Array.from({ length: 20 }, () => loadStorageKey({ dataDir: folder.path, sealedDataExists: false })),

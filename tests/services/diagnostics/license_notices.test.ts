@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { readPackages } from "../../../build/inventory.ts";
-import { noticesText } from "../../../build/notices.ts";
+import { formatNotices, readPackages } from "../../../build/inventory.ts";
 import { installedNotices, parseNotices } from "../../../services/diagnostics/license_notices.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
@@ -15,7 +14,7 @@ test("what the executable carries is taken apart into the packages that went in,
   });
   const packages = await readPackages(ROOT, folders);
   const ruled = { ...packages[0]!, name: "ruled", licenceText: `Above.\n\n${"=".repeat(80)}\nBelow.` };
-  const text = noticesText({
+  const text = formatNotices({
     version: "1.2.3",
     runtimeVersion: "2.6.10",
     licenceText: "MIT License\n\nOurs.",
@@ -33,7 +32,7 @@ test("what the executable carries is taken apart into the packages that went in,
   expect(notices.find(({ name }) => name === "dompurify")!.licence).toContain("Apache-2.0");
 });
 
-test("from source it is what is installed; without either it says so", async () => {
+test("from source they are those of the installed packages; without any it says so", async () => {
   await using app = await openTestApp();
   const notices = await (await app.get("/api/licences")).json();
   const hono = notices.find(({ name }: { name: string }) => name === "hono");

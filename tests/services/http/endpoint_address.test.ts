@@ -67,7 +67,7 @@ test.each([
   });
 });
 
-test("a name that nobody knows is left to the call itself", async () => {
+test("an unknown name is left to the request", async () => {
   const nobody = () => Promise.reject(new Error("ENOTFOUND"));
   await expect(assertOwnerAddress(new URL("http://nobody.example"), nobody)).resolves.toBeUndefined();
 });

@@ -32,7 +32,7 @@ test("the wait for the first byte spans headers and body, and ends at its limit"
   expect(timer.findAbortReason()).toMatchObject({ reason: { kind: "timeout", code: "upstream_timeout" } });
 });
 
-test("any byte, a comment included, begins the idle limit anew", () => {
+test("any byte, also of a comment, restarts the idle limit", () => {
   read(900);
   for (let n = 0; n < 20; n++) read(290);
   expect(timer.signal.aborted).toBe(false);
@@ -43,7 +43,7 @@ test("any byte, a comment included, begins the idle limit anew", () => {
   expect(String(timer.signal.reason)).toContain("no data for 300 ms");
 });
 
-test("a reader that takes its time is not taken for a silent server", () => {
+test("a slow reader isn't mistaken for a silent server", () => {
   read(10);
   vi.advanceTimersByTime(5_000);
   expect(timer.signal.aborted).toBe(false);
@@ -51,7 +51,7 @@ test("a reader that takes its time is not taken for a silent server", () => {
   expect(timer.signal.aborted).toBe(false);
 });
 
-test("after the finish reason the end is not waited for as long as for text", () => {
+test("after the finish reason the wait for the end is shorter than for text", () => {
   timer.end();
   timer = new CallTimer({ ...LIMITS, idleMs: 600_000 }, SERVER, caller.signal);
   read(10);
@@ -61,7 +61,7 @@ test("after the finish reason the end is not waited for as long as for text", ()
   expect(timer.signal.aborted).toBe(true);
 });
 
-test("the caller's abort is told apart from our own limit and from a foreign failure", () => {
+test("an abort by the caller, a timeout and another failure are distinguished", () => {
   expect(timer.findAbortReason()).toBeUndefined();
   const reason = new Error("left");
   caller.abort(reason);
@@ -69,14 +69,14 @@ test("the caller's abort is told apart from our own limit and from a foreign fai
   expect(timer.findAbortReason()).toEqual({ reason });
 });
 
-test("a released watch has no timer and does not hear its caller", () => {
+test("a released watch has no timer and ignores its caller", () => {
   timer.release();
   expect(vi.getTimerCount()).toBe(0);
   caller.abort();
   expect(timer.signal.aborted).toBe(false);
 });
 
-test("a limit beyond what a timer can take does not fire at once", () => {
+test("a limit beyond the maximum of timers doesn't fire at once", () => {
   timer.end();
   timer = new CallTimer({ ...LIMITS, firstByteMs: 2 ** 40 }, SERVER, caller.signal);
   vi.advanceTimersByTime(1000);

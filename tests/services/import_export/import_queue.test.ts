@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { AppError } from "../../../services/errors.ts";
 import { PATIENCE_MS } from "../../helpers/app/patience.ts";
-import { newReport } from "../../../services/import_export/import_report.ts";
+import { createReport } from "../../../services/import_export/import_report.ts";
 import type { ImportedConversation } from "../../../services/import_export/import_item.ts";
 import { ByteBudget } from "../../../services/async/byte_budget.ts";
 import { ImportQueue, type ImportQueueDeps } from "../../../services/import_export/import_queue.ts";
@@ -27,9 +27,9 @@ function slowRoom() {
   };
 }
 
-test("conversations are brought in beside each other, and the report tells of them in their order", async () => {
+test("conversations are imported in parallel, and the report lists them in order", async () => {
   const { doors, parts } = slowRoom();
-  const report = newReport("tavern", false);
+  const report = createReport("tavern", false);
   const queue = new ImportQueue(parts, report);
   for (let n = 0; n < 3; n++) await queue.take(chat(n));
   await queue.take({ what: "note", level: "changed", source: "note", reason: "between" });
@@ -47,7 +47,7 @@ test("conversations are brought in beside each other, and the report tells of th
 
 test("a long chat waits until it has the room for itself", async () => {
   const { doors, parts } = slowRoom();
-  const queue = new ImportQueue(parts, newReport("tavern", false));
+  const queue = new ImportQueue(parts, createReport("tavern", false));
   await queue.take(chat(0));
   const taken = queue.take(chat(1, 4_001));
   await Promise.resolve();
@@ -61,7 +61,7 @@ test("a long chat waits until it has the room for itself", async () => {
 
 test("a large chat is stored alone and counts against the byte budget meanwhile", { tags: ["F07"] }, async () => {
   const { doors, budget, parts } = slowRoom();
-  const queue = new ImportQueue(parts, newReport("tavern", false));
+  const queue = new ImportQueue(parts, createReport("tavern", false));
   const large = chat(0);
   large.messages[0]!.content = "x".repeat(20_000_000);
   const taken = queue.take(large);
@@ -74,7 +74,7 @@ test("a large chat is stored alone and counts against the byte budget meanwhile"
 
 test("a full disk ends the import", async () => {
   const { doors, parts } = slowRoom();
-  const queue = new ImportQueue(parts, newReport("tavern", false));
+  const queue = new ImportQueue(parts, createReport("tavern", false));
   await queue.take(chat(0));
   doors.get("c0")!.reject(new AppError("storage_full", "the disk is full"));
   await expect(queue.end()).rejects.toMatchObject({ code: "storage_full" });

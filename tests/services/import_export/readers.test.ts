@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { importReason } from "../../../services/import_export/import_reasons.ts";
-import { addLine, newReport } from "../../../services/import_export/import_report.ts";
+import { addLine, createReport } from "../../../services/import_export/import_report.ts";
 import type { ImportKind, ImportStep } from "../../../services/import_export/import_item.ts";
 import { openSource } from "../../../services/import_export/import_source.ts";
 import { READERS } from "../../../services/import_export/readers.ts";
@@ -50,7 +50,7 @@ test.each([
   ],
   ["without a summary", '<details type="reasoning">\n> Hm.\n</details>Hello', "Hello", "Hm."],
   ["that never ends", '<details type="reasoning">Hm.', '<details type="reasoning">Hm.', undefined],
-])("reasoning %s in an Open WebUI message is told from its text", async (_, said, content, reasoning) => {
+])("reasoning %s in an Open WebUI message is separated from its text", async (_, said, content, reasoning) => {
   const [conversation] = await read("openwebui", { "chats.json": chat("a", said) });
   expect(conversation).toMatchObject({ messages: [{ content, ...(reasoning !== undefined && { reasoning }) }] });
 });
@@ -73,8 +73,185 @@ test("an Agnai folder that is nested too deep is refused with a reason", async (
 });
 
 test("a line of a report holds 500 characters of a foreign name at most", () => {
-  const report = newReport("sillytavern", true);
+  const report = createReport("sillytavern", true);
   const reason = importReason("members_missing", { cards: "x".repeat(1_000_000) });
   addLine(report, { level: "changed", source: "groups/1.json", ...reason });
   expect(report.lines[0]).toMatchObject({ code: "members_missing", params: { cards: "x".repeat(500) } });
 });
+
+/** The conversations without what every import adds. */
+const chatsOf = (steps: ImportStep[]) =>
+  steps.flatMap((step) =>
+    step.what === "conversation"
+      ? [{
+        title: step.name,
+        system: step.head.system_prompt,
+        texts: step.messages.map(({ role, content }) => [role, content]),
+      }]
+      : []
+  );
+
+test("Claude's export keeps thinking, attached texts and branches, and says which files it lacks", async () => {
+  const message = (uuid: string, sender: string, text: string, more = {}) => ({ uuid, sender, text, ...more });
+  const steps = await read("claude", {
+    "users.json": "[]",
+    "conversations.json": JSON.stringify([{
+      uuid: "c1",
+      name: "Lighthouse",
+      created_at: "2025-01-02T03:04:05.678901Z",
+      chat_messages: [
+        message("1", "human", "Read this", {
+          attachments: [{ file_name: "log.txt", extracted_content: "Day 1" }],
+          files: [{ file_name: "photo.png" }],
+        }),
+        message("2", "assistant", "", {
+          parent_message_uuid: "1",
+          content: [{ type: "thinking", thinking: "Hm." }, { type: "tool_use", name: "x" }, {
+            type: "text",
+            text: "Done",
+          }],
+        }),
+        message("3", "assistant", "Again", { parent_message_uuid: "1" }),
+        message("4", "human", "Thanks", { parent_message_uuid: "3" }),
+      ],
+    }]),
+  });
+  expect(chatsOf(steps)).toEqual([{
+    title: "Lighthouse",
+    system: undefined,
+    texts: [["user", "Read this\n\nlog.txt:\n\nDay 1"], ["assistant", "Again"], ["user", "Thanks"]],
+  }]);
+  const [conversation] = steps.filter((step) => step.what === "conversation");
+  expect(conversation!.messages[1]).toMatchObject({
+    active_variant: 1,
+    variants: [{ content: "Done", reasoning: "Hm." }, { content: "Again" }],
+  });
+  expect(steps).toContainEqual(expect.objectContaining({ code: "files_not_in_export", count: 1 }));
+});
+
+test("names of methods of objects are unknown roles and folders like others", async () => {
+  const chat = { uuid: "c1", name: "Odd", chat_messages: [{ uuid: "1", sender: "toString", text: "x" }] };
+  const [claude] = await read("claude", { "conversations.json": JSON.stringify([chat]) });
+  expect(claude).not.toMatchObject({ messages: [{}] });
+  await Deno.remove(join(folder, "import"), { recursive: true });
+  const steps = await read("sillytavern", { "settings.json": "{}", "constructor": "x" });
+  expect(steps).toContainEqual(expect.objectContaining({ code: "sillytavern_own", source: "constructor" }));
+});
+
+test("LibreChat's trees and lists give the same conversation, also one of 500 messages", async () => {
+  const root = "00000000-0000-0000-0000-000000000000";
+  const message = (n: number) => ({
+    messageId: `m${n}`,
+    parentMessageId: n === 0 ? root : `m${n - 1}`,
+    isCreatedByUser: n % 2 === 0,
+    ...(n % 2 === 0
+      ? { text: `q${n}` }
+      : { content: [{ type: "think", think: "Hm." }, { type: "text", text: { value: `a${n}` } }] }),
+    model: n % 2 === 0 ? null : "gpt-4-turbo",
+    createdAt: new Date(1_700_000_000_000 + n * 1000).toISOString(),
+  });
+  const list = Array.from({ length: 500 }, (_, n) => message(n));
+  const tree = list.toReversed().reduce<object[]>((children, one) => [{ ...one, children }], []);
+  const head = { conversationId: "l1", title: "Harbor", options: { promptPrefix: "Be calm." } };
+  const steps = await read("librechat", {
+    "list.json": JSON.stringify({ ...head, messages: list }),
+    "old.json": JSON.stringify({ ...head, messagesTree: tree }),
+    "tree.json": JSON.stringify({ ...head, recursive: true, messages: tree }),
+  });
+  const chats = chatsOf(steps);
+  expect(chats).toHaveLength(3);
+  expect(chats[0]).toMatchObject({ title: "Harbor", system: "Be calm." });
+  expect(chats[0]!.texts.slice(0, 2)).toEqual([["user", "q0"], ["assistant", "a1"]]);
+  expect(chats[0]!.texts).toHaveLength(500);
+  expect(chats[1]).toEqual(chats[0]);
+  expect(chats[2]).toEqual(chats[0]);
+  expect(new Set(steps.map((step) => "hash" in step ? step.hash : step.what)).size).toBe(1);
+});
+
+test("LobeChat's topics become conversations, with the role of their assistant and both replies", async () => {
+  const at = 1_700_000_000_000;
+  const message = (id: string, role: string, content: string, more = {}) => ({
+    id,
+    role,
+    content,
+    sessionId: "s",
+    ...more,
+  });
+  const steps = await read("lobechat", {
+    "lobe.json": JSON.stringify({
+      exportType: "sessions",
+      state: {
+        sessions: [{ id: "s", meta: { title: "Fox" }, config: { systemRole: "Be calm." } }],
+        topics: [{ id: "t", sessionId: "s", title: "Evening" }],
+        messages: [
+          message("2", "assistant", "One", {
+            topicId: "t",
+            parentId: "1",
+            createdAt: at + 1,
+            extra: { fromModel: "m" },
+          }),
+          message("1", "user", "Hi", { topicId: "t", createdAt: at }),
+          message("3", "assistant", "Two", { topicId: "t", parentId: "1", createdAt: at + 2 }),
+          message("5", "tool", "{}", { topicId: "t", createdAt: at + 3 }),
+          message("4", "user", "Alone", { createdAt: at + 4 }),
+        ],
+      },
+      version: 7,
+    }),
+  });
+  expect(chatsOf(steps)).toEqual([
+    { title: "Evening", system: "Be calm.", texts: [["user", "Hi"], ["assistant", "Two"]] },
+    { title: "Fox", system: "Be calm.", texts: [["user", "Alone"]] },
+  ]);
+  const [evening] = steps.filter((step) => step.what === "conversation");
+  expect(evening!.messages[1]).toMatchObject({ variants: [{ content: "One", model: "m" }, { content: "Two" }] });
+});
+
+test("Chatbox's chats bring threads, other continuations and the system prompt; keys and images stay out", async () => {
+  const part = (text: string, type = "text") => ({ type, text });
+  const message = (id: string, role: string, ...contentParts: object[]) => ({
+    id,
+    role,
+    contentParts,
+    timestamp: 1_700_000_000_000,
+  });
+  const steps = await read("chatbox", {
+    "chatbox.json": JSON.stringify({
+      __exported_items: ["setting", "conversations"],
+      settings: { providers: { openai: { apiKey: "sk-needle" } } },
+      "chat-sessions-list": [{ id: "b", name: "Evening" }],
+      "session:b": {
+        id: "b",
+        name: "Evening",
+        messages: [
+          message("1", "system", part("Be calm.")),
+          message("2", "user", part("Hi"), { type: "image", storageKey: "k" }),
+          message("3", "assistant", part("Hm.", "reasoning"), part("Hello")),
+        ],
+        messageForksHash: {
+          2: { position: 1, lists: [{ messages: [message("4", "assistant", part("Hey"))] }, { messages: [] }] },
+        },
+        threads: [{ id: "t", name: "Before", messages: [{ id: "5", role: "user", content: "Old" }] }],
+      },
+    }),
+  });
+  expect(chatsOf(steps)).toEqual([
+    { title: "Evening", system: "Be calm.", texts: [["user", "Hi"], ["assistant", "Hello"]] },
+    { title: "Before", system: undefined, texts: [["user", "Old"]] },
+  ]);
+  const [evening] = steps.filter((step) => step.what === "conversation");
+  expect(evening!.messages[1]!.variants).toMatchObject([{ content: "Hello", reasoning: "Hm." }, { content: "Hey" }]);
+  expect(steps.flatMap((step) => "code" in step ? [step.code] : [])).toEqual([
+    "service_keys_left_out",
+    "chatgpt_images",
+  ]);
+  expect(JSON.stringify(steps)).not.toContain("needle");
+});
+
+test.each(["claude", "librechat", "lobechat", "chatbox"] as const)(
+  "a %s file of another kind is refused",
+  async (kind) => {
+    const steps = await read(kind, { "conversations.json": '{"title":"x","mapping":{}}' });
+    expect(steps).toMatchObject([{ what: "note", level: "refused", code: "no_messages" }]);
+  },
+);

@@ -50,7 +50,7 @@ test.each(["running", "verifying"])(
 );
 
 test.each(["running", "verifying"])(
-  "a job left %s that cannot be resumed has failed, and one that waited runs",
+  "a job left %s that can't be resumed fails, and a queued one runs",
   async (state) => {
     await using bench = await jobBench();
     const { ran, waited } = await leaveBehind(bench, state);
@@ -142,7 +142,7 @@ test("titles, parameters, details and errors of jobs are sealed, and a row's con
   expect(after.get(id).title).toBe("a title in plain words");
 });
 
-test("a stored job that cannot be opened is one marked entry of the list and fails at the next start", {
+test("an unreadable job is marked in the list and fails at the next start", {
   tags: ["K03"],
 }, async () => {
   await using bench = await jobBench();

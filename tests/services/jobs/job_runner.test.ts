@@ -23,7 +23,7 @@ test("a job goes from queued over running and verifying to done, each step annou
   expect(bench.db.all(stateRows)).toEqual([{ id: started.id, state: "done" }]);
 });
 
-test("progress and detail show at once, and are stored with the next step", async () => {
+test("progress and detail are visible at once and stored with the next step", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   const jobs = bench.open({ download: held });
@@ -39,7 +39,7 @@ test("progress and detail show at once, and are stored with the next step", asyn
   expect(after.get(id)).toMatchObject({ state: "done", progress: { done: 3 }, detail: { files: ["a"] } });
 });
 
-test("an ended job keeps its progress and its time, whatever its run still says", async () => {
+test("an ended job keeps its progress and time, whatever its run still reports", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   let nowMs = 1_000_000;
@@ -83,7 +83,22 @@ test("progress is announced at most four times a second", async () => {
   await jobs.close();
 });
 
-test("no more jobs of a kind run at once than it allows, in the order they came, and kinds do not wait for each other", async () => {
+test("the last progress before a pause is announced, however soon it came after the one before", async () => {
+  await using bench = await jobBench();
+  const held = heldKind();
+  const jobs = bench.open({ download: held });
+  const { id } = await jobs.start("download", { title: "t", params: null });
+  await held.untilBegun(1);
+  const announced = Promise.withResolvers<unknown>();
+  bench.events.subscribe(() => jobs.get(id).progress?.done === 5 && announced.resolve(undefined));
+  held.begun[0]!.progress({ done: 1, total: 10, unit: "bytes" });
+  queueMicrotask(() => held.begun[0]!.progress({ done: 5, total: 10, unit: "bytes" }));
+  await announced.promise;
+  held.release(id);
+  await jobs.close();
+});
+
+test("each kind runs a limited number of jobs in their order, independent of other kinds", async () => {
   await using bench = await jobBench();
   const [narrow, wide] = [heldKind({ parallel: 2 }), heldKind()];
   const jobs = bench.open({ narrow, wide });
@@ -99,7 +114,7 @@ test("no more jobs of a kind run at once than it allows, in the order they came,
   await jobs.close();
 });
 
-test("an error of a job is its end, told in the words of an AppError, and of a defect in none", async () => {
+test("an error fails the job, with the message of an AppError, but not of a defect", async () => {
   await using bench = await jobBench();
   const held = heldKind({ parallel: 2 });
   const jobs = bench.open({ download: held });
@@ -115,7 +130,12 @@ test("an error of a job is its end, told in the words of an AppError, and of a d
   });
   expect(jobs.get(defect.id).error?.code).toBe("internal");
   expect(jobs.get(defect.id).error?.message).not.toContain("secret");
-  expect(bench.reports.join("\n")).toContain("undefined is not a secret");
+  expect(bench.reports).toEqual([
+    expect.stringContaining(
+      `"id":"${known.id}","code":"storage_full","error":"Can't write the model: the disk is full"`,
+    ),
+    expect.stringContaining("undefined is not a secret"),
+  ]);
   await jobs.close();
 });
 
@@ -184,7 +204,7 @@ test("a queued job is cancelled without having run, and the next one has its tur
 });
 
 test(
-  "a job that is being verified cannot be cancelled, and a cancelled one does not get to verify",
+  "a job can't be cancelled while it verifies, and a cancelled one doesn't verify",
   { tags: ["M02"] },
   async () => {
     await using bench = await jobBench();
@@ -216,7 +236,7 @@ test(
   },
 );
 
-test("asking for the same thing twice gives the same job, until it has ended", { tags: ["M02"] }, async () => {
+test("starting the same job twice returns the first until it has ended", { tags: ["M02"] }, async () => {
   await using bench = await jobBench();
   const held = heldKind({ parallel: 3 });
   const jobs = bench.open({ download: held, other: heldKind() });
@@ -236,7 +256,7 @@ test("asking for the same thing twice gives the same job, until it has ended", {
   await jobs.close();
 });
 
-test("a job that has ended can be forgotten, also over a restart; one that runs cannot", async () => {
+test("an ended job can be deleted, also after a restart; a running one can't", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   const jobs = bench.open({ download: held });
@@ -255,7 +275,7 @@ test("a job that has ended can be forgotten, also over a restart; one that runs 
   expect(bench.db.all(stateRows)).toEqual([]);
 });
 
-test("jobs are listed newest first, and an unknown id is not found", async () => {
+test("jobs are listed newest first, and an unknown id isn't found", async () => {
   await using bench = await jobBench();
   let nowMs = 1_000_000;
   const jobs = bench.open({ download: heldKind() }, () => nowMs++);
@@ -267,7 +287,7 @@ test("jobs are listed newest first, and an unknown id is not found", async () =>
   await jobs.close();
 });
 
-test("a job that cannot be stored is not started", async () => {
+test("a job that can't be stored isn't started", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   const jobs = bench.open({ download: held });
@@ -324,18 +344,18 @@ test("what a kind keeps over failures goes when a job is cancelled, whether it r
   await jobs.close();
 });
 
-test("leftovers that cannot be removed do not keep a job from being cancelled", async () => {
+test("a job can be cancelled even if its cleanup fails", async () => {
   await using bench = await jobBench();
   const held = Object.assign(heldKind(), { discard: () => Promise.reject(new Error("it resists")) });
   const jobs = bench.open({ download: held });
   const { id } = await jobs.start("download", { title: "t", params: null });
   await held.untilBegun(1);
   expect((await jobs.cancel(id)).state).toBe("cancelled");
-  expect(bench.reports).toEqual([`Can't clean up after job "${id}": it resists`]);
+  expect(bench.reports).toEqual([`"Can't clean up after a job" {"kind":"download","id":"${id}","error":"it resists"}`]);
   await jobs.close();
 });
 
-test("what shows of a job can be told before it runs", async () => {
+test("the detail of a job can be set before it runs", async () => {
   await using bench = await jobBench();
   const held = heldKind();
   const jobs = bench.open({ download: held });

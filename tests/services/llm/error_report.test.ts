@@ -190,7 +190,7 @@ test("a key that no header can carry is refused without being quoted", async () 
   }
 });
 
-test("short placeholder keys are not masked, since they would spoil any text", () => {
+test("short placeholder keys aren't masked", () => {
   expect(maskKey("x marks the text", "x")).toBe("x marks the text");
   expect(maskKey('a "quo\\"ted"', 'quo"ted')).toBe('a "[key]"');
 });

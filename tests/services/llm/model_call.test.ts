@@ -22,7 +22,7 @@ test("a port where nothing listens is an upstream error at once", async () => {
   expect(error.message).toBe(`Can't reach the model at "${llm.url}": connection refused. Is the server running?`);
 });
 
-test("an unknown host name is told apart from a server that is off", async () => {
+test("an unknown host name and a server that is off have different errors", async () => {
   // The system's own resolver is asked; where it cannot reach one it tries for longer than the connect limit.
   Deno.env.set("RES_OPTIONS", "timeout:1 attempts:1");
   const error = await failureOf(client.listModels(target("http://no-such-host.invalid/v1"), never()));
@@ -43,7 +43,7 @@ test("no headers within the first-byte limit is a timeout that names it", async 
   expect(llm.abandoned).toHaveLength(1);
 });
 
-test("headers do not end the wait for the first byte", async () => {
+test("headers don't end the wait for the first byte", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   using clock = standingClock();
   const timeouts = { ...TIMEOUTS, firstByteMs: 150 };
@@ -54,27 +54,31 @@ test("headers do not end the wait for the first byte", async () => {
   expect(kindOf((await answer).error)).toBe("timeout");
 });
 
-test("a stall ends at the idle limit with the text so far, and the server is let go", { tags: ["U05"] }, async () => {
-  await using llm = await openFakeLlm();
-  using clock = standingClock();
-  const timeouts = { ...TIMEOUTS, idleMs: 80 };
-  const call = ask("hi", {}, "fake:words=6,seed=3,after=3,fail=stall");
-  const sent = seededWords(6, 3).slice(0, 3).join("");
-  let seen = "";
-  const stream = await client.openChatStream(target(llm.url, { timeouts }), call, never());
-  const answering = gather(stream, (text) => seen = text);
-  await happened(() => seen === sent);
-  // Whether a byte came is looked at a fiftieth of the limit apart.
-  clock.advance(80 + 2 * 80 / 50);
-  const answer = await answering;
-  expect(answer.text).toBe(sent);
-  expect(kindOf(answer.error)).toBe("timeout");
-  expect(String(answer.error)).toContain("no data for 80 ms");
-  await llm.chats[0]!.over;
-  expect(llm.abandoned).toHaveLength(1);
-});
+test(
+  "a stall ends at the idle limit with the text so far, and the connection is closed",
+  { tags: ["U05"] },
+  async () => {
+    await using llm = await openFakeLlm();
+    using clock = standingClock();
+    const timeouts = { ...TIMEOUTS, idleMs: 80 };
+    const call = ask("hi", {}, "fake:words=6,seed=3,after=3,fail=stall");
+    const sent = seededWords(6, 3).slice(0, 3).join("");
+    let seen = "";
+    const stream = await client.openChatStream(target(llm.url, { timeouts }), call, never());
+    const answering = gather(stream, (text) => seen = text);
+    await happened(() => seen === sent);
+    // Whether a byte came is looked at a fiftieth of the limit apart.
+    clock.advance(80 + 2 * 80 / 50);
+    const answer = await answering;
+    expect(answer.text).toBe(sent);
+    expect(kindOf(answer.error)).toBe("timeout");
+    expect(String(answer.error)).toContain("no data for 80 ms");
+    await llm.chats[0]!.over;
+    expect(llm.abandoned).toHaveLength(1);
+  },
+);
 
-test("the caller's abort before the headers ends the call and gives the caller's own reason", async () => {
+test("an abort before the headers ends the call with the caller's reason", async () => {
   await using llm = await openFakeLlm({ switches: { delay_headers: 60_000 } });
   const controller = new AbortController();
   const reason = new Error("the client left");
@@ -86,7 +90,7 @@ test("the caller's abort before the headers ends the call and gives the caller's
   expect(llm.abandoned).toHaveLength(1);
 });
 
-test("the caller's abort in the middle ends the stream upstream and gives the caller's own reason", async () => {
+test("an abort during the stream ends it upstream with the caller's reason", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const controller = new AbortController();
   const reason = new Error("stopped");
@@ -187,7 +191,7 @@ test("an endless line ends in one defined error", { tags: ["U04"] }, async () =>
   expect(String(error)).toContain("without the end of an event");
 });
 
-test("a server that takes the connection but thinks for long is not cut by the connect limit", async () => {
+test("a slow first byte isn't limited by the connect timeout", async () => {
   await using llm = await openFakeLlm({ switches: { delay_headers: 1300 } });
   const timeouts = { ...TIMEOUTS, connectMs: 1000 };
   const answer = await gather(await client.openChatStream(target(llm.url, { timeouts }), ask(), never()));

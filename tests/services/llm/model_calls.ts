@@ -1,8 +1,7 @@
 /** What the tests of this room share: a target for a double, and an answer read whole. */
 import type { ChatCall, ChatEvent } from "../../../services/llm/chat_event.ts";
 import type { ChatStream, UpstreamTarget } from "../../../services/llm/provider.ts";
-import type { UpstreamErrorKind } from "../../../services/http/upstream_error.ts";
-import { UpstreamError } from "../../../services/http/upstream_error.ts";
+import { UpstreamError, type UpstreamErrorKind } from "../../../services/http/upstream_error.ts";
 
 /** Limits no test reaches by accident. */
 export const TIMEOUTS = { connectMs: 10_000, firstByteMs: 20_000, idleMs: 20_000 };

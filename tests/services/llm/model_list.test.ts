@@ -91,9 +91,10 @@ test.each(
   expect(await client.readContextSize(target(llm.url), "fake-model", never())).toBe(size);
 });
 
-test("a model that Ollama has not loaded has the size it was made for", async () => {
+test("the context size of a model that Ollama hasn't loaded is unknown, whatever its maximum", async () => {
   await using llm = await openFakeLlm({ personality: "ollama", models: ["loaded", "other"] });
-  expect(await client.readContextSize(target(llm.url), "other", never())).toBe(131072);
+  expect(await client.readContextSize(target(llm.url), "loaded", never())).toBe(4096);
+  expect(await client.readContextSize(target(llm.url), "other", never())).toBeUndefined();
 });
 
 test("the context size of a server that is off is unknown, not an error; an abort is one", async () => {

@@ -25,7 +25,7 @@ test.each(["llama.cpp", "koboldcpp"] satisfies PersonalityName[])(
 );
 
 test.each(["generic", "ollama", "lm-studio", "vllm", "mlx_lm"] satisfies PersonalityName[])(
-  "%s counts nothing, sees none of the texts, and is not asked again soon",
+  "%s counts nothing, sees no text, and isn't asked again soon",
   async (personality) => {
     await using llm = await openFakeLlm({ personality });
     expect(await client.countTokens(target(llm.url), "m", ["a secret"], never())).toBeUndefined();

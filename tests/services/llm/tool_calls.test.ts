@@ -14,7 +14,7 @@ function gathered(...deltas: unknown[][]) {
   return calls.all();
 }
 
-test("fragments are joined by their index, and calls come in its order", () => {
+test("fragments are joined by their index, and calls are sorted by it", () => {
   expect(gathered(
     [{ index: 1, id: "t2", function: { name: "go", arguments: "{" } }],
     [{ index: 0, id: "t1", function: { name: "look" } }, { index: 1, function: { name: "", arguments: "}" } }],
@@ -22,7 +22,7 @@ test("fragments are joined by their index, and calls come in its order", () => {
   )).toEqual([call(0, "look", "{}", "t1"), call(1, "go", "{}", "t2")]);
 });
 
-test("a piece without an index is a call of its own, behind those there are", () => {
+test("a fragment without an index is a new call after the others", () => {
   expect(gathered([{ index: 4, function: { name: "a" } }], [{ function: { name: "b" } }])).toEqual([
     call(4, "a", ""),
     call(5, "b", ""),
@@ -36,7 +36,7 @@ test("ignores deltas that aren't part of a call", () => {
   ]);
 });
 
-test("what was given out does not change with what comes", () => {
+test("returned calls don't change with later fragments", () => {
   const calls = new ToolCalls();
   calls.add([{ index: 0, function: { name: "a", arguments: "{" } }]);
   const before = calls.all();

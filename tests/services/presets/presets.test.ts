@@ -1,16 +1,15 @@
 import { expect, test } from "vitest";
 import chatPreset from "../../fixtures/sillytavern/preset_chat_completion.json" with { type: "json" };
 import textPreset from "../../fixtures/sillytavern/preset_text_completion.json" with { type: "json" };
-import { BUILTIN_PRESET } from "../../../services/presets/builtin_preset.ts";
+import { BUILTIN_PRESET, type PresetDocument } from "../../../services/presets/preset_document.ts";
 import { readPreset } from "../../../services/presets/preset.ts";
-import type { PresetDocument } from "../../../services/presets/preset_document.ts";
 import { matchesModel } from "../../../services/presets/presets.ts";
 import { parsePresetFile, parseSillyTavernPreset, toSillyTavernPreset } from "../../../services/presets/sillytavern.ts";
 
 const use = (document: PresetDocument) => readPreset({ id: "p", name: "P", isBuiltin: false }, document);
 
 test.each([["chat completion", chatPreset], ["text completion", textPreset]])(
-  "a preset for %s comes out as it went in, unknown fields included",
+  "a preset for %s is unchanged, with unknown fields",
   (_, file) => {
     expect(toSillyTavernPreset(parseSillyTavernPreset(file))).toEqual(file);
   },

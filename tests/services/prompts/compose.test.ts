@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { composeBlocks } from "../../../services/prompts/compose.ts";
 import type { LayoutItem, PromptLayout } from "../../../services/prompts/prompt_layout.ts";
 import { toPromptPreset } from "../../../services/prompts/prompt_layout.ts";
-import { BUILTIN_PRESET } from "../../../services/presets/builtin_preset.ts";
+import { BUILTIN_PRESET } from "../../../services/presets/preset_document.ts";
 import { readPreset } from "../../../services/presets/preset.ts";
 import { Macros } from "../../../services/prompts/macros/macros.ts";
 import type { PromptCharacter, PromptContext, PromptLore } from "../../../services/prompts/prompt_context.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../services/prompts/prompts.ts";
 import type { PromptBlock, PromptBlocks } from "../../../services/prompts/prompt_blocks.ts";
 import { TokenCounter } from "../../../services/prompts/tokens/token_counter.ts";
-import { MESSAGE_TOKENS } from "../../../services/prompts/tokens/token_estimate.ts";
+import { MESSAGE_TOKENS } from "../../../services/llm/token_estimate.ts";
 import type { TokenRatios } from "../../../services/prompts/tokens/token_ratios.ts";
 import { never, target } from "../llm/model_calls.ts";
 
@@ -117,6 +117,33 @@ test("drops the oldest messages that don't fit, by the server's count, and start
   expect(prompt.tokens).toBe(100 + kept.length * 100);
   expect(given.length).toBeLessThan(30);
   expect(read.count, "a long history is not read to its begin").toBeLessThan(30);
+});
+
+test("never separates the calls of tools from their results when it drops messages", async () => {
+  const { prompts } = openPrompts();
+  const fill = (text: string) => text.padEnd(100 - MESSAGE_TOKENS, "x");
+  // A question, two calls in one message, their results and the answer.
+  const round = (n: number): PromptMessage[] => {
+    const calls = [`${n}a`, `${n}b`].map((id) => ({ id, type: "function", function: { name: "f", arguments: "{}" } }));
+    return [
+      { id: `q${n}`, message: { role: "user", content: fill(`q${n}`) } },
+      { id: `c${n}`, message: { role: "assistant", content: null, tool_calls: calls } },
+      ...calls.map(({ id }) => ({ id, message: { role: "tool", tool_call_id: id, content: fill(id) } })),
+      { id: `r${n}`, message: { role: "assistant", content: fill(`r${n}`) } },
+    ];
+  };
+  const all = Array.from({ length: 8 }, (_, n) => round(n)).flat();
+  for (let end = all.length - 10; end <= all.length; end++) {
+    for (let room = 450; room < 1500; room += 50) {
+      const history = all.slice(0, end).toReversed();
+      const { messages } = await prompts.assemble({ conversationId: `${end} ${room}`, history }, limits(room), never());
+      const called = messages.flatMap(({ tool_calls: calls }) => (calls as { id: string }[] | undefined) ?? []);
+      const answered = messages.flatMap(({ tool_call_id: id }) => id === undefined ? [] : [id]);
+      expect(answered, `${end} messages in ${room} tokens`).toEqual(
+        called.map(({ id }) => id).slice(0, answered.length),
+      );
+    }
+  }
 });
 
 test("keeps the start of the prompt unchanged until it has to move", async () => {

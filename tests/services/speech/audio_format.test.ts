@@ -19,7 +19,7 @@ test.each([
   ["two tags", joined([tag(20), tag(5000), mp3]), "mp3"],
   ["no tag", mp3, "mp3"],
   ["a tag before AAC", joined([tag(30), adts]), "aac"],
-])("an MP3 or AAC file with %s is told by its frame", (_name, bytes, format) => {
+])("an MP3 or AAC file with %s is recognized by its frame", (_name, bytes, format) => {
   expect(sniffAudio(bytes)).toBe(format);
   // The beginning of a stream is enough, once it is as long as is asked for.
   let head = bytes.subarray(0, 64);

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { expect, test } from "vitest";
-import { inNameOrder, nameKey } from "../../../services/storage/collation.ts";
+import { nameKey, sortByName } from "../../../services/storage/collation.ts";
 
 const byKey = (names: readonly string[]) =>
   names.map((name) => [nameKey(name), name] as const)
@@ -55,7 +55,7 @@ test("ignores case and sorts a name before longer names that start with it", () 
 
 test("sorts items with the same name by id", () => {
   const things = [{ id: "c", name: "Fox 10" }, { id: "b", name: "fox 2" }, { id: "a", name: "Fox 2" }];
-  expect(inNameOrder(things).map(({ id }) => id)).toEqual(["a", "b", "c"]);
+  expect(sortByName(things).map(({ id }) => id)).toEqual(["a", "b", "c"]);
 });
 
 test("creates keys that a database stores unchanged", () => {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { settleKeyCheck } from "../../../services/crypto/key_check.ts";
+import { loadStorageKey, settleKeyCheck } from "../../../services/crypto/storage_key.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
-import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
 import { writeFileAtomic } from "../../../services/storage/atomic_file.ts";
 import { openDataDir } from "../../../services/storage/data_dir.ts";
 import { filesWithText, tempFolder, testDatabase } from "../../helpers/files/storage_folder.ts";

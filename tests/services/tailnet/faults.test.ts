@@ -23,7 +23,7 @@ test("a node that dies is started again and needs no new sign-in", { tags: ["T03
 });
 
 test(
-  "a node that ends at every start is given up, told without secrets, and tried again when asked",
+  "a node that ends at every start fails without secrets in the message, and can be retried",
   { tags: ["T03"] },
   async () => {
     await using bench = await openTailnetBench({ exitsWith: 1 });
@@ -39,7 +39,7 @@ test(
   },
 );
 
-test("a node that never answers is ended and tried again, not for ever", { tags: ["T03"] }, async () => {
+test("a node that never answers is restarted a limited number of times", { tags: ["T03"] }, async () => {
   await using bench = await openTailnetBench({ isMute: true }, { tailnetTimes: { socketMs: 400 } });
   await bench.enable();
   expect((await bench.untilStatus(givenUp)).error).toMatch(/did not answer within/);
@@ -48,7 +48,7 @@ test("a node that never answers is ended and tried again, not for ever", { tags:
 });
 
 test(
-  "a node that hangs is ended, also where it takes no notice of a polite signal, and comes back",
+  "a hanging node is killed, also if it ignores SIGTERM, and restarted",
   { tags: ["T03"] },
   async () => {
     await using bench = await openTailnetBench({ isStubborn: true }, { tailnetTimes: { answerMs: 300 } });
@@ -64,7 +64,7 @@ test(
   },
 );
 
-test("a state folder that cannot be made is told, and nothing else suffers", { tags: ["T03"] }, async () => {
+test("a state folder that can't be created is reported, and the server continues", { tags: ["T03"] }, async () => {
   await using bench = await openTailnetBench();
   await Deno.writeTextFile(`${bench.app.dataDir}/tsnet`, "in the way");
   await bench.enable();
@@ -73,7 +73,7 @@ test("a state folder that cannot be made is told, and nothing else suffers", { t
   await expectMainServiceWorks(bench);
 });
 
-test("a sign-in whose control server cannot be reached says so and goes on", async () => {
+test("a sign-in without a reachable control server says so and keeps trying", async () => {
   await using bench = await openTailnetBench({ isControlDown: true });
   await bench.enable();
   const { state } = await bench.untilStatus(({ error }) => /connection refused/.test(error ?? ""));
@@ -83,7 +83,7 @@ test("a sign-in whose control server cannot be reached says so and goes on", asy
   expect(await bench.double.faults()).toEqual([]);
 });
 
-test("what the control server tells people is told", async () => {
+test("messages of the control server are shown", async () => {
   await using bench = await openTailnetBench({ isControlDown: true });
   await bench.enable();
   await bench.until("starting");
@@ -123,7 +123,7 @@ test("a watch that ends is opened again, and nothing is missed", async () => {
   expect(await bench.double.starts()).toHaveLength(1);
 });
 
-test("another name while it runs moves the address, and what is served with it", async () => {
+test("another name while it runs changes the address and what is served there", async () => {
   await using bench = await openTailnetBench();
   await bench.run();
   expect(await bench.enable("study")).toMatchObject({ hostname: "study" });
@@ -148,7 +148,7 @@ test.each(
   expect(await bench.double.faults()).toEqual([]);
 });
 
-test("ports that were served in another way before are told anew, behind closed shields", async () => {
+test("ports that were served differently before are configured again, with shields up meanwhile", async () => {
   await using bench = await openTailnetBench({}, { config: { tailnetEnabled: true } });
   await bench.run();
   await bench.double.serve(JSON.stringify({ TCP: { 80: { HTTPS: true }, 8787: { HTTP: true } } }));
@@ -158,7 +158,7 @@ test("ports that were served in another way before are told anew, behind closed 
   expect(await bench.double.faults()).toEqual([]);
 });
 
-test("a node that does not let itself be served is an error, and closed", async () => {
+test("a node that rejects the serve configuration is an error, and ended", async () => {
   await using bench = await openTailnetBench({ refusesServing: true });
   await bench.enable();
   await bench.until("needs_auth");

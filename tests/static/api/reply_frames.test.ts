@@ -60,3 +60,11 @@ test.each([5, {}, ["a"], true])("treats text that isn't a string as empty: %j", 
   const event = { id: undefined, event: undefined, data: chunk({ content, reasoning_content: content }) };
   expect(parseReplyFrame(event)).toMatchObject({ kind: "delta", text: "", reasoning: "" });
 });
+
+test("reads calls of tools", () => {
+  const call = { id: "x", name: "look", arguments: "{}", state: "pending" };
+  const frame = (data: unknown) => parseReplyFrame({ event: "tool_call", id: undefined, data: JSON.stringify(data) });
+  expect(frame(call)).toEqual({ kind: "call", call });
+  expect(frame({ ...call, id: 1 })).toBeUndefined();
+  expect(frame({ id: "x" })).toBeUndefined();
+});

@@ -28,6 +28,11 @@ test("doesn't announce formatting marks", () => {
   expect(new Sentences().next(text, false)).toBe("A title see the page and code");
 });
 
+test("speaks words of tables, tasks, footnotes and HTML, not their marks", () => {
+  const text = "| City | Hours |\n|:--|--:|\n| Oslo | 18 |\n- [x] pack[^1]\n<b>Go</b> <br>now\n[^1]: Light.\n";
+  expect(new Sentences().next(text, true)).toBe("City, Hours Oslo, 18 pack Go now Light.");
+});
+
 test("doesn't announce text that was there before", () => {
   expect(new Sentences("Old. Ne").next("Old. New. ", false)).toBe("New.");
 });

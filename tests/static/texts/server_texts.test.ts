@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { FINDINGS } from "../../../services/diagnostics/finding_texts.ts";
 import { IMPORT_REASONS, importReason } from "../../../services/import_export/import_reasons.ts";
-import { addLine, newReport } from "../../../services/import_export/import_report.ts";
+import { addLine, createReport } from "../../../services/import_export/import_report.ts";
 import { serverTexts as de } from "../../../static/src/texts/de/server_texts.ts";
 import { serverTexts as ja } from "../../../static/src/texts/ja/server_texts.ts";
 import { translateFinding, translateReason } from "../../../static/src/texts/server_texts.ts";
@@ -36,7 +36,7 @@ test("every reason of an import is used", async () => {
 });
 
 test("translates a report line by its code, and shows the server's text for an unknown code", () => {
-  const report = newReport("tavern", true);
+  const report = createReport("tavern", true);
   addLine(report, { level: "refused", source: "a", ...importReason("broken_line", { line: 7 }) });
   addLine(report, { level: "refused", source: "b", reason: "it has 7 legs" });
   const [known, unknown] = report.lines;

@@ -5,7 +5,7 @@
  * @see https://github.com/agnaistic/agnai srv/api/json/index.ts, web/pages/Character/DownloadModal.tsx and
  *   web/pages/Memory/Memory.tsx at 2421510 (2024-10-16)
  */
-import { ImportError, type ImportReasonCode } from "../../import_reasons.ts";
+import { changed, ImportError, type ImportReasonCode, leftOut, refused } from "../../import_reasons.ts";
 import { parsePngCard } from "../../../characters/png/png_card.ts";
 import { parseCardFile } from "../../../characters/card/card_file.ts";
 import { serializeCard } from "../../../characters/card/card_text.ts";
@@ -14,18 +14,24 @@ import {
   asObject,
   asText,
   findJsonFault,
+  getOwn,
   isJsonObject,
   type JsonObject,
   parseJsonBytes,
 } from "../../../json/type_guards.ts";
-import { bookOfAgnai, cardOfAgnai, isAgnaiBook, isAgnaiCharacter } from "./agnai_card.ts";
+import { convertAgnaiBook, convertAgnaiCard, isAgnaiBook, isAgnaiCharacter } from "./agnai_card.ts";
 import { isAgnaiExport, readAgnaiChat, readAgnaiExport } from "./agnai_chat.ts";
 import type { ImportStep } from "../../import_item.ts";
-import { contentHash, type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
-import { objectIn } from "../../json_object.ts";
-import { samplerOf } from "../../samplers.ts";
-import { changed, leftOut, refused } from "../../import_notes.ts";
-import { baseOf, stemOf } from "../../file_names.ts";
+import {
+  deriveStableId,
+  getBaseName,
+  getStem,
+  hashContent,
+  type ImportSource,
+  parseJsonObject,
+  type SourceFile,
+} from "../../import_source.ts";
+import { mapSampler } from "../../samplers.ts";
 import { MAX_CHAT_BYTES, readTavernChat } from "../sillytavern/tavern_chat.ts";
 
 /** Files of the folder; embedded images make them long. */
@@ -67,14 +73,14 @@ async function* singleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
   for (const file of source.files) {
     const { path } = file;
     try {
-      if (/\.json$/i.test(path)) yield* ofJson(path, await source.read(file, MAX_CHAT_BYTES));
+      if (/\.json$/i.test(path)) yield* convertJson(path, await source.read(file, MAX_CHAT_BYTES));
       else if (/\.png$/i.test(path)) {
         const bytes = await source.read(file, MAX_PICTURE_BYTES);
         const { data } = parsePngCard(bytes);
-        const id = stableId("agnai", "card", data.name, data.creator, contentHash(data.description));
+        const id = deriveStableId("agnai", "card", data.name, data.creator, hashContent(data.description));
         yield { what: "character", id, source: path, name: data.name, file: bytes };
       } else if (/\.jsonl$/i.test(path)) {
-        const title = stemOf(path);
+        const title = getStem(path);
         const place = { source: path, key: title, title, participants: [] };
         const { conversation, notes } = await readTavernChat(await source.read(file, MAX_CHAT_BYTES), place);
         yield* notes;
@@ -86,53 +92,53 @@ async function* singleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
   }
 }
 
-function* ofJson(path: string, bytes: Uint8Array<ArrayBuffer>): Generator<ImportStep> {
-  const json = objectIn(bytes);
-  if (isAgnaiCharacter(json)) return yield* ofCharacter(json, path);
-  if (isAgnaiBook(json)) return yield* ofBook(json, path);
+function* convertJson(path: string, bytes: Uint8Array<ArrayBuffer>): Generator<ImportStep> {
+  const json = parseJsonObject(bytes);
+  if (isAgnaiCharacter(json)) return yield* convertCharacter(json, path);
+  if (isAgnaiBook(json)) return yield* convertBook(json, path);
   if (isAgnaiExport(json)) {
     yield changed(path, "chat_without_character");
-    return yield* readAgnaiExport(json, { source: path, title: stemOf(path) });
+    return yield* readAgnaiExport(json, { source: path, title: getStem(path) });
   }
   if (json.kind === "scenario") return yield leftOut(path, "agnai_scenarios");
   const { data } = parseCardFile(path, bytes);
-  const id = stableId("agnai", "card", data.name, data.creator, contentHash(data.description));
+  const id = deriveStableId("agnai", "card", data.name, data.creator, hashContent(data.description));
   yield { what: "character", id, source: path, name: data.name, file: bytes };
 }
 
-function* ofCharacter(
+function* convertCharacter(
   character: JsonObject,
   source: string,
-  avatar = pictureIn(character.avatar),
+  avatar = findImage(character.avatar),
 ): Generator<ImportStep> {
   const name = asText(character.name);
   if (isJsonObject(character.sprite)) yield changed(source, "agnai_body");
   if (avatar === undefined && asText(character.avatar) !== "") yield changed(source, "avatar_not_in_file");
   try {
-    const bytes = serializeCard(cardOfAgnai(character));
-    yield { what: "character", id: characterId(character), source, name, file: bytes, avatar };
+    const bytes = serializeCard(convertAgnaiCard(character));
+    yield { what: "character", id: getCharacterId(character), source, name, file: bytes, avatar };
   } catch (error) {
     yield refused(source, error); // too long, or nested too deeply to be written as JSON
   }
 }
 
-function* ofBook(book: JsonObject, source: string): Generator<ImportStep> {
-  const name = asText(book.name) || stemOf(source);
-  yield { what: "lorebook", id: bookId(book, name), source, name, book: bookOfAgnai(book), scope: "chat" };
+function* convertBook(book: JsonObject, source: string): Generator<ImportStep> {
+  const name = asText(book.name) || getStem(source);
+  yield { what: "lorebook", id: getBookId(book, name), source, name, book: convertAgnaiBook(book), scope: "chat" };
 }
 
 /** Exported characters have no id. The creation time identifies them in folders and files. */
-function characterId(character: JsonObject): string {
-  const made = asText(character.createdAt) || contentHash(character.persona);
-  return stableId("agnai", "character", asText(character.name), made);
+function getCharacterId(character: JsonObject): string {
+  const made = asText(character.createdAt) || hashContent(character.persona);
+  return deriveStableId("agnai", "character", asText(character.name), made);
 }
 
 /** Exported books have no id either, and nothing else that is stable. */
-function bookId(book: JsonObject, name: string): string {
-  return stableId("agnai", "memory", asText(book._id) || `${name} ${contentHash(book.entries)}`);
+function getBookId(book: JsonObject, name: string): string {
+  return deriveStableId("agnai", "memory", asText(book._id) || `${name} ${hashContent(book.entries)}`);
 }
 
-function pictureIn(value: unknown): Uint8Array<ArrayBuffer> | undefined {
+function findImage(value: unknown): Uint8Array<ArrayBuffer> | undefined {
   const base64 = /^data:image\/[a-z0-9.+-]+;base64,([A-Za-z0-9+/=\s]+)$/.exec(asText(value))?.[1];
   try {
     return base64 === undefined ? undefined : Uint8Array.fromBase64(base64);
@@ -147,8 +153,10 @@ class Folder {
   readonly #byPath = new Map<string, SourceFile>();
 
   constructor(readonly source: ImportSource) {
-    const sign = source.files.find(({ path }) => baseOf(path) === "chats.json" || baseOf(path) === "characters.json");
-    this.#root = sign === undefined ? "" : sign.path.slice(0, -baseOf(sign.path).length);
+    const sign = source.files.find(({ path }) =>
+      getBaseName(path) === "chats.json" || getBaseName(path) === "characters.json"
+    );
+    this.#root = sign === undefined ? "" : sign.path.slice(0, -getBaseName(sign.path).length);
     this.isThere = sign !== undefined;
     for (const file of source.files) {
       if (file.path.startsWith(this.#root)) this.#byPath.set(file.path.slice(this.#root.length), file);
@@ -161,7 +169,7 @@ class Folder {
     yield* this.#leftOut();
     const profile = asObject(await this.#json("profile.json"));
     const handle = asText(profile.handle);
-    const personaId = handle === "" || handle === NAMELESS ? undefined : stableId("agnai", "persona", handle);
+    const personaId = handle === "" || handle === NAMELESS ? undefined : deriveStableId("agnai", "persona", handle);
     if (personaId !== undefined) {
       const avatar = await this.#picture(profile.avatar);
       yield {
@@ -175,8 +183,8 @@ class Folder {
     }
     const books = new Map<string, string>();
     for (const book of await this.#list("books.json")) {
-      books.set(asText(book._id), bookId(book, asText(book.name) || stemOf("books.json")));
-      yield* ofBook(book, this.#in("books.json"));
+      books.set(asText(book._id), getBookId(book, asText(book.name) || getStem("books.json")));
+      yield* convertBook(book, this.#in("books.json"));
     }
     yield* this.#presets();
     const characters = new Map<string, string>();
@@ -184,8 +192,8 @@ class Folder {
     const guests = chats.flatMap(({ tempCharacters }) => Object.values(asObject(tempCharacters)).filter(isJsonObject));
     for (const character of [...await this.#list("characters.json"), ...guests]) {
       if (characters.has(asText(character._id))) continue;
-      characters.set(asText(character._id), characterId(character));
-      yield* ofCharacter(character, this.#in("characters.json"), await this.#picture(character.avatar));
+      characters.set(asText(character._id), getCharacterId(character));
+      yield* convertCharacter(character, this.#in("characters.json"), await this.#picture(character.avatar));
     }
     for (const chat of chats) yield* this.#chat(chat, { characters, books, personaId });
   }
@@ -195,8 +203,8 @@ class Folder {
     const source = this.#in("presets.json");
     for (const preset of presets) {
       const name = asText(preset.name) || "Agnai";
-      const sampler = samplerOf(preset, SAMPLERS);
-      const id = stableId("agnai", "preset", asText(preset._id) || name);
+      const sampler = mapSampler(preset, SAMPLERS);
+      const id = deriveStableId("agnai", "preset", asText(preset._id) || name);
       yield { what: "preset", id, source, name, json: { sampler }, isOurs: true };
     }
     if (presets.length === 0) return;
@@ -236,7 +244,7 @@ class Folder {
   *#leftOut(): Generator<ImportStep> {
     for (const [path] of this.#byPath) {
       if (TAKEN.includes(path) || /^messages-.*\.json$/.test(path)) continue;
-      const reason = REASONS[path];
+      const reason = getOwn(REASONS, path);
       if (reason !== undefined) yield leftOut(this.#in(path), reason);
     }
   }
@@ -264,9 +272,9 @@ class Folder {
 
   /** An image is embedded in the character, or in a file that the character names. */
   async #picture(value: unknown): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const name = baseOf(asText(value).split("?")[0]!);
-    const file = name === "" ? undefined : this.source.files.find(({ path }) => baseOf(path) === name);
-    if (file === undefined) return pictureIn(value);
+    const name = getBaseName(asText(value).split("?")[0]!);
+    const file = name === "" ? undefined : this.source.files.find(({ path }) => getBaseName(path) === name);
+    if (file === undefined) return findImage(value);
     return await this.source.read(file, MAX_PICTURE_BYTES).catch(() => undefined);
   }
 

@@ -19,7 +19,7 @@ export function isAgnaiBook(json: JsonObject): boolean {
 }
 
 /** Converts a character to a card. */
-export function cardOfAgnai(character: JsonObject): JsonObject {
+export function convertAgnaiCard(character: JsonObject): JsonObject {
   const name = asText(character.name);
   const { persona, voice, appearance, json, sprite } = character;
   const insert = asObject(character.insert);
@@ -30,14 +30,14 @@ export function cardOfAgnai(character: JsonObject): JsonObject {
       name,
       first_mes: asText(character.greeting),
       scenario: asText(character.scenario),
-      description: descriptionOf(name, asObject(persona)),
+      description: formatDescription(name, asObject(persona)),
       personality: "",
       mes_example: asText(character.sampleChat),
       creator_notes: asText(character.description),
       system_prompt: asText(character.systemPrompt),
       post_history_instructions: asText(character.postHistoryInstructions),
       alternate_greetings: asTextList(character.alternateGreetings),
-      ...(isJsonObject(character.characterBook) && { character_book: bookOfAgnai(character.characterBook) }),
+      ...(isJsonObject(character.characterBook) && { character_book: convertAgnaiBook(character.characterBook) }),
       tags: asTexts(character.tags),
       creator: asText(character.creator),
       character_version: asText(character.characterVersion),
@@ -54,7 +54,7 @@ export function cardOfAgnai(character: JsonObject): JsonObject {
  * Formats a persona, which is a text or a list of attributes, in the chosen style. Agnai recognizes its persona in a
  * card only if the description matches exactly.
  */
-export function descriptionOf(name: string, { kind, attributes }: JsonObject): string {
+export function formatDescription(name: string, { kind, attributes }: JsonObject): string {
   const found = Object.entries(asObject(attributes)).map(([key, values]) => [key, asTextList(values)] as const);
   switch (kind) {
     case "wpp": {
@@ -75,7 +75,7 @@ export function descriptionOf(name: string, { kind, attributes }: JsonObject): s
 }
 
 /** Converts a memory book to a lorebook. */
-export function bookOfAgnai(book: JsonObject): JsonObject {
+export function convertAgnaiBook(book: JsonObject): JsonObject {
   const entries = Array.isArray(book.entries) ? book.entries.filter(isJsonObject) : [];
   return {
     ...defined({
@@ -86,11 +86,11 @@ export function bookOfAgnai(book: JsonObject): JsonObject {
       recursive_scanning: typeof book.recursiveScanning === "boolean" ? book.recursiveScanning : undefined,
     }),
     extensions: asObject(book.extensions),
-    entries: entries.map(entryOf),
+    entries: entries.map(convertEntry),
   };
 }
 
-function entryOf(entry: JsonObject): JsonObject {
+function convertEntry(entry: JsonObject): JsonObject {
   const { id, comment, selective, constant, position, probability, useProbability, selectiveLogic } = entry;
   return {
     keys: asTextList(entry.keywords),

@@ -5,13 +5,12 @@
  * @see https://github.com/agnaistic/agnai web/pages/Chat/ChatExport.tsx, common/types/schema.ts and common/chat.ts at
  *   2421510 (2024-10-16)
  */
-import { importReason } from "../../import_reasons.ts";
+import { changed, importReason, refused } from "../../import_reasons.ts";
 import { asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { stableId } from "../../import_source.ts";
+import { deriveStableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
-import { chatsOfTree, hashOf, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
-import { changed, refused } from "../../import_notes.ts";
-import { isoOf } from "../sillytavern/tavern_time.ts";
+import { hashOf, splitTree, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
+import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
 /** Context of a chat. */
 export interface AgnaiPlace {
@@ -35,12 +34,12 @@ export function isAgnaiExport({ messages }: JsonObject): boolean {
 
 /** Reads an exported chat. It has the role of each message, not the character. */
 export function* readAgnaiExport(chat: JsonObject, place: AgnaiPlace): Generator<ImportStep> {
-  const said = messagesIn(chat.messages);
+  const said = listMessages(chat.messages);
   // The file doesn't name the chat: its first message and the file name identify it.
-  const id = stableId("agnai", "exported chat", place.title, asText(said[0]?.msg));
+  const id = deriveStableId("agnai", "exported chat", place.title, asText(said[0]?.msg));
   const messages = said.map((message, index): ImportedMessage => ({
     id: `${id}-${index}`,
-    role: roleOf(message),
+    role: getRole(message),
     content: asText(message.msg),
     ...(asText(message.handle) !== "" && { name: asText(message.handle) }),
   }));
@@ -51,8 +50,8 @@ export function* readAgnaiExport(chat: JsonObject, place: AgnaiPlace): Generator
 export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: AgnaiPlace): Generator<ImportStep> {
   const key = asText(chat._id);
   const idOf = (node?: string) =>
-    node === undefined ? stableId("agnai", "chat", key) : stableId("agnai", "chat", key, node);
-  const said = messagesIn(messages);
+    node === undefined ? deriveStableId("agnai", "chat", key) : deriveStableId("agnai", "chat", key, node);
+  const said = listMessages(messages);
   const nodes = new Map<string, TreeNode>();
   for (const [index, message] of said.entries()) {
     const node: TreeNode = {
@@ -60,12 +59,12 @@ export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: Agnai
       // Old messages have no parent: each follows the previous one.
       parent: asText(message.parent) || asText(said[index - 1]?._id) || undefined,
       children: [],
-      message: messageOf(message, place),
+      message: convertMessage(message, place),
     };
     nodes.set(node.id, node);
   }
   for (const { id, parent } of nodes.values()) nodes.get(parent ?? "")?.children.push(id);
-  for (const one of chatsOfTree(nodes, asText(chat.treeLeafId), idOf)) yield* conversation(one, chat, place);
+  for (const one of splitTree(nodes, asText(chat.treeLeafId), idOf)) yield* conversation(one, chat, place);
 }
 
 function* conversation(
@@ -95,15 +94,15 @@ function* conversation(
     hash: hashOf(own, head),
     head,
     ...own,
-    createdAt: isoOf(chat.createdAt) ?? messages[0]!.created_at,
-    updatedAt: isoOf(chat.updatedAt) ?? messages.at(-1)!.created_at,
+    createdAt: toIsoTime(chat.createdAt) ?? messages[0]!.created_at,
+    updatedAt: toIsoTime(chat.updatedAt) ?? messages.at(-1)!.created_at,
   };
 }
 
-function messageOf(message: JsonObject, { characterOf, personaId }: AgnaiPlace): TreeMessage {
-  const role = roleOf(message);
-  const created_at = isoOf(message.createdAt);
-  const updated_at = isoOf(message.updatedAt) ?? created_at;
+function convertMessage(message: JsonObject, { characterOf, personaId }: AgnaiPlace): TreeMessage {
+  const role = getRole(message);
+  const created_at = toIsoTime(message.createdAt);
+  const updated_at = toIsoTime(message.updatedAt) ?? created_at;
   const character = role === "assistant" ? characterOf?.(asText(message.characterId)) : undefined;
   const name = asText(message.name);
   const retries = Array.isArray(message.retries) ? message.retries.map(asText).filter((text) => text !== "") : [];
@@ -120,11 +119,11 @@ function messageOf(message: JsonObject, { characterOf, personaId }: AgnaiPlace):
   };
 }
 
-function roleOf(message: JsonObject): string {
+function getRole(message: JsonObject): string {
   if (message.system === true) return "system";
   return asText(message.characterId) !== "" ? "assistant" : "user";
 }
 
-function messagesIn(value: unknown): JsonObject[] {
+function listMessages(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject).filter(({ msg }) => typeof msg === "string") : [];
 }

@@ -1,31 +1,32 @@
 /** Reads ChatGPT's export: `conversations.json` with a message tree for each conversation. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { readChatFiles } from "../chat_files.ts";
-import { type ImportSource, stableId } from "../../import_source.ts";
+import { deriveStableId, type ImportSource } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
-import { chatsOfTree, hashOf, type TreeNode } from "../../branching_chat.ts";
-import { changed, refused } from "../../import_notes.ts";
-import { isoOf } from "../sillytavern/tavern_time.ts";
+import { hashOf, splitTree, type TreeNode } from "../../branching_chat.ts";
+import { changed, refused } from "../../import_reasons.ts";
+import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
 /** Content types of visible messages; tools, files and notes have others. */
 const SPOKEN = ["text", "multimodal_text", "code"];
 
 /** Yields the conversations. @throws {AppError} `unprocessable` if there are none. */
 export function readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
-  return readChatFiles(source, (path) => /(^|\/)conversations[-\d]*\.json$/.test(path), conversationOf);
+  return readChatFiles(source, (path) => /(^|\/)conversations[-\d]*\.json$/.test(path), convertConversation);
 }
 
-function* conversationOf(chat: JsonObject, source: string): Generator<ImportStep> {
+function* convertConversation(chat: JsonObject, source: string): Generator<ImportStep> {
   const mapping = asObject(chat.mapping);
   const key = asText(chat.conversation_id) || asText(chat.id) || `${asText(chat.title)} ${asText(chat.create_time)}`;
-  const idOf = (node?: string) => node === undefined ? stableId("chatgpt", key) : stableId("chatgpt", key, node);
-  const nodes = new Map(Object.entries(mapping).map(([node, value]) => [node, nodeOf(node, value)]));
-  const chats = chatsOfTree(nodes, asText(chat.current_node), idOf);
+  const idOf = (node?: string) =>
+    node === undefined ? deriveStableId("chatgpt", key) : deriveStableId("chatgpt", key, node);
+  const nodes = new Map(Object.entries(mapping).map(([node, value]) => [node, convertNode(node, value)]));
+  const chats = splitTree(nodes, asText(chat.current_node), idOf);
   if (![...nodes.values()].some(({ message }) => message !== undefined)) {
     return yield refused(source, "no_messages");
   }
-  if (pictures(mapping) > 0) {
-    yield { ...changed(source, "chatgpt_images"), count: pictures(mapping) };
+  if (countImages(mapping) > 0) {
+    yield { ...changed(source, "chatgpt_images"), count: countImages(mapping) };
   }
   const title = asText(chat.title);
   for (const { forkedFrom, ...one } of chats) {
@@ -36,23 +37,23 @@ function* conversationOf(chat: JsonObject, source: string): Generator<ImportStep
       hash: hashOf(one),
       ...one,
       head: { title, participants: [], ...(forkedFrom && { forked_from: forkedFrom }) },
-      createdAt: isoOf(chat.create_time),
-      updatedAt: isoOf(chat.update_time),
+      createdAt: toIsoTime(chat.create_time),
+      updatedAt: toIsoTime(chat.update_time),
     };
   }
 }
 
-function nodeOf(id: string, value: unknown): TreeNode {
+function convertNode(id: string, value: unknown): TreeNode {
   const node = asObject(value);
   return {
     id,
     parent: asText(node.parent) || undefined,
     children: Array.isArray(node.children) ? node.children.map(asText) : [],
-    message: isJsonObject(node.message) ? messageOf(node.message) : undefined,
+    message: isJsonObject(node.message) ? convertMessage(node.message) : undefined,
   };
 }
 
-function messageOf(message: JsonObject): TreeNode["message"] {
+function convertMessage(message: JsonObject): TreeNode["message"] {
   const author = isJsonObject(message.author) ? asText(message.author.role) : "";
   const content = asObject(message.content);
   const metadata = asObject(message.metadata);
@@ -61,7 +62,7 @@ function messageOf(message: JsonObject): TreeNode["message"] {
   if (metadata.is_visually_hidden_from_conversation === true || author === "assistant" && isToTool(message)) return;
   const parts = Array.isArray(content.parts) ? content.parts.filter((part) => typeof part === "string") : [];
   const text = parts.length > 0 ? parts.join("\n\n") : asText(content.text);
-  const created_at = isoOf(message.create_time);
+  const created_at = toIsoTime(message.create_time);
   const model = asText(metadata.model_slug);
   if (text.trim() === "") return;
   return { role: author, content: text, ...(created_at && { created_at }), ...(model !== "" && { model }) };
@@ -71,6 +72,6 @@ function isToTool({ recipient }: JsonObject): boolean {
   return typeof recipient === "string" && recipient !== "all";
 }
 
-function pictures(mapping: JsonObject): number {
+function countImages(mapping: JsonObject): number {
   return (JSON.stringify(mapping).match(/"content_type":"image_asset_pointer"/g) ?? []).length;
 }

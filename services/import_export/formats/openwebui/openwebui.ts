@@ -1,11 +1,11 @@
 /** Reads Open WebUI's chat export: a list with a message tree for each chat. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { readChatFiles } from "../chat_files.ts";
-import { type ImportSource, stableId } from "../../import_source.ts";
+import { deriveStableId, type ImportSource } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
-import { chatsOfTree, hashOf, type TreeNode } from "../../branching_chat.ts";
-import { refused } from "../../import_notes.ts";
-import { isoOf } from "../sillytavern/tavern_time.ts";
+import { hashOf, splitTree, type TreeNode } from "../../branching_chat.ts";
+import { refused } from "../../import_reasons.ts";
+import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
 /** The text contains the reasoning in a details element. */
 const REASONING_START = /^\s*<details type="reasoning"[^>]*>\s*(?:<summary>[^<]*<\/summary>)?/;
@@ -13,22 +13,23 @@ const REASONING_END = "</details>";
 
 /** Yields the chats. @throws {AppError} `unprocessable` if there are none. */
 export function readOpenWebUi(source: ImportSource): AsyncGenerator<ImportStep> {
-  return readChatFiles(source, (path) => /\.json$/i.test(path), conversationOf);
+  return readChatFiles(source, (path) => /\.json$/i.test(path), convertConversation);
 }
 
-function* conversationOf(record: JsonObject, source: string): Generator<ImportStep> {
+function* convertConversation(record: JsonObject, source: string): Generator<ImportStep> {
   const chat = isJsonObject(record.chat) ? record.chat : record;
   const history = asObject(chat.history);
   const tree = isJsonObject(history.messages) ? history.messages : listed(chat.messages);
   const title = asText(record.title) || asText(chat.title);
   const key = asText(record.id) || asText(chat.id) || `${title} ${asText(chat.timestamp)}`;
-  const idOf = (node?: string) => node === undefined ? stableId("openwebui", key) : stableId("openwebui", key, node);
-  const nodes = new Map(Object.entries(tree).map(([node, value]) => [node, nodeOf(node, value)]));
+  const idOf = (node?: string) =>
+    node === undefined ? deriveStableId("openwebui", key) : deriveStableId("openwebui", key, node);
+  const nodes = new Map(Object.entries(tree).map(([node, value]) => [node, convertNode(node, value)]));
   if (![...nodes.values()].some(({ message }) => message !== undefined)) {
     return yield refused(source, "no_messages");
   }
   const system = asText(chat.system) || (isJsonObject(chat.params) ? asText(chat.params.system) : "");
-  for (const { forkedFrom, ...one } of chatsOfTree(nodes, asText(history.currentId), idOf)) {
+  for (const { forkedFrom, ...one } of splitTree(nodes, asText(history.currentId), idOf)) {
     yield {
       what: "conversation",
       source,
@@ -41,8 +42,8 @@ function* conversationOf(record: JsonObject, source: string): Generator<ImportSt
         ...(system !== "" && { system_prompt: system }),
         ...(forkedFrom && { forked_from: forkedFrom }),
       },
-      createdAt: isoOf(record.created_at ?? chat.timestamp),
-      updatedAt: isoOf(record.updated_at ?? chat.timestamp),
+      createdAt: toIsoTime(record.created_at ?? chat.timestamp),
+      updatedAt: toIsoTime(record.updated_at ?? chat.timestamp),
     };
   }
 }
@@ -60,30 +61,30 @@ function listed(messages: unknown): JsonObject {
   ]));
 }
 
-function nodeOf(id: string, value: unknown): TreeNode {
+function convertNode(id: string, value: unknown): TreeNode {
   const node = asObject(value);
   return {
     id,
     parent: asText(node.parentId) || undefined,
     children: Array.isArray(node.childrenIds) ? node.childrenIds.map(asText) : [],
-    message: messageOf(node),
+    message: convertMessage(node),
   };
 }
 
-function messageOf(node: JsonObject): TreeNode["message"] {
+function convertMessage(node: JsonObject): TreeNode["message"] {
   const role = asText(node.role);
   if (!["user", "assistant", "system"].includes(role)) return;
   const said = asText(node.content);
   const { reasoning, text } = role === "assistant" ? splitReasoning(said) : { text: said };
   const files = Array.isArray(node.files) ? node.files.filter(isJsonObject) : [];
-  const pictures = files.filter(({ type, url }) => type === "image" && asText(url).startsWith("data:image/"));
-  const created_at = isoOf(node.timestamp);
+  const images = files.filter(({ type, url }) => type === "image" && asText(url).startsWith("data:image/"));
+  const created_at = toIsoTime(node.timestamp);
   const model = asText(node.model);
   return {
     role,
-    content: pictures.length === 0 ? text : [
+    content: images.length === 0 ? text : [
       ...(text === "" ? [] : [{ type: "text", text }]),
-      ...pictures.map(({ url }) => ({ type: "image_url", image_url: { url: asText(url) } })),
+      ...images.map(({ url }) => ({ type: "image_url", image_url: { url: asText(url) } })),
     ],
     ...(reasoning !== undefined && { reasoning: unquoted(reasoning) }),
     ...(created_at && { created_at }),

@@ -1,25 +1,40 @@
 /** Reads an export of this or another Parlor. Everything keeps its id. */
-import { EXPORT_FORMAT, EXPORT_MARK } from "../../export_manifest.ts";
+import { EXPORT_FORMAT, EXPORT_MARK } from "../../export_formats.ts";
 import { MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
+import { parseDocumentUses } from "../../../documents/document.ts";
 import { AppError } from "../../../errors.ts";
 import { isAttachmentName } from "../../../attachments/attachment_names.ts";
 import { isId } from "../../../storage/ids.ts";
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { contentHash, type ImportSource, type SourceFile } from "../../import_source.ts";
-import type { ImportedConversation, ImportedMessage, ImportStep } from "../../import_item.ts";
-import { objectIn } from "../../json_object.ts";
+import { hashContent, type ImportSource, parseJsonObject, type SourceFile } from "../../import_source.ts";
+import type {
+  ImportedConversation,
+  ImportedDocument,
+  ImportedMemory,
+  ImportedMessage,
+  ImportStep,
+} from "../../import_item.ts";
+import { MAX_MEMORY_TEXT, parseScope } from "../../../memories/memory.ts";
 import type { Scratch } from "../../scratch_folder.ts";
-import { connectionOf, imageConnectionOf, settingsOf } from "./parlor_settings.ts";
-import { refused } from "../../import_notes.ts";
+import {
+  parseExportedConnection,
+  parseExportedToolServer,
+  parseImageConnection,
+  parseSettings,
+} from "./parlor_settings.ts";
+import { refused } from "../../import_reasons.ts";
 
 /** Larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;
 /** Folders in order: items before the items that refer to them. */
 const FOLDERS = [
-  ...["personas", "lorebooks", "presets", "workflows", "voices", "connections", "image_connections"],
-  ...["characters", "attachments", "conversations"],
+  ...["personas", "lorebooks", "presets", "memories", "workflows", "voices", "connections", "image_connections"],
+  "tool_servers",
+  ...["documents", "characters", "attachments", "conversations"],
 ];
 const SETTINGS = "settings.json";
+/** Characters of a note by which the report names it. */
+const NAME_LENGTH = 60;
 /** Fields that only the server sets. */
 const OWN_FIELDS = [
   "id",
@@ -38,7 +53,7 @@ export async function* readParlorExport(source: ImportSource, scratch: Scratch):
   if (!byPath.has(EXPORT_MARK)) {
     throw new AppError("unprocessable", `Can't import this as a Parlor export: it has no ${EXPORT_MARK}`);
   }
-  const mark = objectIn(await source.read(byPath.get(EXPORT_MARK)!, MAX_BYTES));
+  const mark = parseJsonObject(await source.read(byPath.get(EXPORT_MARK)!, MAX_BYTES));
   if ((asNumber(mark.format) ?? 1) > EXPORT_FORMAT) {
     const message = `Can't import this export: it is of Parlor ${asText(mark.version)}, which is newer than this one`;
     throw new AppError("unprocessable", message);
@@ -48,7 +63,7 @@ export async function* readParlorExport(source: ImportSource, scratch: Scratch):
       const [top, name = "", more] = file.path.split("/");
       if (top !== folder || more !== undefined) continue;
       try {
-        yield* stepsOf({ source, scratch, byPath }, file, folder, name);
+        yield* readSteps({ source, scratch, byPath }, file, folder, name);
       } catch (error) {
         yield refused(file.path, error);
       }
@@ -57,14 +72,14 @@ export async function* readParlorExport(source: ImportSource, scratch: Scratch):
   const settings = byPath.get(SETTINGS);
   if (settings !== undefined) {
     try {
-      yield settingsOf(objectIn(await source.read(settings, MAX_BYTES)), SETTINGS);
+      yield parseSettings(parseJsonObject(await source.read(settings, MAX_BYTES)), SETTINGS);
     } catch (error) {
       yield refused(SETTINGS, error);
     }
   }
 }
 
-async function* stepsOf(
+async function* readSteps(
   { source, scratch, byPath }: { source: ImportSource; scratch: Scratch; byPath: Map<string, SourceFile> },
   file: SourceFile,
   folder: string,
@@ -83,7 +98,7 @@ async function* stepsOf(
   if (folder === "attachments") return yield { what: "attachment", ...origin, bytes };
   if (folder === "characters") return yield { what: "character", ...origin, file: bytes };
   if (!fileName.endsWith(".json")) return;
-  const json = objectIn(bytes);
+  const json = parseJsonObject(bytes);
   const named = { ...origin, name: asText(json.name) || id };
   if (folder === "personas") {
     const picture = byPath.get(`personas/${id}.png`);
@@ -102,10 +117,25 @@ async function* stepsOf(
     };
   } else if (folder === "presets") {
     yield { what: "preset", ...named, json: json.preset, isOurs: true, models: asTexts(json.models) };
-  } else if (folder === "workflows") yield { what: "workflow", ...origin, json };
-  else if (folder === "connections") yield connectionOf(json, named);
-  else if (folder === "image_connections") yield imageConnectionOf(json, named);
-  else if (folder === "voices") {
+  } else if (folder === "memories") yield { what: "memory", ...origin, ...parseMemory(json) };
+  else if (folder === "workflows") yield { what: "workflow", ...origin, json };
+  else if (folder === "connections") yield parseExportedConnection(json, named);
+  else if (folder === "image_connections") yield parseImageConnection(json, named);
+  else if (folder === "tool_servers") yield parseExportedToolServer(json, named);
+  else if (folder === "documents") {
+    const original = byPath.get(`document_files/${id}`);
+    if (original === undefined) throw new AppError("unprocessable", "its file is missing");
+    const bytes = await source.read(original, MAX_BYTES);
+    yield {
+      what: "document",
+      ...named,
+      contentType: asText(json.contentType),
+      url: asText(json.url) || undefined,
+      createdAtMs: asNumber(json.createdAtMs),
+      usedBy: usersOf(json.usedBy, id),
+      bytes,
+    };
+  } else if (folder === "voices") {
     const sound = byPath.get(`voices/${id}.${asText(json.format)}`);
     if (sound === undefined) throw new AppError("unprocessable", "its audio is missing");
     const audio = await source.read(sound, MAX_BYTES);
@@ -114,23 +144,51 @@ async function* stepsOf(
   } else {
     const linesOf = async (folder: string) => {
       const file = byPath.get(`${folder}/${id}.jsonl`);
-      return file === undefined ? [] : linesIn(await source.read(file, MAX_BYTES));
+      return file === undefined ? [] : readLines(await source.read(file, MAX_BYTES));
     };
-    const texts = textsIn(await linesOf("variants"));
+    const texts = parseTexts(await linesOf("variants"));
     const continuations = (await linesOf("continuations")).map((line) => withTexts(line, texts));
-    yield conversationOf({ ...withTexts(json, texts), continuations }, origin);
+    yield parseConversation({ ...withTexts(json, texts), continuations }, origin);
   }
 }
 
-function linesIn(bytes: Uint8Array): JsonObject[] {
+/** @throws {AppError} `unprocessable` */
+function parseMemory(json: JsonObject): Pick<ImportedMemory, "name" | "fields"> {
+  const scope = parseScope(json.scope);
+  const text = asText(json.text).trim();
+  if (scope === undefined) throw new AppError("unprocessable", "its scope is invalid");
+  if (text === "" || text.length > MAX_MEMORY_TEXT) {
+    throw new AppError("unprocessable", "its text is empty or too long");
+  }
+  const { conversationId, messageId } = asObject(json.source);
+  const source = isId(asText(conversationId)) && {
+    source: {
+      conversationId: asText(conversationId),
+      ...(isId(asText(messageId)) && { messageId: asText(messageId) }),
+    },
+  };
+  return { name: text.slice(0, NAME_LENGTH), fields: { text, scope, pinned: json.pinned === true, ...source } };
+}
+
+/** Returns the characters and personas that have a document at hand. */
+function usersOf(value: unknown, documentId: string): ImportedDocument["usedBy"] {
+  return (Array.isArray(value) ? value : []).flatMap((one) => {
+    const { kind, id, use } = asObject(one);
+    const [parsed] = parseDocumentUses([{ ...asObject(use), id: documentId }]);
+    const isOwner = (kind === "character" || kind === "persona") && isId(asText(id)) && parsed !== undefined;
+    return isOwner ? [{ kind, id: asText(id), use: parsed }] : [];
+  });
+}
+
+function readLines(bytes: Uint8Array): JsonObject[] {
   const lines = new TextDecoder().decode(bytes).split("\n").filter((line) => line !== "");
-  return lines.map((line) => objectIn(new TextEncoder().encode(line)));
+  return lines.map((line) => parseJsonObject(new TextEncoder().encode(line)));
 }
 
 /** Variants of messages by message id and number. */
 type Texts = ReadonlyMap<string, ReadonlyMap<number, JsonObject>>;
 
-function textsIn(lines: JsonObject[]): Texts {
+function parseTexts(lines: JsonObject[]): Texts {
   const texts = new Map<string, Map<number, JsonObject>>();
   for (const { message_id, n, text } of lines) {
     const ofMessage = texts.get(asText(message_id)) ?? new Map<number, JsonObject>();
@@ -154,21 +212,21 @@ function withTexts(json: JsonObject, texts: Texts): JsonObject {
   return { ...json, messages };
 }
 
-function conversationOf(
+function parseConversation(
   json: JsonObject,
   origin: { id: string; source: string; name: string },
 ): ImportedConversation {
-  const messages = messagesIn(json);
+  const messages = parseMessages(json);
   const lists = Array.isArray(json.continuations) ? json.continuations.filter(isJsonObject) : [];
   const continuations = lists.map((list) => ({
     message_id: asText(list.message_id),
     n: asNumber(list.n) ?? -1,
-    messages: messagesIn(list).map(messageOf),
+    messages: parseMessages(list).map(parseMessage),
   }));
   const ids = [messages, ...continuations.map((list) => list.messages)].flat().map(({ id }) => id);
   if (new Set(ids).size < ids.length) throw new AppError("unprocessable", "two of its messages have the same id");
   const head = Object.fromEntries(Object.entries(json).filter(([field]) => !OWN_FIELDS.includes(field)));
-  const hash = contentHash(lists.length === 0 ? [head, messages] : [head, messages, lists]);
+  const hash = hashContent(lists.length === 0 ? [head, messages] : [head, messages, lists]);
   return {
     what: "conversation",
     ...origin,
@@ -178,12 +236,12 @@ function conversationOf(
     draft: asText(json.draft),
     createdAt: asText(json.created_at) || undefined,
     updatedAt: asText(json.updated_at) || undefined,
-    messages: messages.map(messageOf),
+    messages: messages.map(parseMessage),
     ...(continuations.length > 0 && { continuations }),
   };
 }
 
-function messagesIn({ messages }: JsonObject): JsonObject[] {
+function parseMessages({ messages }: JsonObject): JsonObject[] {
   const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
   if (list.some(({ id }) => typeof id !== "string" || !isId(id))) {
     throw new AppError("unprocessable", "one of its messages has no id");
@@ -192,7 +250,7 @@ function messagesIn({ messages }: JsonObject): JsonObject[] {
 }
 
 /** Variants name their time differently in lists. */
-function messageOf({ variants, ...message }: JsonObject): ImportedMessage {
+function parseMessage({ variants, ...message }: JsonObject): ImportedMessage {
   const texts = Array.isArray(variants) ? variants.filter(isJsonObject) : [];
   if (texts.length < 2) return message as ImportedMessage;
   return {

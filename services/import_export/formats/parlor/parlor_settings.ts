@@ -1,13 +1,28 @@
 /** Reads servers and settings of an export, ignoring fields of the wrong type. */
 import { BACKEND_KINDS, type ImageSettings } from "../../../image_generation/backend_profiles.ts";
 import type { CallTimeouts } from "../../../http/timeouts.ts";
+import { parseDialectName } from "../../../llm/dialects/dialects.ts";
 import { PROVIDER_KINDS } from "../../../llm/provider.ts";
 import { AppError } from "../../../errors.ts";
+import { SERVER_TRANSPORTS } from "../../../mcp/tool_server.ts";
 import { isId } from "../../../storage/ids.ts";
-import { asNumber, asObject, type JsonObject } from "../../../json/type_guards.ts";
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asTexts,
+  getOwn,
+  isJsonObject,
+  type JsonObject,
+} from "../../../json/type_guards.ts";
 import { DEFAULT_SETTINGS, type SettingsPatch } from "../../../settings/settings.ts";
 import { AUDIO_FORMATS } from "../../../speech/audio_format.ts";
-import type { ImportedConnection, ImportedImageConnection, ImportedSettings } from "../../import_item.ts";
+import type {
+  ImportedConnection,
+  ImportedImageConnection,
+  ImportedSettings,
+  ImportedToolServer,
+} from "../../import_item.ts";
 
 interface Origin {
   id: string;
@@ -23,18 +38,20 @@ const MAX_TEXT = 300;
 const RULES: Record<string, (value: unknown) => boolean> = {
   theme: (value) => ["system", "light", "dark"].includes(value as string),
   font_size: (value) => Number.isInteger(value) && (value as number) >= 85 && (value as number) <= 140,
+  memory_budget_percent: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 50,
+  memory_idle_minutes: (value) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 10_080,
   accent_hue: (value) => typeof value === "number" && value >= 0 && value <= 360,
-  default_persona_id: (value) => isId(textIn(value)),
-  preset_id: (value) => isId(textIn(value)),
-  language: (value) => /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(textIn(value)),
+  default_persona_id: (value) => isId(pickText(value)),
+  preset_id: (value) => isId(pickText(value)),
+  language: (value) => /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(pickText(value)),
 };
 const SPEED = { least: 0.25, most: 4 };
 
 /** Reads a connection. @throws {AppError} `unprocessable` */
-export function connectionOf(json: JsonObject, origin: Origin): ImportedConnection {
+export function parseExportedConnection(json: JsonObject, origin: Origin): ImportedConnection {
   const kind = PROVIDER_KINDS.find((one) => one === json.kind && one !== "demo");
   if (kind === undefined) throw new AppError("unprocessable", "unknown kind");
-  const timeouts = Object.fromEntries(numbersIn(json.timeouts, TIMEOUTS).filter(([, value]) => value > 0));
+  const timeouts = Object.fromEntries(pickNumbers(json.timeouts, TIMEOUTS).filter(([, value]) => value > 0));
   const contextSize = asNumber(json.contextSize);
   return {
     what: "connection",
@@ -44,21 +61,23 @@ export function connectionOf(json: JsonObject, origin: Origin): ImportedConnecti
     profile: {
       name: origin.name,
       kind,
-      baseUrl: textIn(json.baseUrl),
-      model: textIn(json.model) || undefined,
+      baseUrl: pickText(json.baseUrl),
+      model: pickText(json.model) || undefined,
       timeouts,
       ...(contextSize !== undefined && contextSize > 0 && { contextSize }),
+      ...(isJsonObject(json.extraBody) && { extraBody: json.extraBody }),
+      serverOverride: parseDialectName(json.serverOverride),
     },
   };
 }
 
 /** Reads an image connection. @throws {AppError} `unprocessable` */
-export function imageConnectionOf(json: JsonObject, origin: Origin): ImportedImageConnection {
+export function parseImageConnection(json: JsonObject, origin: Origin): ImportedImageConnection {
   const kind = BACKEND_KINDS.find((one) => one === json.kind);
   if (kind === undefined) throw new AppError("unprocessable", "unknown kind");
   const given = asObject(json.defaults);
   const texts = DRAW_TEXTS.flatMap((name) => typeof given[name] === "string" ? [[name, given[name]]] : []);
-  const defaults: ImageSettings = Object.fromEntries([...texts, ...numbersIn(given, DRAW_NUMBERS)]);
+  const defaults: ImageSettings = Object.fromEntries([...texts, ...pickNumbers(given, DRAW_NUMBERS)]);
   return {
     what: "image_connection",
     ...origin,
@@ -67,25 +86,46 @@ export function imageConnectionOf(json: JsonObject, origin: Origin): ImportedIma
     profile: {
       name: origin.name,
       kind,
-      baseUrl: textIn(json.baseUrl),
+      baseUrl: pickText(json.baseUrl),
       defaults,
-      checkpoint: textIn(json.checkpoint) || undefined,
-      workflowId: textIn(json.workflowId) || undefined,
+      checkpoint: pickText(json.checkpoint) || undefined,
+      workflowId: pickText(json.workflowId) || undefined,
+    },
+  };
+}
+
+/** Reads a tool server, which is off. @throws {AppError} `unprocessable` */
+export function parseExportedToolServer(json: JsonObject, origin: Origin): ImportedToolServer {
+  const transport = SERVER_TRANSPORTS.find((one) => one === json.transport);
+  if (transport === undefined) throw new AppError("unprocessable", "unknown transport");
+  const secrets = [...asTexts(json.envNames), ...asTexts(json.headerNames)];
+  return {
+    what: "tool_server",
+    ...origin,
+    hadSecrets: secrets.length > 0 || json.hasClientSecret === true,
+    server: {
+      name: origin.name,
+      transport,
+      isEnabled: false,
+      ...(transport === "stdio"
+        ? { command: pickText(json.command), args: asArray(json.args).map(String) }
+        : { url: pickText(json.url), clientId: pickText(json.clientId) || undefined }),
     },
   };
 }
 
 /** Reads settings without unknown fields or wrong types. */
-export function settingsOf(json: JsonObject, source: string): ImportedSettings {
+export function parseSettings(json: JsonObject, source: string): ImportedSettings {
   const given = asObject(json.settings);
   const settings = Object.entries(DEFAULT_SETTINGS).flatMap(([name, standard]) => {
     const value = given[name];
     const isOfKind = standard === null || typeof value === typeof standard;
     const isShort = typeof value !== "string" || value.length <= MAX_TEXT;
-    const rule = RULES[name] ?? ((value) => standard !== null || typeof value === "string");
+    const rule = getOwn(RULES, name) ?? ((value) => standard !== null || typeof value === "string");
     return value !== null && value !== undefined && isOfKind && isShort && rule(value) ? [[name, value]] : [];
   });
   const { baseUrl, model, voice, format, speed, hasKey } = asObject(json.speech);
+  const transcription = asObject(json.transcription);
   const times = asNumber(speed);
   const isSpeed = times !== undefined && times >= SPEED.least && times <= SPEED.most;
   return {
@@ -95,23 +135,31 @@ export function settingsOf(json: JsonObject, source: string): ImportedSettings {
     name: "settings",
     settings: Object.fromEntries(settings) as SettingsPatch,
     hadSpeechKey: hasKey === true,
-    ...(textIn(baseUrl) !== "" && {
+    ...(pickText(baseUrl) !== "" && {
       speech: {
-        baseUrl: textIn(baseUrl),
-        model: textIn(model),
-        voice: textIn(voice),
+        baseUrl: pickText(baseUrl),
+        model: pickText(model),
+        voice: pickText(voice),
         format: AUDIO_FORMATS.find((one) => one === format),
         speed: isSpeed ? times : undefined,
+      },
+    }),
+    hadTranscriptionKey: transcription.hasKey === true,
+    ...(pickText(transcription.baseUrl) !== "" && {
+      transcription: {
+        baseUrl: pickText(transcription.baseUrl),
+        model: pickText(transcription.model),
+        language: pickText(transcription.language),
       },
     }),
   };
 }
 
-function textIn(value: unknown): string {
+function pickText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-function numbersIn(value: unknown, names: readonly string[]): [string, number][] {
+function pickNumbers(value: unknown, names: readonly string[]): [string, number][] {
   const given = asObject(value);
   return names.flatMap((name): [string, number][] => {
     const number = given[name];

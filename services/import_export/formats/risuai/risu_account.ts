@@ -4,7 +4,7 @@
  *
  * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
-import { importReason } from "../../import_reasons.ts";
+import { changed, importReason, leftOut, refused } from "../../import_reasons.ts";
 import { parseCard } from "../../../characters/card/card.ts";
 import { serializeCard } from "../../../characters/card/card_text.ts";
 import {
@@ -17,15 +17,14 @@ import {
   parseJsonBytes,
 } from "../../../json/type_guards.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
-import { type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
+import { deriveStableId, type ImportSource, type SourceFile } from "../../import_source.ts";
 import type { ImportedPreset, ImportNote, ImportStep } from "../../import_item.ts";
-import { bookOfRisu, cardOfRisu, lossesOf, mediaOf } from "./risu_card.ts";
-import { coldKeyOf, readRisuChat, type RisuPlace } from "./risu_chat.ts";
+import { convertRisuBook, convertRisuCard, findLosses, findMedia } from "./risu_card.ts";
+import { findColdKey, readRisuChat, type RisuPlace } from "./risu_chat.ts";
 import type { RisuFiles } from "./risu_files.ts";
-import { MAX_SAVE_BYTES, openRisuSave, unpacked } from "./risu_save.ts";
+import { MAX_SAVE_BYTES, openRisuSave, unpack } from "./risu_save.ts";
 import type { Scratch } from "../../scratch_folder.ts";
-import { samplerOf } from "../../samplers.ts";
-import { changed, leftOut, refused } from "../../import_notes.ts";
+import { mapSampler } from "../../samplers.ts";
 
 /** The same limit as for an uploaded image. */
 export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
@@ -67,13 +66,20 @@ export async function* readRisuAccount(
 }
 
 /** Converts a preset without its prompts. */
-export function presetOfRisu(preset: JsonObject, source: string): ImportedPreset {
+export function convertRisuPreset(preset: JsonObject, source: string): ImportedPreset {
   const name = asText(preset.name) || "RisuAI";
-  const sampler = samplerOf(preset, SAMPLERS, (value, ours) => {
+  const sampler = mapSampler(preset, SAMPLERS, (value, ours) => {
     if (value === SWITCHED_OFF) return undefined;
     return HUNDREDTHS.includes(ours) ? value / 100 : value;
   });
-  return { what: "preset", id: stableId("risuai", "preset", name), source, name, json: { sampler }, isOurs: true };
+  return {
+    what: "preset",
+    id: deriveStableId("risuai", "preset", name),
+    source,
+    name,
+    json: { sampler },
+    isOurs: true,
+  };
 }
 
 class Account {
@@ -105,7 +111,7 @@ class Account {
     if (this.#removed > 0) yield leftOut(this.#in("characters"), "risu_trash", this.#removed);
     for (const character of this.#characters) if (character.type !== "group") yield* this.#character(character);
     const presets = asArray(this.database.botPresets).filter(isJsonObject);
-    for (const preset of presets) yield presetOfRisu(preset, this.#in("presets", preset.name));
+    for (const preset of presets) yield convertRisuPreset(preset, this.#in("presets", preset.name));
     if (presets.length > 0) yield leftOut(this.#in("presets"), "risu_presets", presets.length);
     let empty = 0;
     for (const character of this.#characters) {
@@ -126,7 +132,7 @@ class Account {
       const name = asText(isChosen ? this.database.username : persona.name);
       const description = asText(isChosen ? this.database.personaPrompt : persona.personaPrompt);
       const risuId = asText(persona.id);
-      const id = stableId("risuai", "persona", risuId || name);
+      const id = deriveStableId("risuai", "persona", risuId || name);
       const source = this.#in("personas", name);
       if (name === "" || this.#personas.some((other) => other.id === id)) continue;
       this.#personas.push({ id, risuId, name });
@@ -149,17 +155,17 @@ class Account {
       const source = this.#in("modules", name);
       const more = ["regex", "trigger", "assets"].filter((part) => asArray(module[part]).length > 0);
       if (more.length > 0) yield leftOut(source, "risu_module_rest");
-      const book = bookOfRisu(module.lorebook);
+      const book = convertRisuBook(module.lorebook);
       if (book === undefined) continue;
-      const of = this.#characters.filter((character) => isOn(character.modules, module)).map(idOf);
+      const of = this.#characters.filter((character) => isOn(character.modules, module)).map(getId);
       const scope = isOn(everywhere, module) ? "global" : of.length > 0 ? "character" : "chat";
-      yield { what: "lorebook", id: moduleId(module), source, name, book, scope, characterIds: of };
+      yield { what: "lorebook", id: getModuleId(module), source, name, book, scope, characterIds: of };
     }
     for (const [index, page] of asArray(this.database.loreBook).entries()) {
-      const book = bookOfRisu(asObject(page).data);
+      const book = convertRisuBook(asObject(page).data);
       if (book === undefined) continue;
       const name = asText(asObject(page).name) || "Lorebook";
-      const id = stableId("risuai", "lorebook", String(index), name);
+      const id = deriveStableId("risuai", "lorebook", String(index), name);
       const isChosen = index === (asNumber(this.database.loreBookPage) ?? 0);
       yield {
         what: "lorebook",
@@ -175,7 +181,7 @@ class Account {
   /** The lorebook of a group belongs to each of its chats. */
   *#groupLorebooks(): Generator<ImportStep> {
     for (const group of this.#characters) {
-      const book = group.type === "group" ? bookOfRisu(group.globalLore, group) : undefined;
+      const book = group.type === "group" ? convertRisuBook(group.globalLore, group) : undefined;
       if (book === undefined) continue;
       const name = asText(group.name) || "Group";
       yield { what: "lorebook", id: groupBookId(group), source: this.#in("groups", name), name, book, scope: "chat" };
@@ -185,14 +191,14 @@ class Account {
   async *#character(character: JsonObject): AsyncGenerator<ImportStep> {
     const name = asText(character.name);
     const source = this.#in("characters", name);
-    for (const reason of lossesOf(character)) yield changed(source, reason);
+    for (const reason of findLosses(character)) yield changed(source, reason);
     const { avatar, note } = await this.#picture(character.image, source);
     if (note !== undefined) yield note;
     try {
-      const card = cardOfRisu(character);
+      const card = convertRisuCard(character);
       const { files, missing } = this.#further(character, source);
       if (missing > 0) yield changed(source, importReason("risu_media", { count: missing }));
-      const origin = { id: idOf(character), source, name };
+      const origin = { id: getId(character), source, name };
       if (files.length === 0) {
         yield { what: "character", ...origin, file: serializeCard(card), avatar };
         return;
@@ -206,7 +212,7 @@ class Account {
   }
 
   #further(character: JsonObject, source: string): { files: FurtherFile[]; missing: number } {
-    const media = [...mediaOf(character)].filter(({ key }) => key !== "");
+    const media = [...findMedia(character)].filter(({ key }) => key !== "");
     const files = media.flatMap(({ key, ...medium }) => {
       const file = this.files.find(key);
       const read = () => this.source.read(file!, MAX_PICTURE_BYTES);
@@ -220,7 +226,7 @@ class Account {
   async *#chat(chat: JsonObject, character: JsonObject): AsyncGenerator<ImportStep> {
     const source = this.#in("chats", `${asText(character.name)}/${asText(chat.name)}`);
     try {
-      const cold = coldKeyOf(chat);
+      const cold = findColdKey(chat);
       const whole = cold === undefined ? chat : await this.#warm(chat, cold);
       const fmIndex = whole.fmIndex ?? character.firstMsgIndex;
       yield* readRisuChat({ ...whole, fmIndex }, this.#place(chat, character, source));
@@ -234,7 +240,7 @@ class Account {
     const bytes = await this.#read(`coldstorage/${key}`, MAX_COLD_BYTES) ??
       await this.#read(`coldstorage/${key}.json`, MAX_COLD_BYTES);
     if (bytes === undefined) return chat;
-    const json = parseJsonBytes(unpacked(bytes, MAX_COLD_BYTES));
+    const json = parseJsonBytes(unpack(bytes, MAX_COLD_BYTES));
     return { ...chat, ...(Array.isArray(json) ? { message: json } : asObject(json)) };
   }
 
@@ -255,25 +261,25 @@ class Account {
         const talkativeness = isGroup ? asNumber(asArray(character.characterTalks)[index]) : undefined;
         const isMuted = isGroup && asArray(character.characterActive)[index] === false;
         return [{
-          character_id: idOf(member),
+          character_id: getId(member),
           ...(isMuted && { muted: true }),
           ...(talkativeness !== undefined && { talkativeness: Math.min(1, Math.max(0, talkativeness)) }),
         }];
       }),
       speaker: isGroup ? undefined : {
-        id: idOf(character),
+        id: getId(character),
         name: asText(character.nickname) || asText(character.name),
         greetings: [asText(character.firstMessage), ...asArray(character.alternateGreetings).map(asText)],
       },
       userName: persona?.name ?? this.#userName,
-      characterOf: (risuId) => known.has(risuId) ? stableId("risuai", "character", risuId) : undefined,
+      characterOf: (risuId) => known.has(risuId) ? deriveStableId("risuai", "character", risuId) : undefined,
       personaOf: () => persona?.id,
       folderOf: (id) => {
         const folder = folders.find((one) => id !== "" && one.id === id);
         return folder && asText(folder.name);
       },
       lorebookIds: [
-        ...modules.map(moduleId),
+        ...modules.map(getModuleId),
         ...(isGroup && asArray(character.globalLore).length > 0 ? [groupBookId(character)] : []),
       ],
     };
@@ -299,14 +305,14 @@ class Account {
   }
 }
 
-function idOf(character: JsonObject): string {
-  return stableId("risuai", "character", asText(character.chaId));
+function getId(character: JsonObject): string {
+  return deriveStableId("risuai", "character", asText(character.chaId));
 }
 
 function groupBookId(group: JsonObject): string {
-  return stableId("risuai", "lorebook of group", asText(group.chaId));
+  return deriveStableId("risuai", "lorebook of group", asText(group.chaId));
 }
 
-function moduleId(module: JsonObject): string {
-  return stableId("risuai", "module", asText(module.id) || asText(module.name));
+function getModuleId(module: JsonObject): string {
+  return deriveStableId("risuai", "module", asText(module.id) || asText(module.name));
 }

@@ -5,8 +5,8 @@
  * @see https://github.com/kwaroran/RisuAI drive/backuplocal.ts at 460ecae (2025-12-31)
  */
 import { AppError } from "../../../errors.ts";
-import { bytesAt } from "../../../storage/bytes_at.ts";
-import { MAX_FILES, tooLarge } from "../../import_limits.ts";
+import { readBytesAt } from "../../../storage/file_pieces.ts";
+import { MAX_FILES, tooLarge } from "../../import_zip.ts";
 import type { ImportSource, SourceFile } from "../../import_source.ts";
 import { RISU_DATABASE } from "./risu_save.ts";
 
@@ -24,14 +24,14 @@ export async function openRisuBackup(path: string): Promise<ImportSource | undef
   let isOurs = false;
   try {
     const { size } = await file.stat();
-    const entries = await entriesIn(file, size);
+    const entries = await readEntries(file, size);
     if (entries.size === 0) return undefined;
     isOurs = true;
     const read: ImportSource["read"] = async ({ path: name }, maxBytes) => {
       const entry = entries.get(name);
       if (entry === undefined) throw new AppError("not_found", `The backup has no "${name}"`);
       if (entry.sizeBytes > maxBytes) throw tooLarge(name, maxBytes);
-      const bytes = await bytesAt(file, entry.at, entry.sizeBytes);
+      const bytes = await readBytesAt(file, entry.at, entry.sizeBytes);
       if (bytes === undefined) throw new AppError("unprocessable", `"${name}" is incomplete`);
       return bytes;
     };
@@ -49,13 +49,13 @@ export async function openRisuBackup(path: string): Promise<ImportSource | undef
   }
 }
 
-async function entriesIn(file: Deno.FsFile, size: number): Promise<Map<string, Entry>> {
+async function readEntries(file: Deno.FsFile, size: number): Promise<Map<string, Entry>> {
   const entries = new Map<string, Entry>();
   for (let at = 0; at + LENGTH_BYTES <= size;) {
-    const nameBytes = await lengthAt(file, at);
+    const nameBytes = await readLength(file, at);
     if (nameBytes === undefined || nameBytes === 0 || nameBytes > MAX_NAME_BYTES) break;
-    const name = await bytesAt(file, at + LENGTH_BYTES, nameBytes);
-    const sizeBytes = await lengthAt(file, at + LENGTH_BYTES + nameBytes);
+    const name = await readBytesAt(file, at + LENGTH_BYTES, nameBytes);
+    const sizeBytes = await readLength(file, at + LENGTH_BYTES + nameBytes);
     if (name === undefined || sizeBytes === undefined) break;
     const path = new TextDecoder().decode(name);
     if (path !== RISU_DATABASE && !/^[^/\\\0]+\.[a-z0-9]{2,5}$/i.test(path)) break;
@@ -70,7 +70,7 @@ async function entriesIn(file: Deno.FsFile, size: number): Promise<Map<string, E
   return entries;
 }
 
-async function lengthAt(file: Deno.FsFile, at: number): Promise<number | undefined> {
-  const bytes = await bytesAt(file, at, LENGTH_BYTES);
+async function readLength(file: Deno.FsFile, at: number): Promise<number | undefined> {
+  const bytes = await readBytesAt(file, at, LENGTH_BYTES);
   return bytes && new DataView(bytes.buffer).getUint32(0, true);
 }

@@ -5,7 +5,7 @@
  *   (2025-12-31)
  */
 import type { ImportReasonCode } from "../../import_reasons.ts";
-import { endingOf } from "../../file_names.ts";
+import { getExtension } from "../../import_source.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 
 /** Fields that only RisuAI uses, kept in the card for a later export to RisuAI. */
@@ -32,7 +32,7 @@ const OWN_FIELDS: Record<string, string> = {
 const RISU_ASSET = "x-risu-asset";
 
 /** Converts a character to a card. */
-export function cardOfRisu(character: JsonObject): JsonObject {
+export function convertRisuCard(character: JsonObject): JsonObject {
   const { risuai: _, depth_prompt: __, ...extensions } = asObject(character.extentions); // RisuAI's spelling
   const depthPrompt = asObject(character.depth_prompt);
   const more = asObject(character.additionalData);
@@ -57,9 +57,9 @@ export function cardOfRisu(character: JsonObject): JsonObject {
       character_version: asText(more.character_version) || asText(character.characterVersion),
       nickname: asText(character.nickname),
       source: asArray(character.source).map(asText),
-      ...dateOf("creation_date", character.creation_date),
-      ...dateOf("modification_date", character.modification_date),
-      character_book: bookOfRisu(character.globalLore, character),
+      ...toDate("creation_date", character.creation_date),
+      ...toDate("modification_date", character.modification_date),
+      character_book: convertRisuBook(character.globalLore, character),
       extensions: {
         ...extensions,
         ...(asText(depthPrompt.prompt) !== "" && { depth_prompt: depthPrompt }),
@@ -70,7 +70,7 @@ export function cardOfRisu(character: JsonObject): JsonObject {
 }
 
 /** Converts a list of entries to a lorebook; `undefined` if it is empty. */
-export function bookOfRisu(entries: unknown, owner: JsonObject = {}): JsonObject | undefined {
+export function convertRisuBook(entries: unknown, owner: JsonObject = {}): JsonObject | undefined {
   const found = asArray(entries).filter(isJsonObject);
   if (found.length === 0) return undefined;
   const settings = asObject(owner.loreSettings);
@@ -81,7 +81,7 @@ export function bookOfRisu(entries: unknown, owner: JsonObject = {}): JsonObject
       recursive_scanning: typeof settings.recursiveScanning === "boolean" ? settings.recursiveScanning : undefined,
     }),
     extensions: { ...asObject(owner.loreExt), risu_fullWordMatching: settings.fullWordMatching === true },
-    entries: found.map(entryOf),
+    entries: found.map(convertEntry),
   };
 }
 
@@ -96,12 +96,12 @@ export interface RisuMedium {
 }
 
 /** Yields the additional files. */
-export function* mediaOf(character: JsonObject): Generator<RisuMedium> {
+export function* findMedia(character: JsonObject): Generator<RisuMedium> {
   const medium = (type: string, name: unknown, key: unknown, ext: unknown): RisuMedium => ({
     type,
     name: asText(name),
     key: asText(key),
-    ext: asText(ext) || endingOf(asText(key)),
+    ext: asText(ext) || getExtension(asText(key)),
   });
   for (const asset of asArray(character.ccAssets).map(asObject)) {
     yield medium(asText(asset.type) || "other", asset.name, asset.uri, asset.ext === "unknown" ? "" : asset.ext);
@@ -113,7 +113,7 @@ export function* mediaOf(character: JsonObject): Generator<RisuMedium> {
 }
 
 /** Yields what of a character Parlor can't use. */
-export function* lossesOf(character: JsonObject): Generator<ImportReasonCode> {
+export function* findLosses(character: JsonObject): Generator<ImportReasonCode> {
   if (isJsonObject(character.vits)) yield "risu_voice";
   const effects = asArray(character.triggerscript).flatMap((trigger) => asArray(asObject(trigger).effect));
   const isScripted = asArray(character.customscript).length > 0 || asText(character.backgroundHTML) !== "" ||
@@ -121,13 +121,13 @@ export function* lossesOf(character: JsonObject): Generator<ImportReasonCode> {
   if (isScripted) yield "risu_card_scripts";
 }
 
-function entryOf(lore: JsonObject): JsonObject {
+function convertEntry(lore: JsonObject): JsonObject {
   const own = asObject(lore.extentions);
   const chance = asNumber(lore.activationPercent);
   const isPattern = lore.useRegex === true;
   return {
-    keys: isPattern ? [asText(lore.key)] : keysIn(lore.key),
-    ...(lore.selective === true && { secondary_keys: keysIn(lore.secondkey) }),
+    keys: isPattern ? [asText(lore.key)] : splitKeys(lore.key),
+    ...(lore.selective === true && { secondary_keys: splitKeys(lore.secondkey) }),
     content: asText(lore.content),
     enabled: true,
     insertion_order: asNumber(lore.insertorder) ?? 100,
@@ -146,12 +146,12 @@ function entryOf(lore: JsonObject): JsonObject {
   };
 }
 
-function keysIn(value: unknown): string[] {
+function splitKeys(value: unknown): string[] {
   return asText(value).split(",").map((key) => key.trim()).filter((key) => key !== "");
 }
 
 /** V3 counts seconds; RisuAI also wrote milliseconds. */
-function dateOf(field: string, value: unknown): JsonObject {
+function toDate(field: string, value: unknown): JsonObject {
   const time = asNumber(value) ?? 0;
   return time <= 0 ? {} : { [field]: time > 100_000_000_000 ? Math.floor(time / 1000) : time };
 }

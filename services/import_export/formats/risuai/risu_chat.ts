@@ -5,14 +5,13 @@
  * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts (Chat, Message) and characters.ts (exportChat) at
  *   460ecae (2025-12-31)
  */
-import { type ImportReason, importReason } from "../../import_reasons.ts";
+import { changed, type ImportReason, importReason, refused } from "../../import_reasons.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { expandGreetings } from "../../../prompts/greetings.ts";
-import { contentHash, stableId } from "../../import_source.ts";
+import { deriveStableId, hashContent } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
-import { bookOfRisu } from "./risu_card.ts";
-import { changed, refused } from "../../import_notes.ts";
-import { isoOf } from "../sillytavern/tavern_time.ts";
+import { convertRisuBook } from "./risu_card.ts";
+import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
 /** Context of a chat. */
 export interface RisuPlace {
@@ -41,7 +40,7 @@ const COLD_MARK = "\uEF01COLDSTORAGE\uEF01";
 const NOTE_DEPTH = 0;
 
 /** Returns the key of the file with a chat's messages; `undefined` if the chat contains them. */
-export function coldKeyOf(chat: JsonObject): string | undefined {
+export function findColdKey(chat: JsonObject): string | undefined {
   const first = asText(asObject(asArray(chat.message)[0]).data);
   return first.startsWith(COLD_MARK) ? first.slice(COLD_MARK.length) : undefined;
 }
@@ -51,24 +50,24 @@ export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<Imp
   const { source } = place;
   const said = asArray(chat.message).filter(isJsonObject);
   if (said.length === 0) return;
-  if (coldKeyOf(chat) !== undefined) {
+  if (findColdKey(chat) !== undefined) {
     return yield refused(source, "risu_cold");
   }
   const title = asText(chat.name);
-  const id = stableId(
+  const id = deriveStableId(
     "risuai",
     "chat",
     asText(chat.id) || `${title} ${asText(said[0]!.time)} ${asText(said[0]!.data)}`,
   );
   const lorebook_ids = [...place.lorebookIds ?? []];
-  const book = bookOfRisu(chat.localLore);
+  const book = convertRisuBook(chat.localLore);
   if (book !== undefined) {
-    const bookId = stableId("risuai", "lorebook of", id);
+    const bookId = deriveStableId("risuai", "lorebook of", id);
     lorebook_ids.push(bookId);
     yield { what: "lorebook", id: bookId, source, name: `${title || "Chat"}, lore`, book, scope: "chat" };
   }
   const personaId = place.personaOf?.(asText(chat.bindedPersona));
-  const messages = messagesOf(said, { id, chat, place, personaId });
+  const messages = convertMessages(said, { id, chat, place, personaId });
   for (const reason of lossesOf(chat, said)) yield changed(source, reason);
   const note = asText(chat.note).trim();
   const folder = place.folderOf?.(asText(chat.folderId));
@@ -86,7 +85,7 @@ export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<Imp
     id,
     source,
     name: title,
-    hash: contentHash([head, messages]),
+    hash: hashContent([head, messages]),
     head,
     messages,
     createdAt: times[0],
@@ -101,14 +100,14 @@ interface Said {
   personaId: string | undefined;
 }
 
-function messagesOf(said: JsonObject[], { id, chat, place, personaId }: Said): ImportedMessage[] {
+function convertMessages(said: JsonObject[], { id, chat, place, personaId }: Said): ImportedMessage[] {
   // Neither this message nor those before it are sent.
   const lastCut = said.findLastIndex(({ disabled }) => disabled === "allBefore");
   const messages = said.map((message, index): ImportedMessage => {
     const isUser = message.role === "user";
     const text = asText(message.data);
     const thoughts = isUser ? null : THOUGHTS.exec(text);
-    const time = isoOf(message.time);
+    const time = toIsoTime(message.time);
     const model = asText(asObject(message.generationInfo).model);
     const name = asText(message.name);
     const saying = asText(message.saying);
@@ -129,11 +128,11 @@ function messagesOf(said: JsonObject[], { id, chat, place, personaId }: Said): I
       ...(isHidden && { hidden: true }),
     };
   });
-  const greeting = greetingOf(chat, place, id, messages[0]?.created_at);
+  const greeting = findGreeting(chat, place, id, messages[0]?.created_at);
   return greeting === undefined ? messages : [{ ...greeting, ...(lastCut >= 0 && { hidden: true }) }, ...messages];
 }
 
-function greetingOf(
+function findGreeting(
   chat: JsonObject,
   { speaker, userName }: RisuPlace,
   id: string,
@@ -159,8 +158,8 @@ function greetingOf(
 }
 
 function* lossesOf(chat: JsonObject, said: JsonObject[]): Generator<ImportReason> {
-  const pictures = said.reduce((sum, { data }) => sum + (asText(data).match(PICTURE)?.length ?? 0), 0);
-  if (pictures > 0) yield importReason("risu_chat_images", { count: pictures });
+  const images = said.reduce((sum, { data }) => sum + (asText(data).match(PICTURE)?.length ?? 0), 0);
+  if (images > 0) yield importReason("risu_chat_images", { count: images });
   const memory = [chat.supaMemoryData, chat.hypaV2Data, chat.hypaV3Data].some(hasMemory);
   if (memory) yield importReason("risu_memory");
   if (Object.keys(asObject(chat.scriptstate)).length > 0) yield importReason("risu_variables");

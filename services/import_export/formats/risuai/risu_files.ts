@@ -1,8 +1,7 @@
 /** Finds the files that RisuAI's database names, in a backup or a data folder. */
 import { Buffer } from "node:buffer";
-import type { ImportSource, SourceFile } from "../../import_source.ts";
+import { getBaseName, type ImportSource, type SourceFile } from "../../import_source.ts";
 import { RISU_DATABASE } from "./risu_save.ts";
-import { baseOf } from "../../file_names.ts";
 
 /** The database in a data folder. */
 const FOLDER_DATABASE = "database.bin";
@@ -15,7 +14,7 @@ export class RisuFiles {
   readonly #byName = new Map<string, SourceFile>();
 
   constructor(source: ImportSource) {
-    for (const file of source.files) this.#byName.set(baseOf(risuKeyOf(file.path)), file);
+    for (const file of source.files) this.#byName.set(getBaseName(getRisuKey(file.path)), file);
   }
 
   /** The database, if there is one. */
@@ -25,13 +24,13 @@ export class RisuFiles {
 
   /** Finds the file for a name such as `assets/1f2e.png`. */
   find(key: string): SourceFile | undefined {
-    return this.#byName.get(baseOf(key));
+    return this.#byName.get(getBaseName(key));
   }
 }
 
 /** Returns RisuAI's name for a file. */
-export function risuKeyOf(path: string): string {
-  const name = baseOf(path);
+export function getRisuKey(path: string): string {
+  const name = getBaseName(path);
   const key = HEX_NAME.test(name) ? Buffer.from(name, "hex").toString() : "";
   return KEYS.test(key) ? key : path;
 }

@@ -44,14 +44,14 @@ export async function openRisuSave(
   bytes: Uint8Array,
   remote: RemoteSource,
 ): Promise<{ database: JsonObject; missing: string[] }> {
-  if (startsWith(bytes, BLOCKS_MARK)) return await ofBlocks(bytes.subarray(BLOCKS_MARK.length), remote);
-  const database = plainValue(bytes);
+  if (startsWith(bytes, BLOCKS_MARK)) return await joinBlocks(bytes.subarray(BLOCKS_MARK.length), remote);
+  const database = toPlainValue(bytes);
   if (!isJsonObject(database)) throw new AppError("unprocessable", "not a RisuAI database");
   return { database, missing: [] };
 }
 
 /** Unpacks gzip or zlib data. @throws {AppError} `unprocessable`, `too_large` */
-export function unpacked(bytes: Uint8Array, maxBytes = MAX_SAVE_BYTES): Uint8Array {
+export function unpack(bytes: Uint8Array, maxBytes = MAX_SAVE_BYTES): Uint8Array {
   try {
     return unzipSync(bytes, { maxOutputLength: maxBytes });
   } catch (cause) {
@@ -61,23 +61,26 @@ export function unpacked(bytes: Uint8Array, maxBytes = MAX_SAVE_BYTES): Uint8Arr
   }
 }
 
-function plainValue(bytes: Uint8Array): unknown {
+function toPlainValue(bytes: Uint8Array): unknown {
   const kind = startsWith(bytes, MARK) ? bytes[MARK.length] : undefined;
   const content = bytes.subarray(MARK.length + 1);
-  if (kind === PLAIN) return messagePack(content);
-  if (kind === PACKED || kind === PACKED_STREAM) return messagePack(unpacked(content));
-  if (startsWith(bytes, OLDEST_MARK)) return messagePack(bytes.subarray(OLDEST_MARK.length));
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return messagePack(bytes);
-  const inner = unpacked(bytes);
-  return inner[0] === 0x7b ? json(inner) : messagePack(inner);
+  if (kind === PLAIN) return decodeMessagePack(content);
+  if (kind === PACKED || kind === PACKED_STREAM) return decodeMessagePack(unpack(content));
+  if (startsWith(bytes, OLDEST_MARK)) return decodeMessagePack(bytes.subarray(OLDEST_MARK.length));
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return decodeMessagePack(bytes);
+  const inner = unpack(bytes);
+  return inner[0] === 0x7b ? json(inner) : decodeMessagePack(inner);
 }
 
-async function ofBlocks(bytes: Uint8Array, remote: RemoteSource): Promise<{ database: JsonObject; missing: string[] }> {
+async function joinBlocks(
+  bytes: Uint8Array,
+  remote: RemoteSource,
+): Promise<{ database: JsonObject; missing: string[] }> {
   const database: JsonObject = { characters: [] };
   const characters = database.characters as unknown[];
   const missing: string[] = [];
   let room = MAX_SAVE_BYTES;
-  for (const { type, name, content: packedContent } of blocksIn(bytes)) {
+  for (const { type, name, content: packedContent } of readBlocks(bytes)) {
     const content = () => {
       const opened = packedContent(room);
       room -= opened.length;
@@ -97,7 +100,7 @@ async function ofBlocks(bytes: Uint8Array, remote: RemoteSource): Promise<{ data
 }
 
 /** A block: type, compression flag, name and content, the last two with their lengths. */
-function* blocksIn(
+function* readBlocks(
   bytes: Uint8Array,
 ): Generator<{ type: number; name: string; content: (maxBytes: number) => Uint8Array }> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -111,14 +114,14 @@ function* blocksIn(
     yield {
       type,
       name: new TextDecoder().decode(bytes.subarray(at + 3, lengthAt)),
-      content: (maxBytes) => isPacked ? unpacked(content, maxBytes) : content,
+      content: (maxBytes) => isPacked ? unpack(content, maxBytes) : content,
     };
     at = end;
   }
 }
 
 /** Decodes RisuAI's MessagePack. @throws {AppError} `unprocessable` */
-export function messagePack(bytes: Uint8Array): unknown {
+export function decodeMessagePack(bytes: Uint8Array): unknown {
   try {
     return decode(bytes, { extensionCodec: EXTENSIONS, maxArrayLength: MAX_LENGTH, maxMapLength: MAX_LENGTH });
   } catch (cause) {

@@ -5,25 +5,30 @@
  * @see https://github.com/kwaroran/RisuAI characterCards.ts, characters.ts, persona.ts, process/lorebook.svelte.ts and
  *   process/modules.ts at 460ecae (2025-12-31)
  */
-import { ImportError } from "../../import_reasons.ts";
-import { parseCardFile, readCardFile } from "../../../characters/card/card_file.ts";
-import type { Card } from "../../../characters/card/card.ts";
-import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
 import { isPng, parsePng } from "../../../attachments/images/png_chunks.ts";
-import { getKeyword, readTextChunk } from "../../../characters/png/png_text.ts";
+import type { Card } from "../../../characters/card/card.ts";
+import { parseCardFile, readCardFile } from "../../../characters/card/card_file.ts";
+import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
+import { getKeyword, readTextChunk } from "../../../characters/png/png_card.ts";
 import { AppError } from "../../../errors.ts";
-import { asArray, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
+import { asArray, asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
 import type { ImportedCharacter, ImportStep } from "../../import_item.ts";
-import { contentHash, type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
-import { objectIn } from "../../json_object.ts";
-import { MAX_PICTURE_BYTES, presetOfRisu, readRisuAccount } from "./risu_account.ts";
-import { bookOfRisu } from "./risu_card.ts";
-import { readRisuChat, type RisuPlace } from "./risu_chat.ts";
-import { MAX_RISU_PACK_BYTES, moduleOf, presetOf } from "./risu_pack.ts";
-import { RisuFiles, risuKeyOf } from "./risu_files.ts";
-import { changed, leftOut, refused } from "../../import_notes.ts";
+import { changed, ImportError, leftOut, refused } from "../../import_reasons.ts";
+import {
+  deriveStableId,
+  getBaseName,
+  getStem,
+  hashContent,
+  type ImportSource,
+  parseJsonObject,
+  type SourceFile,
+} from "../../import_source.ts";
 import type { Scratch } from "../../scratch_folder.ts";
-import { baseOf, stemOf } from "../../file_names.ts";
+import { convertRisuPreset, MAX_PICTURE_BYTES, readRisuAccount } from "./risu_account.ts";
+import { convertRisuBook } from "./risu_card.ts";
+import { readRisuChat, type RisuPlace } from "./risu_chat.ts";
+import { getRisuKey, RisuFiles } from "./risu_files.ts";
+import { decodeMessagePack, unpack } from "./risu_save.ts";
 
 /** All chats of a character are one file. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
@@ -71,7 +76,7 @@ class Files {
     const chats: [SourceFile, JsonObject][] = [];
     for (const file of later) {
       try {
-        const json = objectIn(await this.source.read(file, MAX_JSON_BYTES));
+        const json = parseJsonObject(await this.source.read(file, MAX_JSON_BYTES));
         if (isChatFile(json)) chats.push([file, json]);
         else yield* this.#json(file, json);
       } catch (error) {
@@ -96,7 +101,7 @@ class Files {
     }
     if (isPng(begin)) {
       const bytes = await this.source.read(file, MAX_PICTURE_BYTES);
-      const persona = personaIn(bytes);
+      const persona = findPersona(bytes);
       if (persona !== undefined) yield* this.#persona(file, persona, bytes);
       else yield this.#character(file.path, parseCardFile(file.path, bytes), bytes);
     } else if (isCharx(begin)) {
@@ -105,12 +110,12 @@ class Files {
   }
 
   async *#module(file: SourceFile): AsyncGenerator<ImportStep> {
-    yield* this.#moduleSteps(file.path, moduleOf(await this.source.read(file, MAX_RISU_PACK_BYTES)));
+    yield* this.#moduleSteps(file.path, readModule(await this.source.read(file, MAX_RISU_PACK_BYTES)));
   }
 
   async *#preset(file: SourceFile): AsyncGenerator<ImportStep> {
     const bytes = await this.source.read(file, MAX_RISU_PACK_BYTES);
-    yield presetOfRisu(await presetOf(bytes, /\.risup$/i.test(file.path)), file.path);
+    yield convertRisuPreset(await readPresetFile(bytes, /\.risup$/i.test(file.path)), file.path);
     yield leftOut(file.path, "risu_presets");
   }
 
@@ -122,7 +127,7 @@ class Files {
 
   *#persona(file: SourceFile, persona: JsonObject, avatar: Uint8Array<ArrayBuffer>): Generator<ImportStep> {
     const name = asText(persona.name);
-    const id = stableId("risuai", "persona file", name);
+    const id = deriveStableId("risuai", "persona file", name);
     if (asText(persona.note) !== "") yield changed(file.path, "risu_note");
     yield { what: "persona", id, source: file.path, name, description: asText(persona.personaPrompt), avatar };
   }
@@ -133,7 +138,7 @@ class Files {
     if (json.type === "risuModule") return yield* this.#moduleSteps(path, json);
     if (json.type === "regex") return yield leftOut(path, "risu_scripts");
     if (Array.isArray(json.promptTemplate) || "mainPrompt" in json && "maxContext" in json) {
-      yield presetOfRisu(json, path);
+      yield convertRisuPreset(json, path);
       return yield leftOut(path, "risu_presets");
     }
     const bytes = new TextEncoder().encode(JSON.stringify(json));
@@ -143,13 +148,13 @@ class Files {
   #character(source: string, card: Card, file: Uint8Array<ArrayBuffer> | string): ImportedCharacter {
     const { name } = card.data;
     const id = this.#idOf(card);
-    this.#cards.set(fileName(name), { id, card });
+    this.#cards.set(toRisuFileName(name), { id, card });
     return { what: "character", id, source, name, file };
   }
 
   *#chats({ path }: SourceFile, json: JsonObject): Generator<ImportStep> {
     const chats = (Array.isArray(json.data) ? json.data : [json.data]).filter(isJsonObject);
-    const found = this.#cards.get(CHAT_FILE.exec(baseOf(path))?.[1] ?? "");
+    const found = this.#cards.get(CHAT_FILE.exec(getBaseName(path))?.[1] ?? "");
     if (found === undefined) yield changed(path, "risu_chats_without_character");
     const folders = asArray(json.folders).map(asObject);
     const place: RisuPlace = {
@@ -171,8 +176,8 @@ class Files {
   /** Name, author and creation date identify a character; if two share them all, the content does. */
   #idOf({ data }: Card): string {
     const origin = ["risuai", "card", data.name, data.creator, asText(data.creation_date)];
-    const id = stableId(...origin);
-    const own = this.#ids.has(id) ? stableId(...origin, contentHash(data)) : id;
+    const id = deriveStableId(...origin);
+    const own = this.#ids.has(id) ? deriveStableId(...origin, hashContent(data)) : id;
     this.#ids.add(own);
     return own;
   }
@@ -187,22 +192,22 @@ class Files {
 }
 
 /** The persona in a PNG file: base64-encoded JSON in a text chunk. */
-function personaIn(png: Uint8Array): JsonObject | undefined {
+function findPersona(png: Uint8Array): JsonObject | undefined {
   const chunk = parsePng(png).chunks.find((chunk) => getKeyword(chunk) === "persona");
   if (chunk === undefined) return undefined;
   const text = new TextDecoder("latin1").decode(readTextChunk(chunk, MAX_PERSONA_BYTES));
   try {
-    return objectIn(Uint8Array.fromBase64(text));
+    return parseJsonObject(Uint8Array.fromBase64(text));
   } catch (cause) {
     throw new ImportError("risu_persona", { cause });
   }
 }
 
 function lorebook(path: string, ownName: string, entries: unknown): ImportStep {
-  const book = bookOfRisu(entries);
+  const book = convertRisuBook(entries);
   if (book === undefined) return refused(path, "risu_no_entries");
-  const name = ownName || stemOf(path);
-  const id = stableId("risuai", "lorebook file", ownName, contentHash(book));
+  const name = ownName || getStem(path);
+  const id = deriveStableId("risuai", "lorebook file", ownName, hashContent(book));
   return { what: "lorebook", id, source: path, name, book, scope: "chat" };
 }
 
@@ -211,10 +216,84 @@ function isChatFile({ type }: JsonObject): boolean {
 }
 
 function isAsset(path: string): boolean {
-  return /^(assets\/)?[0-9a-f-]{32,64}\.[a-z0-9]{2,5}$/i.test(risuKeyOf(path));
+  return /^(assets\/)?[0-9a-f-]{32,64}\.[a-z0-9]{2,5}$/i.test(getRisuKey(path));
 }
 
 /** Creates a file name like RisuAI. */
-function fileName(name: string): string {
+function toRisuFileName(name: string): string {
   return name.replace(/[<>:"/\\|?*.,]/g, "");
+}
+
+/**
+ * Size limit of RisuAI's module and preset files. The images of a module come after the part that is read. Every byte is substituted by a fixed table; a preset is compressed
+ * MessagePack, encrypted with a key that all copies of RisuAI share.
+ *
+ * @see https://github.com/kwaroran/RisuAI rpack/README, process/modules.ts (exportModule) and
+ *   storage/database.svelte.ts (downloadPreset) at 904a14a (2026-01-12)
+ */
+const MAX_RISU_PACK_BYTES = 256 * 1024 * 1024;
+const MAX_PRESET_BYTES = 16 * 1024 * 1024;
+
+/** Substitution table, part of the format. */
+const TABLE = Uint8Array.fromBase64(
+  "LPeEi8ll+7afrrMDLQFpdB/ko+zuXDQhk0oPauJiAp4inP08/HHHxq1ZZwVwbYpEEvokhl+v0XpHzv5QY91RBm8Y4FKoCZ1Wc0y4U2zDoA4Z" +
+    "zz4NfgcyaEbqSPmZLqukSSBeVTU4DLzTsVgWeSgKGuHyzcQ526K6YHJ2fZXvf8jA3jeUv7UUgZIlRazn9WanKzZawRPjSzrojYMbfCewmkLr" +
+    "h6rcVI54JtJXKdS3+C+PiXXwQXfCHv/YFRHlBJcX8zHQmwDXyrRPKjvZsmvaXaE/MGG9kT1O5t++TYKMHSMQmGT0hTN7kEO7qYjx1qUc9sxu" +
+    "uVsLlu3V6cXLCKaAQA==",
+);
+
+/** Header of a module: magic byte, version, and length of its JSON. */
+const MODULE_MARK = 111;
+const MODULE_VERSION = 0;
+const MODULE_HEAD_BYTES = 6;
+
+const PRESET_PASSWORD = "risupreset";
+const IV_BYTES = 12;
+
+/** Reads a `.risum` file without its images. @throws {AppError} `unprocessable` */
+function readModule(bytes: Uint8Array): JsonObject {
+  const isModule = bytes.length > MODULE_HEAD_BYTES && bytes[0] === MODULE_MARK && bytes[1] === MODULE_VERSION;
+  if (!isModule) throw new ImportError("risu_no_module");
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(2, true);
+  const packed = bytes.subarray(MODULE_HEAD_BYTES, MODULE_HEAD_BYTES + length);
+  if (packed.length < length) throw new ImportError("risu_cut_off");
+  try {
+    const { type, module } = asObject(parseJsonBytes(substituteBytes(packed)));
+    if (type === "risuModule" && isJsonObject(module)) return module;
+  } catch (cause) {
+    throw new ImportError("risu_module_damaged", { cause });
+  }
+  throw new ImportError("risu_holds_no_module");
+}
+
+/**
+ * Reads a `.risup` file, or the older `.risupreset`.
+ *
+ * @param isExchanged False for the older format.
+ * @throws {AppError} `unprocessable`, `too_large`
+ */
+async function readPresetFile(bytes: Uint8Array<ArrayBuffer>, isExchanged: boolean): Promise<JsonObject> {
+  const outer = asObject(decodeMessagePack(unpack(isExchanged ? substituteBytes(bytes) : bytes, MAX_PRESET_BYTES)));
+  const sealed = outer.preset ?? outer.pres;
+  if (outer.type !== "preset" || !(sealed instanceof Uint8Array)) {
+    throw new ImportError("risu_no_preset");
+  }
+  const preset = decodeMessagePack(await opened(sealed));
+  if (!isJsonObject(preset)) throw new ImportError("risu_holds_no_preset");
+  return preset;
+}
+
+async function opened(sealed: Uint8Array): Promise<Uint8Array> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(PRESET_PASSWORD));
+  const key = await crypto.subtle.importKey("raw", digest, "AES-GCM", false, ["decrypt"]);
+  try {
+    const parameters = { name: "AES-GCM", iv: new Uint8Array(IV_BYTES) };
+    return new Uint8Array(await crypto.subtle.decrypt(parameters, key, sealed.slice()));
+  } catch (cause) {
+    throw new ImportError("risu_preset_damaged", { cause });
+  }
+}
+
+function substituteBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(bytes, (byte) => TABLE[byte]!);
 }

@@ -1,18 +1,22 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
-import { importReason } from "../../import_reasons.ts";
+import { changed, importReason, leftOut, refused } from "../../import_reasons.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { toDataUrl } from "../../../attachments/images/data_url.ts";
-import { baseOf, endingOf, stemOf } from "../../file_names.ts";
-import { type ImportSource, type SourceFile, stableId } from "../../import_source.ts";
+import {
+  deriveStableId,
+  getBaseName,
+  getExtension,
+  getStem,
+  type ImportSource,
+  parseJsonObject,
+  type SourceFile,
+} from "../../import_source.ts";
 import type { ImportNote, ImportStep } from "../../import_item.ts";
-import { objectIn } from "../../json_object.ts";
 import { type ChatPlace, MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
-import { openTavernFolder, type TavernFolder } from "./tavern_folder.ts";
+import { findSprites, openTavernFolder, type Sprite, type TavernFolder } from "./tavern_folder.ts";
 import { parsePngCard, removeCard } from "../../../characters/png/png_card.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
-import { changed, leftOut, refused } from "../../import_notes.ts";
 import type { Scratch } from "../../scratch_folder.ts";
-import { findSprites, type Sprite } from "./tavern_sprites.ts";
 
 const MAX_CARD_BYTES = 20 * 1024 * 1024;
 const MAX_JSON_BYTES = 32 * 1024 * 1024;
@@ -70,7 +74,7 @@ class Reading {
     const names = asObject(user.personas);
     const descriptions = asObject(user.persona_descriptions);
     for (const [file, name] of Object.entries(names)) {
-      const id = stableId("sillytavern", "persona", file);
+      const id = deriveStableId("sillytavern", "persona", file);
       this.known.personas.set(file, id);
       const said = descriptions[file];
       const description = asText(isJsonObject(said) ? said.description : said);
@@ -87,7 +91,7 @@ class Reading {
       };
     }
     for (const { path } of this.folder.under("User Avatars")) {
-      if (this.known.personas.has(baseOf(path))) continue;
+      if (this.known.personas.has(getBaseName(path))) continue;
       yield leftOut(path, "persona_image_unused");
     }
   }
@@ -99,8 +103,8 @@ class Reading {
     const ofPersonas = this.#booksOfPersonas(settings);
     for (const file of this.folder.under("worlds")) {
       if (!/\.json$/i.test(file.path)) continue;
-      const name = stemOf(file.path);
-      const id = stableId("sillytavern", "lorebook", name);
+      const name = getStem(file.path);
+      const id = deriveStableId("sillytavern", "lorebook", name);
       this.known.lorebooks.set(name, id);
       const book = await this.#json(file).catch((error) => refused(file.path, error));
       if (isNote(book)) {
@@ -117,25 +121,25 @@ class Reading {
   async *characters(): AsyncGenerator<ImportStep> {
     const all = this.folder.under("characters");
     const cards = all.filter(({ path }) =>
-      /\.png$/i.test(path) && this.folder.find(`characters/${baseOf(path)}`)?.path === path
+      /\.png$/i.test(path) && this.folder.find(`characters/${getBaseName(path)}`)?.path === path
     );
     const sprites = findSprites(all, this.folder);
     for (const file of cards) {
-      const name = baseOf(file.path);
-      const pictures = sprites.take(stemOf(name));
+      const name = getBaseName(file.path);
+      const images = sprites.take(getStem(name));
       try {
         const bytes = await this.source.read(file, MAX_CARD_BYTES);
         const card = parsePngCard(bytes);
         const { name: said } = card.data;
-        const id = stableId("sillytavern", "character", name);
+        const id = deriveStableId("sillytavern", "character", name);
         this.known.characters.set(name, id);
         this.known.byName.set(said, this.known.byName.has(said) ? undefined : name);
         const origin = { id, source: file.path, name: said };
-        if (pictures.length === 0) {
+        if (images.length === 0) {
           yield { what: "character", ...origin, file: bytes };
           continue;
         }
-        const files = pictures.map((one) => this.#sprite(one));
+        const files = images.map((one) => this.#sprite(one));
         const packed = await packCharacter(this.scratch, { card, files, picture: removeCard(bytes) });
         yield* packed.notes;
         yield { what: "character", ...origin, file: packed.file, files: packed.files };
@@ -153,7 +157,7 @@ class Reading {
     return {
       type: "emotion",
       name,
-      ext: endingOf(source),
+      ext: getExtension(source),
       source,
       sizeBytes,
       read: () => this.source.read(file, MAX_CARD_BYTES),
@@ -164,11 +168,11 @@ class Reading {
     for (const folder of ["OpenAI Settings", "TextGen Settings"]) {
       for (const file of this.folder.under(folder)) {
         if (!/\.(json|settings)$/i.test(file.path)) continue;
-        const name = stemOf(file.path);
+        const name = getStem(file.path);
         const json = await this.#json(file).catch((error) => refused(file.path, error));
         if (isNote(json)) yield json;
         else {
-          const id = stableId("sillytavern", "preset", folder, name);
+          const id = deriveStableId("sillytavern", "preset", folder, name);
           yield { what: "preset", id, source: file.path, name, json };
         }
       }
@@ -201,7 +205,7 @@ class Reading {
     }
     for (const file of this.folder.under("group chats")) {
       if (!/\.jsonl$/i.test(file.path)) continue;
-      const group = groups.get(stemOf(file.path));
+      const group = groups.get(getStem(file.path));
       const members = Array.isArray(group?.members) ? group.members.map(asText) : [];
       const muted = Array.isArray(group?.disabled_members) ? group.disabled_members.map(asText) : [];
       const participants = members.flatMap((card) => {
@@ -215,7 +219,7 @@ class Reading {
       }
       yield* this.#chat(file, {
         ...this.#place(file, participants),
-        title: asText(group?.name) || stemOf(file.path),
+        title: asText(group?.name) || getStem(file.path),
       });
     }
   }
@@ -225,7 +229,7 @@ class Reading {
     return {
       source: file.path,
       key: file.path.split("/").slice(-3).join("/"),
-      title: stemOf(file.path),
+      title: getStem(file.path),
       participants,
       characterOf: (avatar, name) => characters.get(avatar ?? "") ?? characters.get(byName.get(name) ?? ""),
       personaOf: (avatar) => personas.get(avatar),
@@ -246,13 +250,13 @@ class Reading {
 
   async #picture(url: string): Promise<string | undefined> {
     const path = url.replace(/^\//, "");
-    const file = PICTURE_ENDING.test(path) ? this.folder.find(path) ?? this.folder.find(decoded(path)) : undefined;
+    const file = PICTURE_ENDING.test(path) ? this.folder.find(path) ?? this.folder.find(decodeText(path)) : undefined;
     if (file === undefined) return undefined;
     return toDataUrl(await this.source.read(file, MAX_CARD_BYTES));
   }
 
   async #json(file: SourceFile): Promise<JsonObject> {
-    return objectIn(await this.source.read(file, MAX_JSON_BYTES));
+    return parseJsonObject(await this.source.read(file, MAX_JSON_BYTES));
   }
 
   #booksOfPersonas(settings: JsonObject): Map<string, string[]> {
@@ -272,7 +276,7 @@ function isNote(value: JsonObject | ImportNote): value is ImportNote {
   return value.what === "note" && "reason" in value;
 }
 
-function decoded(path: string): string {
+function decodeText(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {

@@ -1,10 +1,9 @@
 /** Reads a chat in SillyTavern's JSONL: a header line, then one line per message with its swipes. */
-import { type ImportReason, importReason } from "../../import_reasons.ts";
-import { refused } from "../../import_notes.ts";
 import { asNumber, asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { contentHash, stableId } from "../../import_source.ts";
-import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote } from "../../import_item.ts";
-import { isoOf } from "./tavern_time.ts";
+import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote, ImportStep } from "../../import_item.ts";
+import { type ImportReason, importReason, leftOut, refused } from "../../import_reasons.ts";
+import { deriveStableId, getStem, hashContent, type ImportSource } from "../../import_source.ts";
+import { toIsoTime } from "./tavern_time.ts";
 
 /** The same limit as for a conversation saved over HTTP. */
 export const MAX_CHAT_BYTES = 64 * 1024 * 1024;
@@ -38,7 +37,7 @@ export async function readTavernChat(
   place: ChatPlace,
 ): Promise<{ conversation?: ImportedConversation; notes: ImportNote[] }> {
   const notes: ImportNote[] = [];
-  const lines = linesOf(bytes, place.source, notes);
+  const lines = readLines(bytes, place.source, notes);
   bytes.buffer.transfer(0); // no longer needed, and as large as everything read from it
   const first = lines[0];
   const header = first !== undefined && !("mes" in first) ? lines.shift()! : {};
@@ -49,9 +48,9 @@ export async function readTavernChat(
     return { notes };
   }
   const begin = asText(header.create_date) || asText(messages[0]!.send_date);
-  const id = stableId("tavern", place.key, begin);
+  const id = deriveStableId("tavern", place.key, begin);
   const read: ImportedMessage[] = [];
-  for (const [index, line] of messages.entries()) read.push(await messageOf(line, `${id}-${index}`, place, notes));
+  for (const [index, line] of messages.entries()) read.push(await convertMessage(line, `${id}-${index}`, place, notes));
   const personaFile = asText(metadata.persona) || lastPersona(messages);
   const lorebook = place.lorebookOf?.(asText(metadata.world_info));
   const times = read.map(({ created_at }) => created_at).filter((time) => time !== undefined).sort();
@@ -60,22 +59,22 @@ export async function readTavernChat(
     id,
     source: place.source,
     name: place.title,
-    hash: contentHash([metadata, read]),
+    hash: hashContent([metadata, read]),
     head: {
       title: place.title,
       participants: place.participants,
-      ...given("persona_id", personaFile === "" ? undefined : place.personaOf?.(personaFile)),
-      ...given("note", noteOf(metadata)),
-      ...given("lorebook_ids", lorebook === undefined ? undefined : [lorebook]),
+      ...toOptionalField("persona_id", personaFile === "" ? undefined : place.personaOf?.(personaFile)),
+      ...toOptionalField("note", getNote(metadata)),
+      ...toOptionalField("lorebook_ids", lorebook === undefined ? undefined : [lorebook]),
     },
-    createdAt: isoOf(header.create_date) ?? times[0],
+    createdAt: toIsoTime(header.create_date) ?? times[0],
     updatedAt: times.at(-1),
     messages: read,
   };
   return { conversation, notes };
 }
 
-function linesOf(bytes: Uint8Array, source: string, notes: ImportNote[]): JsonObject[] {
+function readLines(bytes: Uint8Array, source: string, notes: ImportNote[]): JsonObject[] {
   const found: JsonObject[] = [];
   let [number, broken] = [0, 0];
   // Line by line: splitting a file of empty lines would create millions of strings.
@@ -86,7 +85,7 @@ function linesOf(bytes: Uint8Array, source: string, notes: ImportNote[]): JsonOb
     if (line.length < 2) continue;
     const text = new TextDecoder().decode(line).trim();
     if (text === "") continue;
-    const json = parsed(text);
+    const json = parseLine(text);
     if (json !== undefined) found.push(json);
     else if (broken++ < MAX_NOTED_LINES) {
       notes.push(note(source, importReason("broken_line", { line: number + 1 })));
@@ -96,7 +95,7 @@ function linesOf(bytes: Uint8Array, source: string, notes: ImportNote[]): JsonOb
   return found;
 }
 
-function parsed(line: string): JsonObject | undefined {
+function parseLine(line: string): JsonObject | undefined {
   try {
     const json: unknown = JSON.parse(line);
     return isJsonObject(json) && findJsonFault(json) === undefined ? json : undefined;
@@ -105,7 +104,7 @@ function parsed(line: string): JsonObject | undefined {
   }
 }
 
-async function messageOf(
+async function convertMessage(
   line: JsonObject,
   id: string,
   place: ChatPlace,
@@ -116,37 +115,37 @@ async function messageOf(
   const isUser = line.is_user === true;
   const isNarrator = extra.type === "narrator";
   const avatarFile = asText(line.original_avatar) || undefined;
-  const time = isoOf(line.send_date);
+  const time = toIsoTime(line.send_date);
   const character = isUser || isNarrator ? undefined : place.characterOf?.(avatarFile, name);
-  const pictures = await picturesOf(extra, place, notes);
-  const text = textOf(line.mes, extra, line.send_date, pictures);
+  const images = await listImages(extra, place, notes);
+  const text = getText(line.mes, extra, line.send_date, images);
   return {
     id,
     role: isUser ? "user" : isNarrator ? "system" : "assistant",
     ...text,
-    ...given("created_at", time),
-    ...given("updated_at", time),
-    ...given("character_id", character),
-    ...given("persona_id", isUser ? place.personaOf?.(avatarIn(line.force_avatar)) : undefined),
-    ...given("name", name === "" ? undefined : name),
+    ...toOptionalField("created_at", time),
+    ...toOptionalField("updated_at", time),
+    ...toOptionalField("character_id", character),
+    ...toOptionalField("persona_id", isUser ? place.personaOf?.(findAvatar(line.force_avatar)) : undefined),
+    ...toOptionalField("name", name === "" ? undefined : name),
     ...(line.is_system === true && { hidden: true }),
-    ...variantsOf(line, text, pictures),
+    ...getVariants(line, text, images),
   };
 }
 
-function textOf(mes: unknown, extra: JsonObject, date: unknown, pictures: string[]): ImportedText {
+function getText(mes: unknown, extra: JsonObject, date: unknown, images: string[]): ImportedText {
   const text = asText(mes);
-  const parts = pictures.map((url) => ({ type: "image_url", image_url: { url } }));
+  const parts = images.map((url) => ({ type: "image_url", image_url: { url } }));
   return {
     content: parts.length === 0 ? text : [...(text === "" ? [] : [{ type: "text", text }]), ...parts],
-    ...given("reasoning", asText(extra.reasoning) || undefined),
-    ...given("model", asText(extra.model) || undefined),
-    ...given("updated_at", isoOf(date)),
+    ...toOptionalField("reasoning", asText(extra.reasoning) || undefined),
+    ...toOptionalField("model", asText(extra.model) || undefined),
+    ...toOptionalField("updated_at", toIsoTime(date)),
   };
 }
 
 /** The active swipe may have been edited since; the message's text counts. */
-function variantsOf(line: JsonObject, active: ImportedText, pictures: string[]): Partial<ImportedMessage> {
+function getVariants(line: JsonObject, active: ImportedText, images: string[]): Partial<ImportedMessage> {
   const swipes = Array.isArray(line.swipes) ? line.swipes.slice(0, MAX_VARIANTS) : [];
   if (swipes.length < 2) return {};
   const infos = Array.isArray(line.swipe_info) ? line.swipe_info : [];
@@ -155,12 +154,12 @@ function variantsOf(line: JsonObject, active: ImportedText, pictures: string[]):
     if (index === at) return active;
     const info = asObject(infos[index]);
     const extra = asObject(info.extra);
-    return textOf(swipe, extra, info.send_date ?? line.send_date, pictures);
+    return getText(swipe, extra, info.send_date ?? line.send_date, images);
   });
   return { variants, active_variant: at };
 }
 
-async function picturesOf(extra: JsonObject, place: ChatPlace, notes: ImportNote[]): Promise<string[]> {
+async function listImages(extra: JsonObject, place: ChatPlace, notes: ImportNote[]): Promise<string[]> {
   const media = Array.isArray(extra.media) ? extra.media.filter(isJsonObject) : [];
   const urls = [
     asText(extra.image),
@@ -176,7 +175,7 @@ async function picturesOf(extra: JsonObject, place: ChatPlace, notes: ImportNote
   return found;
 }
 
-function noteOf(metadata: JsonObject): unknown {
+function getNote(metadata: JsonObject): unknown {
   const text = asText(metadata.note_prompt);
   if (text === "") return undefined;
   const depth = asNumber(metadata.note_depth) ?? 4;
@@ -184,12 +183,12 @@ function noteOf(metadata: JsonObject): unknown {
 }
 
 function lastPersona(messages: JsonObject[]): string {
-  const last = messages.findLast((line) => line.is_user === true && avatarIn(line.force_avatar) !== "");
-  return avatarIn(last?.force_avatar);
+  const last = messages.findLast((line) => line.is_user === true && findAvatar(line.force_avatar) !== "");
+  return findAvatar(last?.force_avatar);
 }
 
 /** `User Avatars/ann.png`, or the URL of a thumbnail. */
-function avatarIn(value: unknown): string {
+function findAvatar(value: unknown): string {
   const text = asText(value);
   const file = /[?&]file=([^&]+)/.exec(text)?.[1];
   try {
@@ -199,10 +198,34 @@ function avatarIn(value: unknown): string {
   }
 }
 
-function given(field: string, value: unknown): Record<string, unknown> {
+function toOptionalField(field: string, value: unknown): Record<string, unknown> {
   return value === undefined ? {} : { [field]: value };
 }
 
 function note(source: string, reason: ImportReason): ImportNote {
   return { what: "note", level: "refused", source, ...reason };
+}
+
+/** Yields the chats without characters: a file has only the name of its character. */
+export async function* readTavernFiles(source: ImportSource): AsyncGenerator<ImportStep> {
+  for (const file of source.files) {
+    if (!/\.jsonl$/i.test(file.path)) {
+      yield leftOut(file.path, "not_jsonl");
+      continue;
+    }
+    try {
+      const bytes = await source.read(file, MAX_CHAT_BYTES);
+      const title = getStem(file.path);
+      const { conversation, notes } = await readTavernChat(bytes, {
+        source: file.path,
+        key: title,
+        title,
+        participants: [],
+      });
+      yield* notes;
+      if (conversation !== undefined) yield conversation;
+    } catch (error) {
+      yield refused(file.path, error);
+    }
+  }
 }

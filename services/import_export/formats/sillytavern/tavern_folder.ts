@@ -1,9 +1,9 @@
-/** Finds the root of a SillyTavern user folder, and what isn't imported from it. */
-import type { ImportReasonCode } from "../../import_reasons.ts";
-import { leftOut } from "../../import_notes.ts";
+/** Finds the root of a SillyTavern user folder, its expression images, and what isn't imported from it. */
+import { getOwn } from "../../../json/type_guards.ts";
 import { AppError } from "../../../errors.ts";
-import type { ImportSource, SourceFile } from "../../import_source.ts";
 import type { ImportNote } from "../../import_item.ts";
+import { type ImportReasonCode, leftOut } from "../../import_reasons.ts";
+import { getStem, type ImportSource, type SourceFile } from "../../import_source.ts";
 
 /** A user folder inside an import. */
 export interface TavernFolder {
@@ -38,7 +38,7 @@ const REASONS: Record<string, ImportReasonCode> = {
 
 /** Opens a user folder. @throws {AppError} `unprocessable` if there is none or more than one. */
 export function openTavernFolder(source: ImportSource): TavernFolder {
-  const root = rootOf(source);
+  const root = findRoot(source);
   const byPath = new Map<string, SourceFile>();
   for (const file of source.files) {
     if (file.path.startsWith(root)) byPath.set(file.path.slice(root.length), file);
@@ -51,7 +51,7 @@ export function openTavernFolder(source: ImportSource): TavernFolder {
   };
 }
 
-function rootOf({ files }: ImportSource): string {
+function findRoot({ files }: ImportSource): string {
   const roots = new Set<string>();
   for (const { path } of files) {
     for (const sign of SIGNS) {
@@ -60,13 +60,13 @@ function rootOf({ files }: ImportSource): string {
       roots.add(path.slice(0, at));
     }
   }
-  const shortest = [...roots].sort((a, b) => depthOf(a) - depthOf(b));
+  const shortest = [...roots].sort((a, b) => getDepth(a) - getDepth(b));
   const first = shortest[0];
   if (first === undefined) {
     throw new AppError("unprocessable", "Can't import this as SillyTavern: it has no characters, chats or settings");
   }
   // Extensions have their own settings files in deeper folders.
-  const equal = shortest.filter((root) => depthOf(root) === depthOf(first));
+  const equal = shortest.filter((root) => getDepth(root) === getDepth(first));
   if (equal.length > 1) {
     throw new AppError(
       "unprocessable",
@@ -86,9 +86,53 @@ function notImported(paths: string[], root: string): ImportNote[] {
     if (TAKEN.includes(top) || path.startsWith("user/images/")) continue;
     counts.set(top, (counts.get(top) ?? 0) + 1);
   }
-  return [...counts].map(([top, count]) => leftOut(root + top, REASONS[top] ?? "sillytavern_own", count));
+  return [...counts].map(([top, count]) => leftOut(root + top, getOwn(REASONS, top) ?? "sillytavern_own", count));
 }
 
-function depthOf(root: string): number {
+function getDepth(root: string): number {
   return root.split("/").length;
+}
+
+/**
+ * An expression image. It is in a folder named like the card; its name is its expression, and subfolders are costumes.
+ *
+ * @see https://docs.sillytavern.app/extensions/expression-images/
+ */
+export interface Sprite {
+  file: SourceFile;
+  /** The expression: `joy`, or with a costume `beach/joy`. */
+  name: string;
+}
+
+/** The expression images of all characters. */
+interface SpriteFolders {
+  /** Takes the images of a card. @param stem File name of the card without extension. */
+  take(stem: string): Sprite[];
+  /** Lists folders with files that no card took, and their number. */
+  left(): [folder: string, count: number][];
+}
+
+const PICTURE_ENDING = /\.(png|apng|jpe?g|webp|gif|avif|bmp)$/i;
+
+/** Finds expression images among the files of the character folder. */
+export function findSprites(files: readonly SourceFile[], { pathIn }: Pick<TavernFolder, "pathIn">): SpriteFolders {
+  const folders = new Map<string, { sprites: Sprite[]; count: number }>();
+  for (const file of files) {
+    const [, folder, ...rest] = pathIn(file).split("/");
+    if (folder === undefined || rest.length === 0) continue;
+    const found = folders.get(folder) ?? { sprites: [], count: 0 };
+    folders.set(folder, found);
+    found.count++;
+    const name = [...rest.slice(0, -1), getStem(file.path)].join("/");
+    if (PICTURE_ENDING.test(file.path)) found.sprites.push({ file, name });
+  }
+  return {
+    take(stem) {
+      const found = folders.get(stem);
+      if (found === undefined) return [];
+      found.count -= found.sprites.length;
+      return found.sprites;
+    },
+    left: () => [...folders].filter(([, { count }]) => count > 0).map(([folder, { count }]) => [folder, count]),
+  };
 }

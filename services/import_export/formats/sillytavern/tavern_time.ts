@@ -11,17 +11,17 @@ const FIRST_MS = 100_000_000_000;
  * Converts a timestamp to ISO 8601 in UTC; `undefined` if it is invalid. Times without a zone are in this machine's
  * time zone.
  */
-export function isoOf(value: unknown): string | undefined {
-  const ms = msOf(value);
+export function toIsoTime(value: unknown): string | undefined {
+  const ms = toMs(value);
   if (ms === undefined || !Number.isFinite(ms) || Math.abs(ms) > 8.64e15) return undefined;
   return new Date(ms).toISOString();
 }
 
-function msOf(value: unknown): number | undefined {
+function toMs(value: unknown): number | undefined {
   if (typeof value === "number") return value <= 0 ? undefined : value < FIRST_MS ? value * 1000 : value;
   if (typeof value !== "string" || value.trim() === "") return undefined;
   const text = value.trim();
-  if (/^\d{9,14}(\.\d+)?$/.test(text)) return msOf(Number(text));
+  if (/^\d{9,14}(\.\d+)?$/.test(text)) return toMs(Number(text));
   const letters = WITH_LETTERS.exec(text);
   if (letters !== null) {
     const [year, month, day, hour, minute, second, ms = "0"] = letters.slice(1);

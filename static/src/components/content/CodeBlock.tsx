@@ -44,7 +44,7 @@ export const CodeBlock = memo(({ language, text, isOpen }: CodeBlockProps) => {
         ref={pre}
         onScroll={onScroll}
         tabIndex={0}
-        role="region"
+        role="group"
         aria-label={name}
       ><code>{pieces ? toElements(pieces) : text}</code></pre>
     </figure>

@@ -1,28 +1,42 @@
 /**
  * The formatted text of a message.
  *
- * Markdown: `text`, `isFinal` (the text is complete). PlainText: `text`.
+ * Markdown: `text`, `isFinal` (the text is complete), `citations` (makes references to pages buttons; keep it the same
+ * function while nothing changes), `hasSpeech` (of a character: quoted speech and actions are marked). PlainText: `text`.
  */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ErrorBoundary } from "../ErrorBoundary.tsx";
+import { lazy } from "../Lazy.tsx";
 import { CodeBlock } from "./CodeBlock.tsx";
 import { memo, whenIdle } from "../hooks.ts";
 import { GrowingMarkdown, type NodesBlock } from "../../markdown/blocks.ts";
+import { type CitationResolver, linkCitations } from "../../markdown/citations.ts";
+import { markSpeech } from "../../markdown/speech_marks.ts";
 import type { MathToNode } from "../../markdown/render.ts";
 import { texts } from "../../texts/texts.ts";
 
+const DiagramBlock = lazy(() => import("./DiagramBlock.tsx").then((file) => file.DiagramBlock));
+
 /** Renders formulas, once loaded. */
 const maths = signal<MathToNode | undefined>(undefined);
+
+interface MarkdownProps {
+  text: string;
+  isFinal: boolean;
+  citations?: CitationResolver;
+  hasSpeech?: boolean;
+}
 
 /**
  * Renders Markdown. While it grows, only its last block is rendered again. What can't be rendered is shown as plain
  * text.
  */
-export function Markdown({ text, isFinal }: { text: string; isFinal: boolean }) {
+export function Markdown(props: MarkdownProps) {
+  const { text, isFinal } = props;
   return (
     <ErrorBoundary resetKey={isFinal} fallback={<PlainText text={text} />}>
-      <Blocks text={text} isFinal={isFinal} />
+      <Blocks {...props} />
     </ErrorBoundary>
   );
 }
@@ -37,7 +51,7 @@ export function PlainText({ text }: { text: string }) {
   );
 }
 
-function Blocks({ text, isFinal }: { text: string; isFinal: boolean }) {
+function Blocks({ text, isFinal, citations, hasSpeech = false }: MarkdownProps) {
   const growing = useRef<GrowingMarkdown>(undefined);
   growing.current ??= new GrowingMarkdown();
   const blocks = growing.current.update(text, isFinal, maths.value);
@@ -56,16 +70,38 @@ function Blocks({ text, isFinal }: { text: string; isFinal: boolean }) {
   }, [isLate, tries]);
   if (growing.current.isPlain) return <PlainText text={text} />;
   return (
-    <div class="prose">
+    <div class={hasSpeech ? "prose of-character" : "prose"} onClick={showFootnote}>
       {blocks.map((block, index) =>
-        block.kind === "code"
+        block.kind === "code" && block.language === "mermaid" && isFinal
+          ? <DiagramBlock key={index} text={block.text} />
+          : block.kind === "code"
           ? <CodeBlock key={index} language={block.language} text={block.text} isOpen={block.isOpen} />
           : block.kind === "plain"
           ? <div key={index} class="plain-text">{block.text}</div>
-          : <Nodes key={index} kind={block.kind} fragment={block.fragment} />
+          : (
+            <Nodes
+              key={index}
+              kind={block.kind}
+              fragment={block.fragment}
+              citations={citations}
+              hasSpeech={hasSpeech}
+            />
+          )
       )}
     </div>
   );
+}
+
+/** A footnote's mark leads to its text, and the text's mark back. Ids would have to be unique in the whole page. */
+function showFootnote({ target, currentTarget }: MouseEvent): void {
+  const button = target instanceof Element ? target.closest<HTMLElement>(".footnote-mark") : null;
+  if (!button || !(currentTarget instanceof Element)) return;
+  const isText = button.closest(".footnote") !== null;
+  const number = button.textContent;
+  const marks = [...currentTarget.querySelectorAll<HTMLElement>(".footnote-mark")];
+  const other = marks.find((mark) => mark.textContent === number && (mark.closest(".footnote") !== null) !== isText);
+  other?.scrollIntoView({ block: "nearest" });
+  other?.focus({ preventScroll: true });
 }
 
 async function loadMath(): Promise<void> {
@@ -79,9 +115,17 @@ async function loadMath(): Promise<void> {
 }
 
 /** One block of sanitized nodes. `display: contents` keeps the margins of adjacent blocks. */
-const Nodes = memo(({ kind, fragment }: Pick<NodesBlock, "kind" | "fragment">) => {
+const Nodes = memo((
+  { kind, fragment, citations, hasSpeech }:
+    & Pick<NodesBlock, "kind" | "fragment">
+    & Pick<MarkdownProps, "citations" | "hasSpeech">,
+) => {
   const box = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => box.current!.replaceChildren(document.importNode(fragment, true)), [fragment]);
+  useLayoutEffect(() => {
+    box.current!.replaceChildren(document.importNode(fragment, true));
+    if (citations) linkCitations(box.current!, citations);
+    if (hasSpeech) markSpeech(box.current!);
+  }, [fragment, citations, hasSpeech]);
   return kind === "table"
     ? <div ref={box} class="table-scroll" tabIndex={0} role="region" aria-label={texts.chat.table} />
     : <div ref={box} class="html-block" />;

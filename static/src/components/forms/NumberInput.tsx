@@ -6,7 +6,8 @@ import { texts } from "../../texts/texts.ts";
 
 /** The field. An empty one is undefined unless a number is required. */
 export function NumberInput(
-  { label, hint, value, min, max, isWhole = true, isRequired = false, placeholder, onChange }: {
+  { id, label, hint, value, min, max, isWhole = true, isRequired = false, placeholder, onChange }: {
+    id?: string;
     label: string;
     hint?: string;
     value: number | undefined;
@@ -30,6 +31,7 @@ export function NumberInput(
   const shown = isFromElsewhere ? value === undefined ? "" : String(value) : typed;
   return (
     <TextField
+      id={id}
       label={label}
       hint={hint}
       inputMode={isWhole ? "numeric" : "decimal"}

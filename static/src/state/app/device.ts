@@ -8,6 +8,19 @@ import { batch, effect, signal } from "@preact/signals";
 /** The color theme. */
 export type Theme = Settings["theme"];
 
+/** How messages look. */
+export type MessageLook = Pick<Settings, "color_speech" | "dim_actions" | "portrait_size" | "message_style">;
+
+/** Widths of the portraits in chats, in CSS pixels; chat.css has them, too. */
+export const PORTRAIT_PX = { small: 28, medium: 44, large: 72 } as const;
+
+const DEFAULT_LOOK: MessageLook = {
+  color_speech: true,
+  dim_actions: true,
+  portrait_size: "small",
+  message_style: "plain",
+};
+
 /** Text sizes, in percent. */
 export const TEXT_SIZE = { min: 85, max: 140, step: 5 } as const;
 
@@ -16,10 +29,20 @@ const DEFAULT_HUE = 225;
 
 const KEY = "parlor.device";
 
+/** A model of a connection. */
+export interface ModelChoice {
+  connectionId: string;
+  model: string;
+}
+
+/** Models in the list of recent ones. */
+const RECENT_MODELS = 5;
+
 interface StoredDevice {
   theme: Theme;
   textSize: number;
   isSerif: boolean;
+  look: MessageLook;
   hue: number;
   language: string | null;
   isSidebarFolded: boolean;
@@ -27,6 +50,9 @@ interface StoredDevice {
   foldedFolders: string[];
   isNotifying: boolean;
   lastConversationId: string | undefined;
+  usesBrowserRecognition: boolean;
+  favoriteModels: ModelChoice[];
+  recentModels: ModelChoice[];
 }
 
 /** Returns the browser's storage; undefined if it is disabled. */
@@ -43,6 +69,7 @@ export class Device {
   readonly theme = signal<Theme>("system");
   readonly textSize = signal(100);
   readonly isSerif = signal(false);
+  readonly look = signal(DEFAULT_LOOK);
   readonly hue = signal(DEFAULT_HUE);
   /** The chosen language; null follows the browser. */
   readonly language = signal<string | null>(null);
@@ -54,6 +81,12 @@ export class Device {
   /** Notify when a reply ends while the page is hidden. Each browser grants this separately. */
   readonly isNotifying = signal(false);
   readonly lastConversationId = signal<string | undefined>(undefined);
+  /** Dictate with the browser's own speech recognition, which may send the sound to its vendor. */
+  readonly usesBrowserRecognition = signal(false);
+  /** Models that the picker lists first. */
+  readonly favoriteModels = signal<readonly ModelChoice[]>([]);
+  /** Models chosen in the picker, newest first. */
+  readonly recentModels = signal<readonly ModelChoice[]>([]);
   #storage: Storage | undefined;
 
   constructor(storage: Storage | undefined) {
@@ -64,13 +97,30 @@ export class Device {
     if (typeof stored.hue === "number" && stored.hue >= 0 && stored.hue <= 360) this.hue.value = stored.hue;
     if (typeof stored.language === "string") this.language.value = stored.language;
     this.isSerif.value = stored.isSerif === true;
+    this.look.value = pickLook(stored.look ?? {}, DEFAULT_LOOK);
     this.isSidebarFolded.value = stored.isSidebarFolded === true;
     this.isPairingDeclined.value = stored.isPairingDeclined === true;
     this.isNotifying.value = stored.isNotifying === true;
+    this.usesBrowserRecognition.value = stored.usesBrowserRecognition === true;
     if (Array.isArray(stored.foldedFolders)) {
       this.foldedFolders.value = stored.foldedFolders.filter((name) => typeof name === "string");
     }
     if (typeof stored.lastConversationId === "string") this.lastConversationId.value = stored.lastConversationId;
+    this.favoriteModels.value = readModels(stored.favoriteModels);
+    this.recentModels.value = readModels(stored.recentModels);
+  }
+
+  /** Adds a model to the favorites, or removes it. */
+  toggleFavorite(choice: ModelChoice): void {
+    const others = this.favoriteModels.peek().filter((each) => !isSameModel(each, choice));
+    const isAdded = others.length === this.favoriteModels.peek().length;
+    this.favoriteModels.value = isAdded ? [...others, choice] : others;
+  }
+
+  /** Puts a model at the start of the recent ones. */
+  rememberModel(choice: ModelChoice): void {
+    const others = this.recentModels.peek().filter((each) => !isSameModel(each, choice));
+    this.recentModels.value = [choice, ...others].slice(0, RECENT_MODELS);
   }
 
   /** Applies the appearance settings of the user. */
@@ -79,6 +129,7 @@ export class Device {
       if (settings.theme !== undefined) this.theme.value = settings.theme;
       if (settings.font_size !== undefined) this.textSize.value = clampSize(settings.font_size);
       if (settings.serif !== undefined) this.isSerif.value = settings.serif;
+      this.look.value = pickLook(settings, this.look.peek());
       if (settings.accent_hue !== undefined) this.hue.value = settings.accent_hue ?? DEFAULT_HUE;
       if (settings.language !== undefined) this.language.value = settings.language;
     });
@@ -91,6 +142,7 @@ export class Device {
         theme: this.theme.value,
         textSize: this.textSize.value,
         isSerif: this.isSerif.value,
+        look: this.look.value,
         hue: this.hue.value,
         language: this.language.value,
         isSidebarFolded: this.isSidebarFolded.value,
@@ -98,9 +150,16 @@ export class Device {
         foldedFolders: [...this.foldedFolders.value],
         isNotifying: this.isNotifying.value,
         lastConversationId: this.lastConversationId.value,
+        usesBrowserRecognition: this.usesBrowserRecognition.value,
+        favoriteModels: [...this.favoriteModels.value],
+        recentModels: [...this.recentModels.value],
       };
       root.dataset.theme = stored.theme;
       root.dataset.reading = stored.isSerif ? "serif" : "sans";
+      root.dataset.speech = stored.look.color_speech ? "colored" : "plain";
+      root.dataset.actions = stored.look.dim_actions ? "dimmed" : "plain";
+      root.dataset.portraits = stored.look.portrait_size;
+      root.dataset.messages = stored.look.message_style;
       root.style.setProperty("--accent-hue", String(stored.hue));
       root.style.setProperty("--reading-scale", String(stored.textSize / 100));
       try {
@@ -110,6 +169,28 @@ export class Device {
       }
     });
   }
+}
+
+/** Returns whether two choices are the same model of the same connection. */
+export function isSameModel(one: ModelChoice, other: ModelChoice): boolean {
+  return one.connectionId === other.connectionId && one.model === other.model;
+}
+
+/** Returns the same object if nothing differs, so that nothing renders again. */
+function pickLook(given: Partial<MessageLook>, before: MessageLook): MessageLook {
+  const look = { ...before };
+  if (typeof given.color_speech === "boolean") look.color_speech = given.color_speech;
+  if (typeof given.dim_actions === "boolean") look.dim_actions = given.dim_actions;
+  if (given.portrait_size && given.portrait_size in PORTRAIT_PX) look.portrait_size = given.portrait_size;
+  if (given.message_style) look.message_style = given.message_style === "bubbles" ? "bubbles" : "plain";
+  return JSON.stringify(look) === JSON.stringify(before) ? before : look;
+}
+
+function readModels(value: unknown): ModelChoice[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((each: Partial<ModelChoice> | null) =>
+    typeof each?.connectionId === "string" && typeof each.model === "string"
+  );
 }
 
 function clampSize(percent: number): number {

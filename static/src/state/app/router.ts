@@ -13,6 +13,7 @@ export type Screen =
   | { name: "welcome"; step: SetupStep }
   | { name: "new_chat"; isTemporary: boolean }
   | { name: "chat"; conversationId: string }
+  /** An empty section is the list of sections. */
   | { name: "settings"; section: string; item: string | undefined }
   | { name: "share" }
   | { name: "search" }
@@ -38,7 +39,7 @@ export function parsePath(path: string): Screen {
   if ((first === "pair" || first === "cli") && second === undefined) return { name: first };
   if (first === "c" && second !== undefined && third === undefined) return { name: "chat", conversationId: second };
   if ((first === "search" || first === "activity" || first === "share") && second === undefined) return { name: first };
-  if (first === "settings") return { name: "settings", section: second ?? "general", item: third };
+  if (first === "settings") return { name: "settings", section: second ?? "", item: third };
   if (first === "characters") return parseCharactersPath(second, third);
   return { name: "unknown" };
 }

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { SearchHit } from "../../api/types.ts";
+import type { DocumentHit, SearchHit } from "../../api/types.ts";
 
 /** Pause in typing before the server is asked, in milliseconds. */
 const PAUSE_MS = 150;
@@ -13,7 +13,7 @@ const MAX_QUERY_LENGTH = 500;
 /** One search. Each change of its query cancels the one before. */
 export class Search {
   readonly query = signal("");
-  readonly hits = signal<readonly SearchHit[]>([]);
+  readonly hits = signal<readonly (SearchHit | DocumentHit)[]>([]);
   /** The query whose hits are shown. */
   readonly shownQuery = signal("");
   readonly state = signal<"idle" | "searching" | "more" | "done" | "failed">("idle");

@@ -1,11 +1,13 @@
 /** The editor of a card. */
-import type { CardData, Character } from "../../api/types.ts";
+import type { CardData, Character, DocumentUse } from "../../api/types.ts";
 import type { VersionedCharacter } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
 import { type StoredVersion, VersionedEditor } from "../documents/versioned_editor.ts";
 
 /** One card in the editor. It is not saved without a name. */
 export class CardEditor extends VersionedEditor<Character, CardData> {
+  readonly #api: Api;
+
   constructor(api: Api, id: string) {
     super({
       id,
@@ -15,6 +17,15 @@ export class CardEditor extends VersionedEditor<Character, CardData> {
         toStoredVersion(await api.saveCharacter(id, { ...card, data }, version)),
       isComplete: ({ name }) => name.trim() !== "",
     });
+    this.#api = api;
+  }
+
+  /** Changes the documents of the character; unsaved changes of its card are saved first. @throws {ApiError} */
+  async changeDocuments(change: (uses: readonly DocumentUse[]) => DocumentUse[]): Promise<void> {
+    await this.save();
+    const { character, version } = await this.#api.getCharacter(this.id);
+    await this.#api.saveCharacterDocuments(this.id, character.card, change(character.documents ?? []), version);
+    await this.open();
   }
 }
 

@@ -1,14 +1,11 @@
-/** The page of one character: its card, its portrait job, and the chat to resume. */
-import { signal } from "@preact/signals";
+/** The page of one character: its card, its portrait job, and its chats. */
+import { computed, signal } from "@preact/signals";
 import { characterPath } from "../../api/characters.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { ChangeEvent, Character, ConversationSummary, Portrait } from "../../api/types.ts";
+import type { ChangeEvent, Character, Portrait } from "../../api/types.ts";
 import { listVersions, restoreVersion } from "../../api/versions.ts";
 import type { Store } from "../store.ts";
 import { texts } from "../../texts/texts.ts";
-
-/** Pages of the chat list that are searched for a chat to resume. */
-const RESUME_PAGES = 20;
 
 /** The load state of the character. */
 export type CharacterLoad = { kind: "loading" } | { kind: "ready"; character: Character; version: string } | {
@@ -20,8 +17,10 @@ export class CharacterPage {
   readonly id: string;
   readonly load = signal<CharacterLoad>({ kind: "loading" });
   readonly portrait = signal<Portrait>({ state: "none" });
-  /** The newest chat with this character. */
-  readonly resumable = signal<string | undefined>(undefined);
+  /** Chats with this character, newest first, from the list of the sidebar. */
+  readonly chats = computed(() =>
+    this.#store.chats.shown.value.filter(({ character_ids }) => character_ids.includes(this.id))
+  );
   readonly #store: Store;
 
   constructor(store: Store, id: string) {
@@ -33,7 +32,6 @@ export class CharacterPage {
   open(): () => void {
     void this.reload();
     void this.#readPortrait();
-    void this.#findResumable();
     return this.#store.listen((event) => this.#onChange(event));
   }
 
@@ -72,7 +70,6 @@ export class CharacterPage {
     if (isAny || (event.kind === "character" && event.id === this.id)) void this.reload();
     // Job events have the job's own id, which the portrait's state does not name.
     if (isAny || event.kind === "job") void this.#readPortrait();
-    if (isAny || event.kind === "conversation") void this.#findResumable();
   }
 
   async #readPortrait(): Promise<void> {
@@ -98,25 +95,5 @@ export class CharacterPage {
     toasts.show(texts.history.portraitDrawn, {
       action: { label: texts.undo, run: () => void undo().catch((thrown) => this.#store.report(thrown)) },
     });
-  }
-
-  async #findResumable(): Promise<void> {
-    const isOurs = (chat: ConversationSummary) => chat.character_ids?.includes(this.id) === true;
-    try {
-      let cursor: string | undefined;
-      for (let page = 0; page < RESUME_PAGES; page++) {
-        const { items, next_cursor } = await this.#store.api.listConversations(cursor);
-        const found = items.find(isOurs);
-        if (found) {
-          this.resumable.value = found.id;
-          return;
-        }
-        if (next_cursor === null) break;
-        cursor = next_cursor;
-      }
-      this.resumable.value = undefined;
-    } catch {
-      // Without a response there is nothing to offer.
-    }
   }
 }

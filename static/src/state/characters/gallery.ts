@@ -26,7 +26,10 @@ export class Gallery {
   readonly hiddenIds = signal<ReadonlySet<string>>(new Set());
   readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));
   /** True without a filter. */
-  readonly isWhole = computed(() => this.query.value.q.trim() === "" && this.query.value.tag === "");
+  readonly isWhole = computed(() => {
+    const { q, tag, favorite } = this.query.value;
+    return q.trim() === "" && tag === "" && !favorite;
+  });
   /** Tags of the loaded characters, the most used first. */
   readonly tags = computed(() => listTags(this.items.value));
   /** The grid's scroll position. */
@@ -107,6 +110,21 @@ export class Gallery {
   /** Handles an event; `undefined` if some may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     if (event === undefined || event.kind === "character" || event.kind === "characters") this.#later(REFRESH_AFTER_MS);
+  }
+
+  /** Makes a character a favorite or not: shown at once, reverted if the server refuses. @throws {ApiError} */
+  async setFavorite(id: string, isFavorite: boolean): Promise<void> {
+    const show = (favorite: boolean) =>
+      this.items.value = this.items.peek().map((item) => item.id === id ? { ...item, favorite } : item);
+    show(isFavorite);
+    try {
+      const { character: { card }, version } = await this.#api.getCharacter(id);
+      const extensions = { ...card.data.extensions, fav: isFavorite };
+      await this.#api.saveCharacter(id, { ...card, data: { ...card.data, extensions } }, version);
+    } catch (thrown) {
+      show(!isFavorite);
+      throw thrown;
+    }
   }
 
   /** Hides a character; `remove` deletes it. */

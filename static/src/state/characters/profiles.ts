@@ -10,6 +10,9 @@ export interface KnownCharacter extends CharacterItem {
   voice: string | undefined;
 }
 
+/** Ids in one request. */
+const FACES_AT_ONCE = 100;
+
 /** Names, portraits and voices of authors. */
 export class Profiles {
   readonly personas = signal<Persona[]>([]);
@@ -21,6 +24,11 @@ export class Profiles {
   /** By id; null for a deleted one. */
   readonly #characters = signal<ReadonlyMap<string, KnownCharacter | null>>(new Map());
   readonly #asked = new Set<string>();
+  /** What lists show of characters, by id; null for a deleted one. */
+  readonly faces = signal<ReadonlyMap<string, CharacterItem | null>>(new Map());
+  readonly #askedFaces = new Set<string>();
+  /** The next request. */
+  #wantedFaces = new Set<string>();
   readonly #api: Api;
 
   constructor(api: Api) {
@@ -42,6 +50,21 @@ export class Profiles {
     if (this.#asked.has(id)) return;
     this.#asked.add(id);
     void this.#readCharacter(id);
+  }
+
+  /** Returns the name and portrait of a character for a list; `wantFaces` loads it. Null if it was deleted. */
+  face(id: string): CharacterItem | null | undefined {
+    return this.faces.value.get(id);
+  }
+
+  /** Loads names and portraits once. What rows ask for at the same time is one request. */
+  wantFaces(ids: readonly string[]): void {
+    for (const id of ids) {
+      if (this.#askedFaces.has(id)) continue;
+      this.#askedFaces.add(id);
+      if (this.#wantedFaces.size === 0) queueMicrotask(() => void this.#readFaces());
+      this.#wantedFaces.add(id);
+    }
   }
 
   /** Loads the personas once. */
@@ -83,6 +106,8 @@ export class Profiles {
   /** Handles an event; `undefined` if some may have been missed. */
   onChange(event: ChangeEvent | undefined): void {
     const isAny = event === undefined || event.kind === "characters";
+    if (isAny) this.#readFacesAgain(this.#askedFaces);
+    else if (event.kind === "character") this.#readFacesAgain([event.id]);
     if (isAny) { for (const id of this.#asked) void this.#readCharacter(id); }
     else if (event.kind === "character" && this.#asked.has(event.id)) void this.#readCharacter(event.id);
     const isKnown = this.personasState.peek() !== "idle";
@@ -97,6 +122,29 @@ export class Profiles {
       if (asApiError(thrown).status === 404) this.#know(id, null);
       // Otherwise unknown: the chat works without, and the next visit asks again.
       else if (!this.#characters.peek().has(id)) this.#asked.delete(id);
+    }
+  }
+
+  #readFacesAgain(ids: Iterable<string>): void {
+    const again = [...ids].filter((id) => this.#askedFaces.has(id));
+    for (const id of again) this.#askedFaces.delete(id);
+    this.wantFaces(again);
+  }
+
+  async #readFaces(): Promise<void> {
+    const ids = [...this.#wantedFaces];
+    this.#wantedFaces = new Set();
+    for (let at = 0; at < ids.length; at += FACES_AT_ONCE) {
+      const asked = ids.slice(at, at + FACES_AT_ONCE);
+      try {
+        const found = new Map((await this.#api.listCharactersById(asked)).map((item) => [item.id, item]));
+        const faces = new Map(this.faces.peek());
+        for (const id of asked) faces.set(id, found.get(id) ?? null);
+        this.faces.value = faces;
+      } catch {
+        // Rows show the title alone, and the next one asks again.
+        for (const id of asked) this.#askedFaces.delete(id);
+      }
     }
   }
 

@@ -2,19 +2,29 @@
 import type { ChatRequest, Message } from "../../api/types.ts";
 import { batch, computed, signal } from "@preact/signals";
 import { asApiError } from "../../api/client.ts";
+import type { ModelChoice } from "../app/device.ts";
 import { newId } from "../app/ids.ts";
+import { type AttachedDocument, toDocumentUses } from "./document_attachments.ts";
 import type { AttachedImage } from "./image_attachments.ts";
 import { textOf } from "./message_text.ts";
+import type { AttachedRecording } from "./recordings.ts";
 import type { ChatSurroundings, OpenChat } from "./open_chat.ts";
 import { buildContent, buildStoredRequest, buildTemporaryRequest, type ReplyParams } from "./reply_request.ts";
 import { findReplyStart, type ReplyOutcome, ReplyStream, type ReplyTimes, toEndedMessage } from "./reply_stream.ts";
+import { splitAtCalls, writeRounds } from "./tool_messages.ts";
 
 /** The content of the composer when it was sent. */
 interface SentDraft {
   turnId: string;
   typed: string;
   pictures: AttachedImage[];
+  documents: AttachedDocument[];
+  recordings: AttachedRecording[];
 }
+
+/** Retries that start by themselves, and the delay before the first; each further one waits twice as long. */
+const MAX_AUTO_RETRIES = 5;
+const AUTO_RETRY_MS = 2_000;
 
 /** Starts replies and follows the running one. */
 export class ChatReplies {
@@ -24,6 +34,8 @@ export class ChatReplies {
   readonly impersonation = signal<AbortController | undefined>(undefined);
   /** Times that this page measured, by message; the server stores none. */
   readonly measured = signal<ReadonlyMap<string, ReplyTimes>>(new Map());
+  /** Retries that started by themselves, by message. */
+  readonly #autoRetries = new Map<string, number>();
   readonly #chat: OpenChat;
   readonly #around: ChatSurroundings;
   #following: Promise<void> | undefined;
@@ -36,16 +48,28 @@ export class ChatReplies {
   /** Sends the composer's text and images. */
   send(): void {
     const text = this.#chat.draft.text.value.trim();
-    const isEmpty = text === "" && this.#chat.pictures.items.peek().length === 0;
-    if (isEmpty || this.#chat.pictures.isBusy.peek() || this.run.value || this.#chat.load.value.kind !== "ready") {
+    const { pictures, documents, recordings } = this.#chat;
+    const isEmpty = text === "" && pictures.items.peek().length === 0 && documents.items.peek().length === 0;
+    if (
+      isEmpty || pictures.isBusy.peek() || documents.isBusy.peek() || recordings.isBusy.peek() || this.run.value ||
+      this.#chat.load.value.kind !== "ready"
+    ) {
       return;
     }
     if (this.impersonation.peek()) return;
-    const taken: SentDraft = { turnId: newId(), typed: this.#chat.draft.take(), pictures: this.#chat.pictures.take() };
+    const taken: SentDraft = {
+      turnId: newId(),
+      typed: this.#chat.draft.take(),
+      pictures: pictures.take(),
+      documents: documents.take(),
+      recordings: recordings.take(),
+    };
     const turn: Message = {
       id: taken.turnId,
       role: "user",
       persona_id: this.#chat.personaId.peek(),
+      documents: toDocumentUses(taken.documents),
+      attachments: taken.recordings.length > 0 ? taken.recordings.map(({ name }) => name) : undefined,
       content: buildContent(text, taken.pictures.map(({ url, shownUrl }) => url ?? shownUrl)),
       created_at: new Date().toISOString(),
       status: "complete",
@@ -90,8 +114,12 @@ export class ChatReplies {
     await impersonate(this.#chat, this.#around.api);
   }
 
-  /** Asks for another version of a reply; the current one stays as a variant. */
-  regenerate(messageId: string): void {
+  /**
+   * Asks for another version of a reply; the current one stays as a variant.
+   *
+   * @param choice The connection and the model of this version; without it those of the chat.
+   */
+  regenerate(messageId: string, choice?: ModelChoice): void {
     const message = this.#chat.pages.find(messageId);
     if (!message || this.run.value) return;
     this.#chat.pages.edit(messageId, {
@@ -102,15 +130,31 @@ export class ChatReplies {
       last_attempt: undefined,
       usage: undefined,
       timings: undefined,
+      finish_reason: undefined,
+      output_limit: undefined,
+      left_out: undefined,
     });
-    void this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate" });
+    const asked = choice && { connection_id: choice.connectionId, model: choice.model || undefined };
+    void this.#start(messageId, { text: "", reasoning: "" }, { action: "regenerate", ...asked });
+  }
+
+  /**
+   * Returns the next retry that may start by itself; undefined after several that failed: then a server responds to
+   * tests but not to chats.
+   *
+   * @param messageId Undefined for a message that isn't stored yet.
+   */
+  findAutoRetry(messageId = ""): { delayMs: number; count: () => void } | undefined {
+    const n = this.#autoRetries.get(messageId) ?? 0;
+    if (n >= MAX_AUTO_RETRIES) return undefined;
+    return { delayMs: AUTO_RETRY_MS * 2 ** n, count: () => this.#autoRetries.set(messageId, n + 1) };
   }
 
   /** Asks for more text of a reply that ended too soon. */
   continueReply(messageId: string): void {
     const message = this.#chat.pages.find(messageId);
     if (!message || this.run.value) return;
-    this.#chat.pages.edit(messageId, { status: "streaming", error: undefined });
+    this.#chat.pages.edit(messageId, { status: "streaming", error: undefined, finish_reason: undefined });
     const base = { text: textOf(message.content), reasoning: message.reasoning ?? "" };
     void this.#start(messageId, base, { action: "continue" });
   }
@@ -140,11 +184,13 @@ export class ChatReplies {
     const { api } = this.#around;
     const startedAtMs = await findReplyStart(api, message);
     if (this.#chat.isClosed || this.run.value) return;
+    const hasRounds = this.#chat.tools.peek().rounds.has(message.id);
     const run = new ReplyStream({
       messageId: message.id,
       startedAtMs,
-      text: textOf(message.content),
-      reasoning: message.reasoning ?? "",
+      // The stream of a reply with calls of tools begins with its first text, the message has only the last.
+      text: hasRounds ? "" : textOf(message.content),
+      reasoning: hasRounds ? "" : message.reasoning ?? "",
       attach: (lastEventId, signal) => api.attachReply(message.id, lastEventId, signal),
     });
     this.#following = this.#follow(run);
@@ -197,7 +243,7 @@ export class ChatReplies {
       const items = this.#chat.pages.items.peek();
       const at = this.#chat.pages.places.peek().get(messageId) ?? items.length;
       // The message itself has content only if it is to be continued.
-      return buildTemporaryRequest(items.slice(0, at + 1), options);
+      return buildTemporaryRequest(items.slice(0, at + 1), options, asked);
     }
     if (this.#chat.isNew) await this.#chat.create();
     const turn = this.#chat.pages.find(asked.user_message_id ?? "");
@@ -218,6 +264,7 @@ export class ChatReplies {
     const outcome = await run.follow();
     if (outcome.kind === "left" && this.#chat.isClosed) return;
     // What the page received stays on screen until the server's version is loaded.
+    if (run.calls.peek().length > 0) this.#keepRounds(run);
     this.#chat.pages.edit(run.messageId, toEndedMessage(run, outcome));
     this.measured.value = new Map(this.measured.peek()).set(run.messageId, run.times);
     this.run.value = undefined;
@@ -227,6 +274,13 @@ export class ChatReplies {
     if (run.isAccepted) return;
     this.#onRefused(taken);
     if (outcome.kind === "refused" && !this.#isStored(run.messageId)) this.#chat.problem.value = outcome.error;
+  }
+
+  /** Shows the calls of tools that a reply made before its last text. */
+  #keepRounds(run: ReplyStream): void {
+    const rounds = splitAtCalls(run.calls.peek(), run.text.peek(), run.reasoning.peek());
+    const message = this.#chat.pages.find(run.messageId);
+    if (message) this.#chat.pages.setRounds(run.messageId, writeRounds(message, rounds));
   }
 
   /** There is no server version: what is here is final. */
@@ -254,6 +308,8 @@ export class ChatReplies {
     if (taken === undefined) return;
     this.#chat.draft.putBack(taken.typed);
     this.#chat.pictures.putBack(taken.pictures);
+    this.#chat.documents.putBack(taken.documents);
+    this.#chat.recordings.putBack(taken.recordings);
   }
 
   /** The server sets `updated_at`; messages that only the page has lack it. */

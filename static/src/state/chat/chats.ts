@@ -15,6 +15,9 @@ interface Edit {
   takenAt?: number;
 }
 
+/** What an entry that the server can't read lacks. */
+const UNREADABLE = { title: "", snippet: "", character_ids: [] };
+
 /** All conversations as the sidebar shows them, newest first. */
 export class Chats {
   readonly items = signal<ConversationSummary[]>([]);
@@ -144,7 +147,7 @@ export class Chats {
       const page = await this.#api.listConversations(cursor);
       const edits = this.#edits.filter(({ takenAt = n }) => takenAt >= n);
       const items = page.items.map((item) =>
-        edits.reduce((known, { id, apply }) => id === item.id ? apply(known) : known, item)
+        edits.reduce((known, { id, apply }) => id === item.id ? apply(known) : known, { ...UNREADABLE, ...item })
       );
       return { ...page, items, n };
     } finally {

@@ -110,6 +110,11 @@ export class MessageActions {
     await this.#try(() => this.#store.change(messageId, { hidden: isHidden }));
   }
 
+  /** Keeps a message in the prompt when the history is trimmed, or no longer. */
+  async setPinned(messageId: string, isPinned: boolean): Promise<void> {
+    await this.#try(() => this.#store.change(messageId, { pinned: isPinned }));
+  }
+
   /** Deletes a message, or it and all after it. Returns a function that restores them; undefined on failure. */
   async remove(messageId: string, isFollowing: boolean): Promise<(() => Promise<void>) | undefined> {
     const restore = await this.#try(() => this.#store.remove(messageId, isFollowing));

@@ -143,6 +143,13 @@ export class MessagePages {
     );
   }
 
+  /** Replaces the messages that a reply wrote before its last one. */
+  setRounds(replyId: string, rounds: readonly Message[]): void {
+    this.items.value = this.items.peek().flatMap((message) =>
+      message.id === replyId ? [...rounds, message] : message.reply_id === replyId ? [] : [message]
+    );
+  }
+
   /** Keeps the messages that pass. */
   keep(passes: (message: Message, index: number) => boolean): void {
     this.items.value = this.items.peek().filter(passes);

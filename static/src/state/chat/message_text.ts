@@ -1,5 +1,5 @@
 /** The text, reasoning and images of a message's content, and the messages to send. */
-import type { ContentPart, Message, RequestMessage } from "../../api/types.ts";
+import type { ContentPart, Message, RequestMessage, Usage } from "../../api/types.ts";
 
 /** Returns the text of a message without its other parts. */
 export function textOf(content: string | ContentPart[]): string {
@@ -45,8 +45,19 @@ export function findImageUrls(content: string | ContentPart[]): string[] {
 export function listImageUrls({ content, attachments }: Message): string[] {
   return [
     ...findImageUrls(content),
-    ...(attachments ?? []).map((name) => `/api/attachments/${encodeURIComponent(name)}`),
+    ...(attachments ?? []).filter((name) => !RECORDING.test(name)).map(toAttachmentUrl),
   ];
+}
+
+/** Lists the URLs of a message's recordings. */
+export function listRecordingUrls({ attachments }: Message): string[] {
+  return (attachments ?? []).filter((name) => RECORDING.test(name)).map(toAttachmentUrl);
+}
+
+const RECORDING = /\.(?:wav|webm|ogg|mp4|m4a|mp3|flac)$/i;
+
+function toAttachmentUrl(name: string): string {
+  return `/api/attachments/${encodeURIComponent(name)}`;
 }
 
 /** True for an image that the page shows itself: an attachment or a data URL. */
@@ -59,4 +70,12 @@ export function toRequestMessages(messages: readonly Message[]): RequestMessage[
   return messages
     .filter((message) => !message.hidden && message.content.length > 0)
     .map(({ role, content }) => ({ role, content }));
+}
+
+/** Returns how many tokens of a reply were reasoning; undefined if the server didn't count them. */
+export function findThinkingTokens(usage: Usage | undefined): number | undefined {
+  const details = (usage as Record<string, unknown> | undefined)?.completion_tokens_details;
+  if (typeof details !== "object" || details === null || !("reasoning_tokens" in details)) return undefined;
+  const tokens = details.reasoning_tokens;
+  return typeof tokens === "number" && tokens > 0 ? tokens : undefined;
 }

@@ -8,13 +8,16 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ChatOptions, ChatPreview, ConversationHead, RecentConversation, RunningReply } from "../../api/types.ts";
 import { ChatReplies } from "./chat_replies.ts";
 import { ChatSearch } from "./chat_search.ts";
+import { DocumentAttachments, toDocumentUses } from "./document_attachments.ts";
 import { Draft } from "./draft.ts";
 import { ImageAttachments } from "./image_attachments.ts";
+import { Recordings } from "./recordings.ts";
 import { MessageActions } from "./message_actions.ts";
 import { MessagePages, PAGE, type ReadMessages } from "./message_pages.ts";
 import { LocalMessages, ServerMessages } from "./message_store.ts";
 import { MessageWindow } from "./message_window.ts";
-import { pickOptions } from "./reply_request.ts";
+import { pickOptions, withParam } from "./reply_request.ts";
+import { findToolMessages } from "./tool_messages.ts";
 import type { TurnOrder } from "./turn_order.ts";
 
 /** The load state of the conversation. */
@@ -38,6 +41,9 @@ export interface ChatSurroundings {
   onFirstRefused(): void;
 }
 
+/** What the model picker chooses for: the chat, the chat and another try of a reply, or one version of a reply. */
+export type PickerPurpose = { kind: "chat" } | { kind: "retry" | "version"; messageId: string };
+
 /** Set in an unsaved chat for no persona, not even the default one. */
 const NO_PERSONA = "";
 
@@ -52,7 +58,14 @@ export class OpenChat {
   readonly search: ChatSearch;
   readonly replies: ChatReplies;
   readonly pictures: ImageAttachments;
-  readonly isModelPickerOpen = signal(false);
+  readonly documents: DocumentAttachments;
+  readonly recordings = new Recordings();
+  /** Tool servers offer prompts or resources. */
+  readonly hasServerTexts = signal(false);
+  /** Set while they are shown. */
+  readonly isInserting = signal(false);
+  /** Set while the model picker is open. */
+  readonly picker = signal<PickerPurpose | undefined>(undefined);
   readonly load = signal<LoadState>({ kind: "loading" });
   readonly title = signal("");
   /** The options of the chat. */
@@ -71,6 +84,8 @@ export class OpenChat {
     return chosen || undefined;
   });
   readonly isGroup = computed(() => !this.isTemporary && (this.options.value.participants?.length ?? 0) > 1);
+  /** Calls of tools and their results among the loaded messages. */
+  readonly tools = computed(() => findToolMessages(this.pages.items.value));
   readonly isEmpty = computed(() => this.pages.items.value.length === 0);
   readonly lastMessage = computed(() => this.pages.items.value.at(-1));
   /** True once the page shows another conversation. */
@@ -90,6 +105,7 @@ export class OpenChat {
     const store = this.isTemporary ? new LocalMessages(this.pages) : new ServerMessages(around.api, id, this.pages);
     this.actions = new MessageActions(this, store, around.api);
     this.pictures = new ImageAttachments(this.isTemporary ? undefined : around.api.putAttachment);
+    this.documents = new DocumentAttachments(around.api.client);
     this.search = new ChatSearch(this, around.api);
     this.replies = new ChatReplies(this, around);
     if (this.#isNew) this.load.value = { kind: "ready" };
@@ -172,6 +188,11 @@ export class OpenChat {
     }
   }
 
+  /** Sets one parameter of the requests; undefined clears it. @throws {ApiError} */
+  async changeParam(name: string, value: unknown): Promise<void> {
+    await this.change({ params: withParam(this.options.peek().params, name, value) });
+  }
+
   /** Sets the user's persona from here on; null for none, even if there is a default. @throws {ApiError} */
   async speakAs(personaId: string | null): Promise<void> {
     await this.change({ persona_id: personaId ?? (this.#isNew ? NO_PERSONA : null) });
@@ -180,7 +201,8 @@ export class OpenChat {
   /** Returns the prompt that would be sent now, including the composer's text. @throws {ApiError} */
   preview(signal: AbortSignal): Promise<ChatPreview> {
     const text = this.draft.text.peek().trim();
-    const turns = text === "" ? [] : [{ role: "user", content: text }];
+    const documents = toDocumentUses(this.documents.items.peek());
+    const turns = text === "" && documents === undefined ? [] : [{ role: "user", content: text, documents }];
     return this.#around.api.previewChat(this.id, turns, signal);
   }
 

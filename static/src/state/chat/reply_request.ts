@@ -4,7 +4,10 @@ import type { ChatOptions, ChatRequest, ContentPart, Message } from "../../api/t
 import { toRequestMessages } from "./message_text.ts";
 
 /** What a request asks for, besides its ids. */
-export type ReplyParams = Pick<ChatRequest, "action" | "user_message_id" | "character_id">;
+export type ReplyParams = Pick<
+  ChatRequest,
+  "action" | "user_message_id" | "character_id" | "connection_id" | "model"
+>;
 
 /** Builds a request of a stored conversation; the server has its messages. */
 export function buildStoredRequest(
@@ -18,17 +21,36 @@ export function buildStoredRequest(
     assistant_message_id: messageId,
     stream: true,
     context: "server",
-    messages: turn ? [{ role: turn.role, content: turn.content }] : [],
+    messages: turn ? [toRequestMessage(turn)] : [],
     time_zone: timeZone(),
     ...asked,
   };
 }
 
 /** Builds a request of a temporary chat with all its messages: the server has none. */
-export function buildTemporaryRequest(messages: readonly Message[], options: ChatOptions): ChatRequest {
-  const { model, params, system_prompt: system } = options;
+export function buildTemporaryRequest(
+  messages: readonly Message[],
+  options: ChatOptions,
+  asked: ReplyParams,
+): ChatRequest {
+  // The context limit is for prompts that Parlor builds.
+  const { context_size: _, ...params } = options.params ?? {};
+  const system = options.system_prompt;
   const prompt = system ? [{ role: "system", content: system }] : [];
-  return { ...params, model: model ?? undefined, messages: [...prompt, ...toRequestMessages(messages)], stream: true };
+  return {
+    ...params,
+    connection_id: asked.connection_id ?? options.connection_id ?? undefined,
+    model: asked.model ?? options.model ?? undefined,
+    messages: [...prompt, ...toRequestMessages(messages)],
+    stream: true,
+  };
+}
+
+/** Returns the parameters with one changed; undefined removes it, and null stands for none at all. */
+export function withParam(params: ChatOptions["params"], name: string, value: unknown): ChatOptions["params"] {
+  const { [name]: _, ...others } = params ?? {};
+  const changed = value === undefined ? others : { ...others, [name]: value };
+  return Object.keys(changed).length === 0 ? null : changed;
 }
 
 /** Builds the content of a user message. @param images Their URLs. */
@@ -40,11 +62,20 @@ export function buildContent(text: string, images: readonly string[]): string | 
 
 const OPTIONS = [
   ...["connection_id", "model", "system_prompt", "params", "note", "persona_id"],
-  ...["lorebook_ids", "preset_id", "participants", "reply_order", "summary"],
+  ...["lorebook_ids", "preset_id", "participants", "reply_order", "summary", "chapters", "documents", "tools", "learn"],
 ];
 
 /** Picks the options that a chat sets. */
 export function pickOptions(from: ChatOptions): ChatOptions {
   const isSet = ([name, value]: [string, unknown]) => OPTIONS.includes(name) && (value ?? undefined) !== undefined;
   return Object.fromEntries(Object.entries(from).filter(isSet));
+}
+
+function toRequestMessage({ role, content, documents, attachments }: Message) {
+  return { role, content, documents: documents?.map(toUse), attachments };
+}
+
+/** What was sent of a document is the server's note. */
+function toUse({ id, use, pages }: NonNullable<Message["documents"]>[number]) {
+  return { id, use, pages };
 }

@@ -1,11 +1,13 @@
 /** Follows one reply: its growing text, and reconnecting. */
+import type { ToolCall } from "../../api/tools.ts";
 import type { Message, Usage } from "../../api/types.ts";
 import { batch, signal } from "@preact/signals";
 import { ApiError } from "../../api/client.ts";
-import { parseReplyFrame, placeDelta, type ReplyFrame } from "../../api/reply_frames.ts";
+import { parseReplyFrame, placeDelta, type ReplyFrame, type ReplyNotice } from "../../api/reply_frames.ts";
 import { readEvents } from "../../api/event_stream.ts";
 import type { Api } from "../../api/api.ts";
 import { getRetryDelayMs, pause } from "../app/backoff.ts";
+import { textOf } from "./message_text.ts";
 
 /** Reasoning times below this are not shown, in milliseconds. */
 const SHORTEST_THOUGHT_MS = 500;
@@ -25,6 +27,15 @@ export interface ReplyTimes {
   thoughtMs: number | undefined;
   /** From the first piece of text or reasoning to the last. */
   writingMs: number | undefined;
+  /** When the reply ended, by this page's clock. */
+  endedAtMs: number;
+}
+
+/** A call of a tool, and the length of the text before it. */
+export interface PlacedCall {
+  call: ToolCall;
+  textLength: number;
+  reasoningLength: number;
 }
 
 /** The start of a stream. */
@@ -53,6 +64,11 @@ export class ReplyStream {
   /** How long the model reasoned before its first text; undefined while unknown. */
   readonly thoughtMs = signal<number | undefined>(undefined);
   readonly isStopping = signal(false);
+  /** Calls of tools so far. The text of a reply with calls goes on behind the last one. */
+  readonly calls = signal<readonly PlacedCall[]>([]);
+  /** What delays the reply, until its first text. */
+  readonly notice = signal<ReplyNotice | undefined>(undefined);
+  finishReason: string | undefined;
   /** Model and usage, as the frames reported them so far. */
   model: string | undefined;
   usage: Usage | undefined;
@@ -92,7 +108,16 @@ export class ReplyStream {
   get times(): ReplyTimes {
     const sawAll = this.#options.start !== undefined && this.#options.text === "";
     const writingMs = sawAll && this.#firstAtMs !== undefined ? this.#lastAtMs! - this.#firstAtMs : undefined;
-    return { thoughtMs: this.thoughtMs.peek(), writingMs };
+    return { thoughtMs: this.thoughtMs.peek(), writingMs, endedAtMs: Date.now() };
+  }
+
+  /** Adds a call of a tool behind the text so far, or changes it. */
+  showCall(call: ToolCall): void {
+    const before = this.calls.peek();
+    const at = before.findIndex((placed) => placed.call.id === call.id);
+    this.calls.value = at >= 0
+      ? before.with(at, { ...before[at]!, call: { ...before[at]!.call, ...call } })
+      : [...before, { call, textLength: this.#text.length, reasoningLength: this.#reasoning.length }];
   }
 
   /** Stops following; the reply continues on the server. */
@@ -136,7 +161,10 @@ export class ReplyStream {
         const frame = parseReplyFrame(event);
         if (frame?.kind === "done") return { kind: "ended" };
         if (frame?.kind === "error") return { kind: "ended", error: frame.error };
-        if (frame && !this.#take(frame)) return { kind: "lost" };
+        if (frame?.kind === "notice") this.notice.value = frame.notice;
+        else if (frame?.kind === "message") this.#replace(frame.message);
+        else if (frame?.kind === "call") this.showCall(frame.call);
+        else if (frame && !this.#take(frame)) return { kind: "lost" };
       }
       if (events.length > 0) this.#flushSoon();
     }
@@ -173,8 +201,16 @@ export class ReplyStream {
     this.#reasoning = reasoning;
     this.model = frame.model ?? this.model;
     this.usage = frame.usage ?? this.usage;
+    this.finishReason = frame.finishReason ?? this.finishReason;
     if (frame.id !== undefined) this.#lastEventId = frame.id;
     return true;
+  }
+
+  /** The server split the reply after it was streamed: it ended with reasoning that had no opening tag. */
+  #replace({ content, reasoning }: Pick<Message, "content" | "reasoning">): void {
+    const { textLength, reasoningLength } = this.calls.peek().at(-1) ?? { textLength: 0, reasoningLength: 0 };
+    this.#text = this.#text.slice(0, textLength) + textOf(content);
+    this.#reasoning = this.#reasoning.slice(0, reasoningLength) + (reasoning ?? "");
   }
 
   #flushSoon(): void {
@@ -197,6 +233,7 @@ export class ReplyStream {
       this.reasoning.value = this.#reasoning;
       const hasBegun = this.#text !== this.#options.text || this.#reasoning !== this.#options.reasoning;
       if (hasBegun && this.phase.value === "waiting") this.phase.value = "writing";
+      if (hasBegun) this.notice.value = undefined;
     });
   }
 }
@@ -204,12 +241,14 @@ export class ReplyStream {
 /** Returns the fields of a message after its reply ended. */
 export function toEndedMessage(run: ReplyStream, outcome: ReplyOutcome): Partial<Message> {
   const error = outcome.kind === "ended" ? outcome.error : undefined;
+  const lastCall = run.calls.peek().at(-1);
   const status = error ? (error.code === "interrupted" ? "interrupted" : "failed") : "complete";
   return {
-    content: run.text.peek(),
-    reasoning: run.reasoning.peek() || undefined,
+    content: run.text.peek().slice(lastCall?.textLength),
+    reasoning: run.reasoning.peek().slice(lastCall?.reasoningLength) || undefined,
     status: outcome.kind === "refused" ? "failed" : status,
-    error: error && { code: error.code, message: error.message, request_id: error.requestId },
+    finish_reason: run.finishReason,
+    error: error?.toBody(),
   };
 }
 

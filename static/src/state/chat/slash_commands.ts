@@ -9,6 +9,7 @@ const COMMAND_NAMES = [
   "model",
   "persona",
   "image",
+  "insert",
   "lorebook",
   "regenerate",
   "continue",
@@ -17,6 +18,7 @@ const COMMAND_NAMES = [
   "hide",
   "delete",
   "search",
+  "recall",
   "options",
   "preview",
   "history",
@@ -27,7 +29,9 @@ export type CommandName = (typeof COMMAND_NAMES)[number];
 
 /** What the views implement; the chat does the rest. */
 export interface CommandActions {
-  open(what: "new" | "temporary" | "model" | "persona" | "lorebook" | "options" | "preview" | "history"): void;
+  open(
+    what: "new" | "temporary" | "model" | "persona" | "lorebook" | "options" | "preview" | "history" | "recall",
+  ): void;
   /** @param prompt The text after the command; empty to have a prompt written from the last messages. */
   draw(prompt: string): void;
   /** Switches to the persona of this name. */
@@ -72,6 +76,10 @@ const COMMANDS: Record<CommandName, Command> = {
     isPossible: (chat) => !chat.isTemporary && last(chat) !== undefined,
     run: (_, rest, actions) => actions.draw(rest),
   },
+  insert: {
+    isPossible: (chat) => chat.hasServerTexts.peek(),
+    run: (chat) => void (chat.isInserting.value = true),
+  },
   lorebook: {
     isPossible: (chat) => (chat.head.peek()?.participants?.length ?? 0) > 0,
     run: (_, __, actions) => actions.open("lorebook"),
@@ -95,6 +103,7 @@ const COMMANDS: Record<CommandName, Command> = {
       if (rest !== "") chat.search.type(rest);
     },
   },
+  recall: { isPossible: (chat) => !chat.isTemporary, run: (_, __, actions) => actions.open("recall") },
   options: { isPossible: always, run: (_, __, actions) => actions.open("options") },
   preview: { isPossible: isStored, run: (_, __, actions) => actions.open("preview") },
   history: { isPossible: isStored, run: (_, __, actions) => actions.open("history") },

@@ -3,6 +3,7 @@ import type { Connection, ConnectionInput, ConnectionTest, DetectedServer, Healt
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
+import { type ConnectionState, getConnectionState } from "./connection_state.ts";
 
 /** A search for servers. */
 export type Discovery =
@@ -40,15 +41,69 @@ export class Connections {
 
   /** Loads the list and the state of the active connection. */
   async refresh(): Promise<void> {
+    await this.#readList();
+    await this.refreshHealth();
+  }
+
+  /** Handles a change event. Each call to a model causes one, so the active server is only asked if it is another. */
+  async onChanged(): Promise<void> {
+    const before = this.active.peek();
+    await this.#readList();
+    const now = this.active.peek();
+    if (now?.id !== before?.id || now?.updated_at !== before?.updated_at) await this.refreshHealth();
+  }
+
+  async #readList(): Promise<void> {
     try {
-      this.items.value = await this.#api.listConnections();
+      this.#take(await this.#api.listConnections());
       this.state.value = "ready";
       this.error.value = undefined;
     } catch (thrown) {
       this.error.value = asApiError(thrown);
       if (this.state.value !== "ready") this.state.value = "failed";
     }
-    await this.refreshHealth();
+  }
+
+  /** A call since the last list is newer than what a test or the health check found before. */
+  #take(items: Connection[]): void {
+    const known = new Map(this.items.peek().map((item) => [item.id, item]));
+    this.items.value = items;
+    for (const { id, last_call } of items) {
+      const before = known.get(id);
+      if (!before || !last_call || before.last_call?.at === last_call.at) continue;
+      if (this.checks.peek().get(id)?.kind === "done") this.#forgetCheck(id);
+      if (this.health.peek()?.connection?.id === id) this.health.value = undefined;
+    }
+  }
+
+  /** Finds a connection; without an id, or if that one is gone, the active one. Reads signals. */
+  find(id: string | null | undefined): Connection | undefined {
+    return this.items.value.find((item) => item.id === id) ?? this.active.value;
+  }
+
+  /** Returns whether a connection works. Reads signals. */
+  stateOf(connection: Connection): ConnectionState {
+    return getConnectionState(connection, this.checks.value.get(connection.id), this.health.value?.connection);
+  }
+
+  /**
+   * Asks quietly whether a connection works: a failure changes nothing, success is shown.
+   *
+   * @returns Whether it works.
+   */
+  async probe(id: string): Promise<boolean> {
+    const connection = this.items.peek().find((item) => item.id === id);
+    if (!connection) return false;
+    const { name, kind, base_url, model, context_size } = connection;
+    try {
+      const verdict = await this.test({ id, name, kind, base_url, model, context_size });
+      const works = verdict.reachable && verdict.authorized && verdict.error === undefined;
+      if (works) this.checks.value = new Map(this.checks.peek()).set(id, { kind: "done", verdict });
+      return works;
+    } catch {
+      // Parlor itself is away, or refuses: the next attempt shows whether that is over.
+      return false;
+    }
   }
 
   /** Checks whether the active model can be reached. */
@@ -78,15 +133,18 @@ export class Connections {
   async use(server: DetectedServer): Promise<Connection> {
     const { base_url, kind, software, models } = server;
     const known = this.savedFor(server);
+    const address = software === "Ollama"
+      ? { kind: "ollama" as const, base_url: stripPath(base_url) }
+      : { kind, base_url };
     const connection = known ??
-      await this.#api.saveConnection({ name: software, kind, base_url, model: models[0] ?? null });
+      await this.#api.saveConnection({ name: software, ...address, model: models[0] ?? null });
     await this.activate(connection.id);
     return connection;
   }
 
   /** Finds the saved connection of a detected server. */
   savedFor(server: DetectedServer): Connection | undefined {
-    return this.items.value.find((item) => stripSlash(item.base_url) === stripSlash(server.base_url));
+    return this.items.value.find((item) => stripPath(item.base_url) === stripPath(server.base_url));
   }
 
   /** Hides a connection; `remove` deletes it. */
@@ -149,6 +207,7 @@ export class Connections {
   }
 }
 
-function stripSlash(url: string): string {
-  return url.replace(/\/+$/, "");
+/** Ollama is the same server with and without `/v1`. */
+function stripPath(url: string): string {
+  return url.replace(/\/+$/, "").replace(/\/v1$/, "");
 }

@@ -19,8 +19,9 @@ export class PresetEditor extends VersionedEditor<Preset, PresetDraft> {
 }
 
 /** Returns the fields that the editor changes. */
-export function toPresetDraft({ name, models, sampler, prompts, prompt_order, rest, dialect }: Preset): PresetDraft {
-  return { name, models, sampler, prompts, prompt_order, rest, dialect };
+export function toPresetDraft(preset: Preset): PresetDraft {
+  const { name, models, sampler, prompts, prompt_order, rest, extra_body = null, dialect } = preset;
+  return { name, models, sampler, prompts, prompt_order, rest, extra_body, dialect };
 }
 
 function toStoredVersion({ document, version }: VersionedDocument<Preset>): StoredVersion<Preset, PresetDraft> {

@@ -15,14 +15,49 @@ export const NUMBER_FIELDS = [
   { name: "top_k", min: 0, max: 1000, isWhole: true },
   { name: "min_p", min: 0, max: 1 },
   { name: "max_tokens", min: 1, max: 1_000_000, isWhole: true },
+  { name: "context_size", min: 1, max: 100_000_000, isWhole: true },
   { name: "repetition_penalty", min: 0, max: 3 },
   { name: "presence_penalty", min: -2, max: 2 },
   { name: "frequency_penalty", min: -2, max: 2 },
   { name: "seed", min: -1, max: 4_294_967_295, isWhole: true },
 ] as const satisfies readonly NumberField[];
 
-/** A numeric sampling parameter. */
-export type NumberFieldName = (typeof NUMBER_FIELDS)[number]["name"];
+/** Wide enough for any parameter that only its server knows. */
+export const ANY = 1_000_000_000;
+
+/** Parameters that only some servers have, with known limits. */
+export const MORE_FIELDS: readonly NumberField[] = [
+  { name: "top_a", min: 0, max: 1 },
+  { name: "typical_p", min: 0, max: 1 },
+];
+
+/** Not numbers. */
+const OTHER_SAMPLERS = new Set(["stop", "logit_bias"]);
+
+/** Names that servers have for our parameters, as refusals may name them. */
+const SERVER_NAMES: Record<string, string> = {
+  max_completion_tokens: "max_tokens",
+  num_predict: "max_tokens",
+  repeat_penalty: "repetition_penalty",
+  rep_pen: "repetition_penalty",
+  typical: "typical_p",
+  random_seed: "seed",
+  stop_sequences: "stop",
+};
+
+/** Returns our name of a parameter that a server refused: `options.repeat_penalty` is `repetition_penalty`. */
+export function getParameterName(field: string): string {
+  const name = field.split(".").at(-1)!;
+  return SERVER_NAMES[name] ?? name;
+}
+
+/** Returns the samplers of a server that most servers don't have. */
+export function listMoreFields(samplers: readonly string[]): NumberField[] {
+  const common: readonly NumberField[] = NUMBER_FIELDS;
+  return samplers
+    .filter((name) => !OTHER_SAMPLERS.has(name) && common.every((field) => field.name !== name))
+    .map((name) => MORE_FIELDS.find((field) => field.name === name) ?? { name, min: -ANY, max: ANY });
+}
 
 /** Parses a number: undefined for empty text, `bad` for an invalid value. */
 export function parseNumber(field: NumberField, text: string): number | undefined | "bad" {

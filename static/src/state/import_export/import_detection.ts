@@ -18,6 +18,7 @@ const LOOKED_AT_BYTES = 512 * 1024;
 const BY_NAMES: [kind: string, sign: RegExp][] = [
   ["parlor", /^parlor-export\.json$/],
   [CARD, /^card\.json$/],
+  ["claude", /(^|\/)users\.json$/],
   ["chatgpt", /(^|\/)conversations[-\d]*\.json$/],
   ["sillytavern", /(^|\/)(settings\.json$|(characters|chats|worlds|group chats|OpenAI Settings|User Avatars)\/)/],
   ["tavern", /\.jsonl$/i],
@@ -28,6 +29,10 @@ const BY_TEXT: [kind: string, sign: RegExp][] = [
   [CARD, /"spec"\s*:\s*"chara_card_v\d"|"first_mes"\s*:/],
   ["risuai", /"type"\s*:\s*"risu/],
   ["agnai", /"kind"\s*:\s*"(?:character|chat|memory)"|"treeLeafId"|"sampleChat"/],
+  ["claude", /"chat_messages"\s*:/],
+  ["librechat", /"messagesTree"\s*:|"isCreatedByUser"\s*:|"parentMessageId"\s*:/],
+  ["lobechat", /"exportType"\s*:/],
+  ["chatbox", /"__exported_items"\s*:|"session:[\w-]+"\s*:|"chat-sessions(-list)?"\s*:/],
   ["chatgpt", /"mapping"\s*:\s*\{/],
   ["openwebui", /"history"\s*:\s*\{|"chat"\s*:\s*\{|"currentId"\s*:/],
 ];

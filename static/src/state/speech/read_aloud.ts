@@ -17,6 +17,8 @@ export class ReadAloud {
   readonly now = signal<AudioOwner | undefined>(undefined);
   /** The one player, after the first use. */
   playback: Playback | undefined;
+  /** A conversation by voice is open: all replies are read, and in groups the speaker's name first. */
+  isHandsFree = false;
   readonly #store: Store;
 
   constructor(store: Store) {

@@ -7,6 +7,7 @@ const count = createCounter("de");
 /** German. */
 export const activity: typeof English = {
   search: {
+    page: (n: number) => `Seite ${n}`,
     title: "Suche",
     label: "Alle Chats durchsuchen",
     placeholder: "Wörter oder eine „exakte Wortfolge“",

@@ -57,8 +57,38 @@ export const auth: typeof English = {
     cliSignIn: "Melden Sie sich zuerst an, um die Kommandozeile freizugeben.",
   },
 
+  push: {
+    title: "Benachrichtigungen, wenn Parlor geschlossen ist",
+    text:
+      "Der Hersteller Ihres Browsers stellt sie zu: etwa Google für Chrome, Apple für Safari, Mozilla für Firefox. " +
+      "Er erfährt, dass und wann eine Antwort fertig ist oder Sie braucht, aber nicht, was darin steht oder in welchem Chat.",
+    impossible:
+      "Dieser Browser erlaubt das nur über HTTPS oder auf localhost. Fügen Sie Parlor auf dem iPhone oder iPad " +
+      "zuerst zum Home-Bildschirm hinzu.",
+    turnOn: "Für dieses Gerät einschalten",
+    turnOff: "Für dieses Gerät ausschalten",
+    devices: "Geräte mit Benachrichtigungen",
+    thisDevice: (label: string) => `${label} (dieses Gerät)`,
+    facts: (vendor: string, since: string) => `Über ${vendor} · seit ${since}`,
+    remove: "Entfernen",
+    removeOf: (label: string) => `${label} entfernen`,
+    server: "ntfy oder Gotify",
+    serverText:
+      "Stattdessen oder zusätzlich kann ein Benachrichtigungsserver Bescheid geben: Er bekommt nur den Satz " +
+      "„A reply is ready“ oder „A reply needs you“.",
+    kind: "Dienst",
+    topicUrl: "Adresse mit Thema",
+    serverUrl: "Adresse des Servers",
+    token: "Token",
+    tokenSaved: "Ein Token ist gespeichert. Lassen Sie das Feld leer, um es zu behalten.",
+    save: "Speichern",
+    saved: "Gespeichert",
+    test: "Test senden",
+    sent: "Gesendet",
+  },
+
   privacy: {
-    nav: "Privatsphäre",
+    nav: "Zugriff",
     title: "Privatsphäre und Zugriff",
     here: "Dieser Browser",
     bySession: "Mit Passkey angemeldet.",
@@ -99,7 +129,8 @@ export const auth: typeof English = {
     qr: "QR-Code mit Adresse und Code",
 
     tokens: "Tokens",
-    tokensText: "Für Skripte, die Kommandozeile und Geräte ohne Passkeys. Ein Token gewährt vollen Zugriff.",
+    tokensText:
+      "Für Skripte, die Kommandozeile und Geräte ohne Passkeys. Hier erstellte Tokens gewähren vollen Zugriff.",
     tokensNone: "Noch keine Tokens",
     tokensSession: "Um Tokens zu erstellen, melden Sie sich zuerst mit einem Passkey an.",
     label: "Wofür ist es?",
@@ -109,9 +140,19 @@ export const auth: typeof English = {
     mintedText: "Kopieren Sie es jetzt. Es wird nicht noch einmal angezeigt.",
     mintedQr: "Oder scannen Sie es auf dem Gerät, das es verwenden soll.",
     mintedDone: "Fertig",
+    scopeOpenai: "nur OpenAI-kompatible API",
     tokenFacts: (created: string) => `Erstellt ${created}`,
     revokeToken: (label: string) => `„${label}“ widerrufen?`,
     revokeTokenText:
       "Was dieses Token verwendet, verliert sofort den Zugriff. Das kann nicht rückgängig gemacht werden.",
+
+    programs: "Aus anderen Programmen verwenden",
+    programsText:
+      "Programme, die die API von OpenAI sprechen, können Ihre Figuren und Modelle verwenden. Parlor ergänzt Karte, Persona, Lorebooks und Preset.",
+    baseUrl: "Basis-URL",
+    program: "Programm",
+    exampleOf: (program: string) => `Einstellungen für ${program}`,
+    programModels: "Modelle: default, character:<ID> für eine Figur oder connection:<ID>/<Modell>.",
+    mintForProgram: "Neues Token für diese API",
   },
 };

@@ -7,10 +7,19 @@ const count = createCounter("de");
 /** German. */
 export const characters: typeof English = {
   characters: {
+    story: {
+      open: "Charakter öffnen",
+      description: "Beschreibung",
+      scenario: "Szenario",
+      none: "Zu diesem Charakter gibt es noch keine Geschichte.",
+    },
     title: "Figuren",
     search: "Figuren suchen",
     tag: "Tag",
     allTags: "Alle Tags",
+    onlyFavorites: "Nur Favoriten",
+    favorite: (name: string) => `${name} zu den Favoriten hinzufügen`,
+    unfavorite: (name: string) => `${name} aus den Favoriten entfernen`,
     sort: "Sortieren nach",
     sorts: { name: "Name", updated: "Zuletzt geändert" },
     create: "Neue Figur",
@@ -53,6 +62,7 @@ export const characters: typeof English = {
     start: "Chat beginnen",
     startFailed: "Der Chat konnte nicht gestartet werden",
     resume: "Fortsetzen",
+    allChats: (n: number) => `Alle ${n} Chats anzeigen`,
     edit: "Bearbeiten",
     more: "Weitere Aktionen",
     exportAs: (format: string) => `Als ${format} exportieren`,
@@ -105,7 +115,14 @@ export const characters: typeof English = {
     title: (name: string) => name === "" ? "Editor" : `${name} bearbeiten`,
     label: "Abschnitte der Karte",
     done: "Fertig",
-    parts: { identity: "Identität", voice: "Stimme", scene: "Szene", lorebook: "Lorebook", advanced: "Erweitert" },
+    parts: {
+      identity: "Identität",
+      voice: "Stimme",
+      scene: "Szene",
+      lorebook: "Lorebook",
+      documents: "Dokumente",
+      advanced: "Erweitert",
+    },
     states: {
       saved: "Gespeichert",
       unsaved: "Noch nicht gespeichert",

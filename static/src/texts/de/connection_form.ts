@@ -42,6 +42,31 @@ export const connectionForm: typeof English = {
     save: "Speichern",
     saveAndUse: "Speichern und verwenden",
     saveFailed: "Die Verbindung konnte nicht gespeichert werden",
+    more: "Mehr",
+    kindHint: "Wie Parlor mit dem Server spricht.",
+    urlHintOllama: "Zum Beispiel http://127.0.0.1:11434.",
+    contextOllama: "Größter Kontext",
+    contextHintOllama:
+      "In Token. Parlor fordert so viel an, wie ein Chat braucht, höchstens so viel. Leer lassen für das Maximum des Modells.",
+    server: "Server-Software",
+    serverHint: "Bestimmt, welche Einstellungen unter welchen Namen gesendet werden.",
+    serverAuto: (title: string | undefined) => title ? `Automatisch (${title})` : "Automatisch",
+    headers: "Zusätzliche Header",
+    headersHint: "Werden mit jeder Anfrage gesendet. Werte werden verschlüsselt gespeichert und nie wieder angezeigt.",
+    headerName: "Name des Headers",
+    headerValue: "Wert",
+    headerSaved: "Gespeichert. Tippen zum Ersetzen.",
+    headerNameBad: "Geben Sie den Namen eines Headers ein, etwa X-Title",
+    headerValueBad: "Geben Sie einen einzeiligen Wert ein",
+    headersMoved:
+      "Die gespeicherten Werte der Header gehören zu einer anderen URL und werden nicht gesendet. Geben Sie sie neu ein.",
+    addHeader: "Header hinzufügen",
+    removeHeader: (name: string) => `Header ${name} entfernen`,
+    extraBody: "Zusätzliche Felder",
+    extraBodyHint:
+      "Ein JSON-Objekt, das jeder Chat-Anfrage hinzugefügt wird. Einstellungen des Chats und seines Presets haben Vorrang.",
+    extraBodyBad: (problem: string) => `Kein gültiges JSON: ${problem}`,
+    extraBodyNoObject: 'Geben Sie ein JSON-Objekt ein, etwa {"top_k": 40}',
     testFailed: "Der Test konnte nicht ausgeführt werden",
   },
 
@@ -55,5 +80,25 @@ export const connectionForm: typeof English = {
     models: (n: number) => count(n, { one: "Modell verfügbar", other: "Modelle verfügbar" }),
     context: (n: string) => `Kontextgröße: ${n} Token`,
     latency: (ms: number) => `${ms} ms`,
+  },
+
+  connectionCard: {
+    suggestOllama:
+      "Dieser Server ist Ollama. Über dessen eigene API legt Parlor die Kontextgröße fest, damit kein Teil eines Chats stillschweigend wegfällt.",
+    switchToOllama: "Zu Ollamas API wechseln",
+    switched: (name: string) => `„${name}“ verwendet jetzt Ollamas API`,
+    refused: (n: number) =>
+      count(n, { one: "Einstellung vom Server abgelehnt", other: "Einstellungen vom Server abgelehnt" }),
+    refusedHint: "Werden diesen Modellen vorerst nicht gesendet.",
+    refusedUntil: (date: string) => `bis ${date}`,
+    tryAgain: "Erneut versuchen",
+    forgotten: "Diese Einstellungen werden wieder gesendet",
+    server: (title: string) => `Server: ${title}`,
+    answers: (model: string) => `Erstes Modell des Servers (${model})`,
+    headers: (names: string) => `Zusätzliche Header: ${names}`,
+    notices: {
+      model_spills:
+        "Das Modell passt nicht in den Grafikspeicher. Ein Teil läuft im Hauptspeicher, daher kommen Antworten langsam.",
+    },
   },
 };

@@ -7,20 +7,27 @@ const count = createCounter("de");
 /** German. */
 export const connections: typeof English = {
   connection: {
-    untested: "Noch nicht getestet",
-    refused: "Zugriff verweigert",
     none: "Kein Modell verbunden",
     checking: "Das Modell wird gesucht",
-    ready: "Bereit",
     away: "Nicht erreichbar",
     demo: "Demo",
+    states: {
+      unknown: "Noch nicht getestet",
+      running: "Das Modell wird gesucht",
+      good: "Bereit",
+      bad: "Nicht erreichbar",
+      refused: "Zugriff verweigert",
+      starting: "Modell wird geladen",
+      busy: "Ausgelastet",
+      failing: "Letzte Antwort fehlgeschlagen",
+    },
   },
 
   connections: {
     searchAgain: "Erneut suchen",
     testAll: "Alle testen",
     hasKey: "Schlüssel gespeichert",
-    intro: "Woher Antworten kommen. Es wird immer eine Verbindung verwendet.",
+    intro: "Woher Antworten kommen. Chats verwenden die aktive, sofern Sie für sie keine andere wählen.",
     add: "Verbindung hinzufügen",
     discover: "Server suchen",
     searching: "Server werden gesucht",
@@ -45,9 +52,18 @@ export const connections: typeof English = {
     none: "Noch keine Verbindungen",
     noneText: "Suchen Sie einen Server auf diesem Rechner oder geben Sie eine URL ein.",
     loadFailed: "Die Verbindungen konnten nicht geladen werden",
-    kinds: { openai: "OpenAI-kompatibel", anthropic: "Anthropic", demo: "Demo" },
+    kinds: { openai: "OpenAI-kompatibel", ollama: "Ollama", anthropic: "Anthropic", demo: "Demo" },
     demoNote: "Eingebaute Beispielantworten. Kein Sprachmodell.",
     unreadable: "Diese Verbindung kann nicht gelesen werden. Löschen Sie sie und fügen Sie sie neu hinzu.",
     noModel: "Erstes Modell des Servers",
+  },
+
+  firstRun: {
+    title: "Sprachmodell verbinden",
+    text:
+      "Derzeit antwortet nur die eingebaute Demo, und sie ist kein Sprachmodell. Parlor kann auf diesem Rechner nach einem suchen.",
+    find: "Modell suchen",
+    manual: "URL eingeben",
+    later: "Jetzt nicht",
   },
 };

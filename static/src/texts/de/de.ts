@@ -5,11 +5,13 @@ import { characters } from "./characters.ts";
 import { chat } from "./chat.ts";
 import { common } from "./common.ts";
 import { connectionForm } from "./connection_form.ts";
+import { cures } from "./cures.ts";
 import { connections } from "./connections.ts";
 import { history } from "./history.ts";
 import { activity } from "./activity.ts";
 import { images } from "./images.ts";
 import { lorebooks } from "./lorebooks.ts";
+import { memory } from "./memory.ts";
 import { models } from "./models.ts";
 import { importExport } from "./import_export.ts";
 import { nav } from "./nav.ts";
@@ -20,8 +22,12 @@ import { presets } from "./presets.ts";
 import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
 import { tailnet } from "./tailnet.ts";
+import { tools } from "./tools.ts";
+import { toolServers } from "./tool_servers.ts";
 import { data } from "./data.ts";
+import { documents } from "./documents.ts";
 import { speech } from "./speech.ts";
+import { talk } from "./talk.ts";
 import { setup } from "./setup.ts";
 
 /** All texts of the page. */
@@ -31,6 +37,8 @@ export const de: Texts = {
   ...chat,
   ...connections,
   ...connectionForm,
+  ...cures,
+  ...memory,
   ...models,
   ...lorebooks,
   ...presets,
@@ -45,8 +53,12 @@ export const de: Texts = {
   ...auth,
   ...slashCommands,
   ...tailnet,
+  ...tools,
+  ...toolServers,
   ...data,
   ...importExport,
+  ...documents,
   ...speech,
+  ...talk,
   ...setup,
 };

@@ -26,6 +26,8 @@ export const nav: typeof English = {
     search: "Suche",
     activity: "Aktivität",
     runningCount: (n: number) => `, ${n} laufend`,
+    branch: "Zweig",
+    waitingCalls: (n: number) => count(n, { one: "Freigabe offen", other: "Freigaben offen" }),
     pinned: "Angeheftet",
     chatCount: (n: number) => count(n, { one: "Chat", other: "Chats" }),
     menu: (title: string) => `Aktionen für „${title}“`,
@@ -33,6 +35,7 @@ export const nav: typeof English = {
     pin: "Anheften",
     unpin: "Lösen",
     file: "In Ordner verschieben",
+    exportAs: (format: string) => `Als ${format} exportieren`,
     delete: "Löschen",
     renameTitle: "Chat umbenennen",
     titleLabel: "Titel",
@@ -42,5 +45,21 @@ export const nav: typeof English = {
     removeFromFolder: "Aus dem Ordner entfernen",
     removed: "Chat gelöscht",
     skip: "Zum Chat springen",
+  },
+  home: {
+    continue: "Weiter im Chat",
+    all: "Alle Charaktere",
+    addCharacter: "Charakter hinzufügen",
+    starters: "Starthilfen",
+    starterTexts: [
+      { label: "Etwas erklären", text: "Erkläre mir das in einfachen Worten, mit einem Beispiel: " },
+      {
+        label: "Text verbessern",
+        text: "Verbessere diesen Text. Behalte Sinn und Ton bei und liste auf, was du geändert hast:\n\n",
+      },
+      { label: "Etwas planen", text: "Hilf mir, das zu planen. Frag mich zuerst, was du wissen musst: " },
+    ],
+    replies: (n: number) => count(n, { one: "Antwort läuft", other: "Antworten laufen" }),
+    show: "Anzeigen",
   },
 };

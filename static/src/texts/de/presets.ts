@@ -41,6 +41,7 @@ export const presets: typeof English = {
       sampler: "Sampling",
       prompts: "Prompts",
       prompt_order: "Reihenfolge der Prompts",
+      extra_body: "Zusätzliche Felder",
       rest: "Andere Felder",
     },
     use: {
@@ -158,11 +159,9 @@ export const presets: typeof English = {
       joints: { none: "Keines", space: "Leerzeichen", line: "Neue Zeile", paragraph: "Leere Zeile" },
     },
     samplers: {
+      extraBodyHint: "Ein JSON-Objekt, das jeder Chat-Anfrage hinzugefügt wird. Einstellungen des Chats haben Vorrang.",
       intro:
         "Lassen Sie ein Feld leer, um den Standard des Servers zu verwenden. Einstellungen des Chats haben Vorrang.",
-      context_size: "Kontext (Token)",
-      top_a: "Top A",
-      typical_p: "Typical P",
       other: "Weitere",
     },
   },

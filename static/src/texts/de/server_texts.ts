@@ -17,6 +17,7 @@ export const serverTexts: ServerTexts = {
     broken_line: "Zeile {line} übersprungen: kein JSON-Objekt",
     broken_lines: "übersprungene Zeilen, die keine JSON-Objekte sind: {count}",
     image_missing: "das Bild „{image}“ fehlt",
+    files_not_in_export: "die Dateien sind im Export nicht enthalten",
     chatgpt_images: "die Bilder sind im Chat-Export nicht enthalten",
     changed_here: "schon vorhanden und seit dem letzten Import geändert: nicht angetastet",
     image_unreadable: "das Bild lässt sich nicht lesen",
@@ -100,11 +101,6 @@ export const serverTexts: ServerTexts = {
       about: "Niemand muss sich anmelden (require_auth = false)",
       remedy: "Setzen Sie require_auth = true; false ist für die Entwicklung",
     },
-    credentials_unreadable: {
-      about: "Die Passkeys können nicht gelesen werden, daher bleibt jede Adresse geschlossen: {error}",
-      remedy:
-        "Stellen Sie credentials.json aus einer Sicherung wieder her, oder löschen Sie die Datei und fügen Sie jeden Passkey neu hinzu",
-    },
     open_loopback: {
       about: "Jeder Benutzer und jedes Programm dieses Rechners hat ohne Anmeldung die ganze API, unter {addresses}",
       remedy:
@@ -143,6 +139,11 @@ export const serverTexts: ServerTexts = {
       about: "Der Server lauscht auf {host}, aber kein Name darf ihn von anderswo erreichen",
       remedy: "Nennen Sie den Host, unter dem er erreicht wird, in allowed_hosts, oder setzen Sie host = 127.0.0.1",
     },
+    exposed_plain: {
+      about: "Andere Rechner erreichen {address} womöglich, und zwar unverschlüsselt",
+      remedy:
+        "Wenn kein Proxy, Container oder keine Firewall dazwischen ist, setzen Sie host = 127.0.0.1 oder tls_cert und tls_key",
+    },
     guard_allow: {
       about: "Adressen in Karten und Seiten dürfen zu {addresses} führen (guard_allow)",
       remedy: "Lassen Sie in guard_allow nur, woher eine Karte oder ein Download geholt werden muss",
@@ -180,11 +181,71 @@ export const serverTexts: ServerTexts = {
       about: "Der Speicherschlüssel von „{path}“ fehlt",
       remedy: "Legen Sie ihn zurück: parlor key import FILE, oder setzen Sie storage_key_file",
     },
+    key_wrong: {
+      about: "Der Speicherschlüssel „{path}“ gehört nicht zu diesen Daten: {error}",
+      remedy:
+        "Legen Sie den passenden Schlüssel zurück (parlor key import FILE oder storage_key_file); ersetzen Sie keine Daten",
+    },
     schema_newer: {
       about: "Die Datenbank hat Schema {version}, und dieses Programm kennt Schemata bis {newest}",
       remedy: "Starten Sie wieder das neuere Programm",
     },
     database_ok: { about: "Die Datenbank ist heil und öffnet sich mit dem Speicherschlüssel (Schema {version})" },
+    credentials_damaged: {
+      about: "credentials.json mit den Passkeys ist beschädigt, daher bleibt jede Adresse geschlossen",
+      remedy:
+        "Stellen Sie credentials.json aus einer Sicherung wieder her, oder löschen Sie die Datei und fügen Sie jeden Passkey neu hinzu",
+    },
+    sealed_damaged: {
+      about: "{count} verschlüsselte Dateien sind beschädigt oder fehlen: {paths}",
+      remedy: "Holen Sie sie aus einer Sicherung (parlor restore FILE --data-dir ORDNER, dann von dort kopieren)",
+    },
+    sealed_unknown: {
+      about: "Die verschlüsselten Dateien wurden nicht geprüft: {error}",
+      remedy: "Führen Sie dies als der Benutzer aus, unter dem der Server läuft",
+    },
+    sealed_ok: { about: "Alle {count} verschlüsselten Dateien lassen sich öffnen" },
+    sealed_ok_partly: {
+      about: "{count} verschlüsselte Dateien lassen sich öffnen; parlor doctor prüft auch die übrigen",
+    },
+    backups_off: {
+      about: "Automatische Sicherungen sind ausgeschaltet",
+      remedy:
+        "Wählen Sie unter Einstellungen > Daten einen Ordner auf einem anderen Datenträger, oder setzen Sie backup_dir",
+    },
+    backup_none_yet: { about: "Es gibt noch keine Sicherung; der laufende Server macht die erste" },
+    backups_gone: {
+      about: "Es wurden Sicherungen gemacht, aber „{path}“ enthält keine",
+      remedy: "Prüfen Sie, ob der Datenträger von backup_dir eingehängt ist",
+    },
+    backup_dir_not_mounted: {
+      about: "Der Datenträger von „{path}“ ist nicht eingehängt, daher werden keine Sicherungen gemacht",
+      remedy: "Hängen Sie ihn ein, oder entfernen Sie backup_dir_must_be_mount",
+    },
+    backup_dir_unreadable: {
+      about: "Die Sicherungen in „{path}“ wurden nicht geprüft: {error}",
+      remedy: "Prüfen Sie, ob der Datenträger von backup_dir eingehängt ist und dieser Benutzer ihn lesen darf",
+    },
+    backup_failed: {
+      about: "Die letzte Sicherung ist um {at} fehlgeschlagen: {error}",
+      remedy: "Beheben Sie die Ursache, und starten Sie dann eine Sicherung unter Einstellungen, Daten",
+    },
+    backup_old: {
+      about: "Die letzte Sicherung, „{name}“, ist {days} Tage alt",
+      remedy: "Starten Sie den Server: Er macht jeden Tag eine. Wenn er läuft, sehen Sie in sein Protokoll",
+    },
+    backup_unusable: {
+      about: "Die letzte Sicherung, „{name}“, lässt sich nicht wiederherstellen: {error}",
+      remedy: "Starten Sie eine neue unter Einstellungen, Daten, und prüfen Sie den Datenträger von backup_dir",
+    },
+    backup_locked: {
+      about: "Die letzte Sicherung, „{name}“, wurde nicht geöffnet: Ihre Passphrase ist hier nicht bekannt",
+      remedy: "Setzen Sie PARLOR_BACKUP_PASSPHRASE, und prüfen Sie noch einmal",
+    },
+    backup_ok: { about: "Die letzte Sicherung, „{name}“ (Parlor {version}), lässt sich wiederherstellen" },
+    backup_opens: {
+      about: "Die letzte Sicherung, „{name}“ (Parlor {version}), lässt sich öffnen; parlor doctor liest sie ganz",
+    },
     clock_ok: { about: "Die Uhr geht dem zuletzt Gespeicherten nicht nach" },
     clock_behind: {
       about: "Die Uhr zeigt {now}, und das liegt vor dem zuletzt Gespeicherten",
@@ -230,7 +291,7 @@ export const serverTexts: ServerTexts = {
       remedy: "Starten Sie den Server, oder berichtigen Sie Proxy, Namen und Zertifikat",
     },
     server_off: {
-      about: "Unter „{url}“ läuft kein Server, also wurde sein Modell nicht gefragt",
+      about: "Unter „{url}“ läuft kein Server, daher ist der Zustand von Modell, Tailnet-Knoten und Aufgaben unbekannt",
       remedy: "Starten Sie ihn, und führen Sie parlor doctor noch einmal aus",
     },
     clocks_differ: {
@@ -250,6 +311,35 @@ export const serverTexts: ServerTexts = {
       remedy: "Erreichen Sie ihn unter einem Namen mit HTTPS",
     },
     health_untold: { about: "Der Server sagte nicht, wie es seinem Modell geht: Status {status}" },
+    tailnet_untold: { about: "Der Server sagte nicht, wie es seinem Tailnet-Knoten geht: Status {status}" },
+    tailnet_ok: { about: "Der Tailnet-Knoten läuft unter {url}" },
+    tailnet_down: {
+      about: "Der Tailnet-Knoten ist eingeschaltet, läuft aber nicht (Zustand {state}): {error}",
+      remedy: "Sehen Sie unter Einstellungen, Zugriff nach",
+    },
+    sign_ins_refused: {
+      about: "Abgelehnte Anmeldungen in den letzten 24 Stunden: {count}. Die Adressen stehen im Log",
+    },
+    sign_ins_refused_often: {
+      about: "Abgelehnte Anmeldungen in den letzten 24 Stunden: {count}. Vielleicht probiert jemand Zugangsdaten aus",
+      remedy: "Sehen Sie die Adressen im Log nach, und sperren Sie sie, zum Beispiel mit fail2ban",
+    },
+    calls_untold: { about: "Der Server nannte seine Verbindungen nicht: Status {status}" },
+    call_failed: {
+      about: "Der letzte Aufruf der Verbindung „{name}“ ({id}) ist fehlgeschlagen: {error}",
+      remedy: "Starten Sie ihren Server, oder berichtigen Sie die Verbindung unter Einstellungen, Verbindungen",
+    },
+    tool_servers_untold: { about: "Der Server nannte seine Werkzeug-Server nicht: Status {status}" },
+    tool_server_ok: { about: "Der Werkzeug-Server „{name}“ ist bereit, Werkzeuge: {count}" },
+    tool_server_failed: {
+      about: "Der Werkzeug-Server „{name}“ ist nicht verfügbar: {error}",
+      remedy: "Testen Sie ihn unter Einstellungen > Werkzeuge oder schalten Sie ihn dort aus",
+    },
+    jobs_untold: { about: "Der Server nannte seine Aufgaben nicht: Status {status}" },
+    jobs_failed: {
+      about: "Fehlgeschlagene Aufgaben in den letzten 24 Stunden: {count}. Die letzte ist „{title}“: {error}",
+      remedy: "Sehen Sie unter Aktivität nach",
+    },
     no_connection: {
       about: "Keine Verbindung zu einem Modell ist in Gebrauch",
       remedy: "Wählen Sie eine unter Einstellungen, Verbindungen",

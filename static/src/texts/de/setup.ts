@@ -3,15 +3,6 @@ import type { setup as English } from "../en/setup.ts";
 
 /** German. */
 export const setup: typeof English = {
-  firstRun: {
-    title: "Sprachmodell verbinden",
-    text:
-      "Derzeit antwortet nur die eingebaute Demo, und sie ist kein Sprachmodell. Parlor kann auf diesem Rechner nach einem suchen.",
-    find: "Modell suchen",
-    manual: "URL eingeben",
-    later: "Jetzt nicht",
-  },
-
   welcome: {
     step: (at: number, of: number) => `Schritt ${at} von ${of}`,
     titles: { model: "Modell wählen", name: "Ihr Name", passkey: "Parlor mit einem Passkey schützen" },
@@ -32,5 +23,24 @@ export const setup: typeof English = {
       `Parlor hat ${hosts} durchsucht. Ein Server dort wird nur gefunden, wenn er Verbindungen von anderen Rechnern annimmt.`,
     listen: "Starten Sie jeden Server so:",
     listenNote: "Andere Rechner in Ihrem Netz können ihn dann ebenfalls erreichen.",
+  },
+  quickModel: {
+    title: "Oder jetzt ein Modell herunterladen",
+    text: (memory: string, disk: string) =>
+      `Diese passen auf diesen Rechner mit ${memory} Arbeitsspeicher und ${disk} freiem Speicherplatz. Parlor startet das Modell für dich.`,
+    none: (memory: string, disk: string) =>
+      `Dieser Rechner hat ${memory} Arbeitsspeicher und ${disk} freien Speicherplatz, zu wenig für die Modelle, die Parlor kennt. Nutze einen Server auf einem anderen Rechner.`,
+    failed: "Es ließen sich keine Modelle für diesen Rechner finden",
+    levels: { fast: "Schnell", balanced: "Ausgewogen", best: "Beste Qualität" },
+    memory: (size: string) => `braucht ${size} Arbeitsspeicher`,
+    speed: (words: string) => `etwa ${words} Wörter pro Sekunde`,
+    starting: "Das Modell startet",
+    start: "Starten",
+    download: "Herunterladen",
+    gone: (name: string) => `${name} gibt es auf dem Hub nicht mehr`,
+    install:
+      "Um Modelle auszuführen, braucht Parlor llama-server. Installiere es auf dem Rechner, auf dem Parlor läuft:",
+    check: "Erneut prüfen",
+    which: "Welchen Server benutzt du?",
   },
 };

@@ -55,4 +55,28 @@ export const tailnet: typeof English = {
       "Um ihn wieder zu verwenden, müssen Sie sich erneut anmelden. Der alte Rechner bleibt in der Liste des Tailnets, daher kann der neue eine Zahl hinter seinem Namen erhalten, bis Sie den alten dort löschen.",
     turnedOff: "Tailnet-Knoten ausgeschaltet",
   },
+  phone: {
+    title: "Auf dem Handy nutzen",
+    intro: "Eine Adresse, die dein Handy erreicht, ein Code zum Scannen, und du bist drin.",
+    open: "Handy einrichten",
+    address: "Eine Adresse für dein Handy",
+    whyNotLocalhost: (host: string) =>
+      `${host} heißt auf jedem Gerät „dieses Gerät“, ein Handy würde Parlor also bei sich selbst suchen. Es braucht eine eigene Adresse mit HTTPS, denn nur dort erlauben Browser Passkeys.`,
+    whyHttps: "Diese Adresse hat kein HTTPS, und nur damit erlauben Browser Passkeys. Wähle, wie du es einrichtest.",
+    ways: {
+      tailnet: "Tailnet: Parlor von überall erreichen, ohne offene Ports und Zertifikate",
+      proxy: "Ein Proxy mit Zertifikat: deine eigene Domain, zum Beispiel mit Caddy",
+    },
+    proxyText:
+      "Lass einen Proxy wie Caddy mit HTTPS für deine Domain antworten und Anfragen an Parlor weiterleiten, und trage den Proxy in trusted_proxies ein. Gib dann hier die Adresse ein.",
+    proxyAddress: "Adresse",
+    proxyWrong: "Gib eine Adresse ein, die mit https:// beginnt und einen Namen hat, keine IP-Adresse",
+    scan: "Mit dem Handy scannen",
+    waitingAddress: "Der Code erscheint hier, sobald die Adresse bereit ist.",
+    scanText: "Richte die Kamera des Handys auf den Code, öffne den Link und erstelle einen Passkey.",
+    waitingDevice: "Warten auf die Anmeldung des Handys",
+    arrived: (name: string) => `${name} ist angemeldet`,
+    unreachable:
+      "Nichts passiert? Prüfe, ob das Handy im selben Tailnet oder Netzwerk ist und unter dieser Adresse Parlor zeigt.",
+  },
 };

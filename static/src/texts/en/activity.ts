@@ -6,6 +6,7 @@ const count = createCounter("en");
 /** English. */
 export const activity = {
   search: {
+    page: (n: number) => `Page ${n}`,
     title: "Search",
     label: "Search all chats",
     placeholder: "Words or a “quoted phrase”",

@@ -56,8 +56,38 @@ export const auth = {
     cliSignIn: "Sign in first to authorize the command line.",
   },
 
+  push: {
+    title: "Notifications when Parlor is closed",
+    text:
+      "Your browser’s vendor delivers them: for example Google for Chrome, Apple for Safari, Mozilla for Firefox. It " +
+      "learns that a reply is ready, or waits for you, and when, but not what it says or in which chat.",
+    impossible:
+      "This browser allows this only over HTTPS or on localhost. On an iPhone or iPad, add Parlor to the home " +
+      "screen first.",
+    turnOn: "Turn on for this device",
+    turnOff: "Turn off for this device",
+    devices: "Devices with notifications",
+    thisDevice: (label: string) => `${label} (this device)`,
+    facts: (vendor: string, since: string) => `Through ${vendor} · since ${since}`,
+    remove: "Remove",
+    removeOf: (label: string) => `Remove ${label}`,
+    server: "ntfy or Gotify",
+    serverText:
+      "Instead, or as well, a notification server can tell you: “A reply is ready” or “A reply needs you” is all that " +
+      "it’s sent.",
+    kind: "Service",
+    topicUrl: "Address with topic",
+    serverUrl: "Address of the server",
+    token: "Token",
+    tokenSaved: "A token is saved. Leave this empty to keep it.",
+    save: "Save",
+    saved: "Saved",
+    test: "Send a test",
+    sent: "Sent",
+  },
+
   privacy: {
-    nav: "Privacy",
+    nav: "Access",
     title: "Privacy and access",
     here: "This browser",
     bySession: "Signed in with a passkey.",
@@ -94,7 +124,7 @@ export const auth = {
     qr: "QR code with the address and code",
 
     tokens: "Tokens",
-    tokensText: "For scripts, the command line and devices without passkeys. A token grants full access.",
+    tokensText: "For scripts, the command line and devices without passkeys. Tokens created here grant full access.",
     tokensNone: "No tokens yet",
     tokensSession: "To create tokens, sign in with a passkey first.",
     label: "What’s it for?",
@@ -104,8 +134,18 @@ export const auth = {
     mintedText: "Copy it now. You won’t see it again.",
     mintedQr: "Or scan it on the device that will use it.",
     mintedDone: "Done",
+    scopeOpenai: "OpenAI-compatible API only",
     tokenFacts: (created: string) => `Created ${created}`,
     revokeToken: (label: string) => `Revoke “${label}”?`,
     revokeTokenText: "Anything that uses it loses access right away. You can’t undo this.",
+
+    programs: "Use from other programs",
+    programsText:
+      "Programs that speak OpenAI’s API can use your characters and models. Parlor adds card, persona, lorebooks and preset.",
+    baseUrl: "Base URL",
+    program: "Program",
+    exampleOf: (program: string) => `Settings for ${program}`,
+    programModels: "Models: default, character:<id> for a character, or connection:<id>/<model>.",
+    mintForProgram: "New token for this API",
   },
 };

@@ -6,10 +6,19 @@ const count = createCounter("en");
 /** English. */
 export const characters = {
   characters: {
+    story: {
+      open: "Open the character",
+      description: "Description",
+      scenario: "Scenario",
+      none: "This character has no story yet.",
+    },
     title: "Characters",
     search: "Search characters",
     tag: "Tag",
     allTags: "All tags",
+    onlyFavorites: "Only favorites",
+    favorite: (name: string) => `Add ${name} to favorites`,
+    unfavorite: (name: string) => `Remove ${name} from favorites`,
     sort: "Sort by",
     sorts: { name: "Name", updated: "Last changed" },
     create: "New character",
@@ -52,6 +61,7 @@ export const characters = {
     start: "Start chat",
     startFailed: "Couldn’t start the chat",
     resume: "Resume",
+    allChats: (n: number) => `Show all ${n} chats`,
     edit: "Edit",
     more: "More actions",
     exportAs: (format: string) => `Export as ${format}`,
@@ -104,7 +114,14 @@ export const characters = {
     title: (name: string) => name === "" ? "Editor" : `Edit ${name}`,
     label: "Card sections",
     done: "Done",
-    parts: { identity: "Identity", voice: "Voice", scene: "Scene", lorebook: "Lorebook", advanced: "Advanced" },
+    parts: {
+      identity: "Identity",
+      voice: "Voice",
+      scene: "Scene",
+      lorebook: "Lorebook",
+      documents: "Documents",
+      advanced: "Advanced",
+    },
     states: { saved: "Saved", unsaved: "Not saved yet", saving: "Saving", failed: "Not saved" },
     undo: "Undo",
     redo: "Redo",

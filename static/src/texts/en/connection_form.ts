@@ -38,6 +38,30 @@ export const connectionForm = {
     save: "Save",
     saveAndUse: "Save and use",
     saveFailed: "Couldn’t save the connection",
+    more: "More",
+    kindHint: "How Parlor talks to the server.",
+    urlHintOllama: "For example, http://127.0.0.1:11434.",
+    contextOllama: "Largest context",
+    contextHintOllama:
+      "In tokens. Parlor asks for as much as a chat needs, up to this. Leave empty for the model’s maximum.",
+    server: "Server software",
+    serverHint: "Decides which settings are sent, and under which names.",
+    serverAuto: (title: string | undefined) => title ? `Automatic (${title})` : "Automatic",
+    headers: "Extra headers",
+    headersHint: "Sent with every request. Values are stored encrypted and never shown again.",
+    headerName: "Header name",
+    headerValue: "Value",
+    headerSaved: "Saved. Type to replace.",
+    headerNameBad: "Enter a header name, such as X-Title",
+    headerValueBad: "Enter a value in one line",
+    headersMoved: "The saved header values belong to another URL and won’t be sent. Enter them again.",
+    addHeader: "Add header",
+    removeHeader: (name: string) => `Remove header ${name}`,
+    extraBody: "Extra body",
+    extraBodyHint:
+      "A JSON object that is added to every chat request. Settings of the chat and its preset take precedence.",
+    extraBodyBad: (problem: string) => `Not valid JSON: ${problem}`,
+    extraBodyNoObject: 'Enter a JSON object, such as {"top_k": 40}',
     testFailed: "Couldn’t run the test",
   },
 
@@ -51,5 +75,24 @@ export const connectionForm = {
     models: (n: number) => count(n, { one: "model available", other: "models available" }),
     context: (n: string) => `Context size: ${n} tokens`,
     latency: (ms: number) => `${ms} ms`,
+  },
+
+  connectionCard: {
+    suggestOllama:
+      "This server is Ollama. Through its own API, Parlor sets the context size, so that no part of a chat is dropped silently.",
+    switchToOllama: "Switch to Ollama’s API",
+    switched: (name: string) => `“${name}” now uses Ollama’s API`,
+    refused: (n: number) => count(n, { one: "setting refused by the server", other: "settings refused by the server" }),
+    refusedHint: "Not sent to these models for now.",
+    refusedUntil: (date: string) => `until ${date}`,
+    tryAgain: "Try again",
+    forgotten: "These settings will be sent again",
+    server: (title: string) => `Server: ${title}`,
+    answers: (model: string) => `Server’s first model (${model})`,
+    headers: (names: string) => `Extra headers: ${names}`,
+    notices: {
+      model_spills:
+        "The model doesn’t fit into the graphics memory, so part of it runs in main memory and replies are slow.",
+    },
   },
 };

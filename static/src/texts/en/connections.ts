@@ -6,20 +6,27 @@ const count = createCounter("en");
 /** English. */
 export const connections = {
   connection: {
-    untested: "Not tested yet",
-    refused: "Access denied",
     none: "No model connected",
     checking: "Looking for the model",
-    ready: "Ready",
     away: "Unreachable",
     demo: "Demo",
+    states: {
+      unknown: "Not tested yet",
+      running: "Looking for the model",
+      good: "Ready",
+      bad: "Unreachable",
+      refused: "Access denied",
+      starting: "Loading the model",
+      busy: "Busy",
+      failing: "Last reply failed",
+    },
   },
 
   connections: {
     searchAgain: "Search again",
     testAll: "Test all",
     hasKey: "key saved",
-    intro: "Where replies come from. One connection is in use at a time.",
+    intro: "Where replies come from. Chats use the active one unless you choose another for them.",
     add: "Add connection",
     discover: "Find servers",
     searching: "Searching for servers",
@@ -43,9 +50,18 @@ export const connections = {
     none: "No connections yet",
     noneText: "Search for a server on this machine, or enter a URL.",
     loadFailed: "Couldn’t load connections",
-    kinds: { openai: "OpenAI-compatible", anthropic: "Anthropic", demo: "Demo" },
+    kinds: { openai: "OpenAI-compatible", ollama: "Ollama", anthropic: "Anthropic", demo: "Demo" },
     demoNote: "Built-in sample replies. Not a language model.",
     unreadable: "Can’t read this connection. Delete it and add it again.",
     noModel: "Server’s first model",
+  },
+
+  firstRun: {
+    title: "Connect a language model",
+    text:
+      "Right now, only the built-in demo replies, and it isn’t a language model. Parlor can look for one on this machine.",
+    find: "Find a model",
+    manual: "Enter a URL",
+    later: "Not now",
   },
 };

@@ -40,6 +40,7 @@ export const presets = {
       sampler: "Sampling",
       prompts: "Prompts",
       prompt_order: "Prompt order",
+      extra_body: "Extra body",
       rest: "Other fields",
     },
     use: {
@@ -144,10 +145,8 @@ export const presets = {
       joints: { none: "None", space: "Space", line: "New line", paragraph: "Empty line" },
     },
     samplers: {
+      extraBodyHint: "A JSON object that is added to every chat request. Settings of the chat take precedence.",
       intro: "Leave a field empty to use the server’s default. A chat’s own settings take precedence.",
-      context_size: "Context (tokens)",
-      top_a: "Top A",
-      typical_p: "Typical P",
       other: "Other",
     },
   },

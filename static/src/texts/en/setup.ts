@@ -2,15 +2,6 @@
 
 /** English. */
 export const setup = {
-  firstRun: {
-    title: "Connect a language model",
-    text:
-      "Right now, only the built-in demo replies, and it isn’t a language model. Parlor can look for one on this machine.",
-    find: "Find a model",
-    manual: "Enter a URL",
-    later: "Not now",
-  },
-
   welcome: {
     step: (at: number, of: number) => `Step ${at} of ${of}`,
     titles: { model: "Choose a model", name: "Your name", passkey: "Protect Parlor with a passkey" },
@@ -29,5 +20,23 @@ export const setup = {
       `Parlor searched ${hosts}. It can find a server there only if the server accepts connections from other machines.`,
     listen: "Start each server like this:",
     listenNote: "Other machines on your network can then reach it, too.",
+  },
+  quickModel: {
+    title: "Or download a model now",
+    text: (memory: string, disk: string) =>
+      `These fit this machine, which has ${memory} of memory and ${disk} of free disk space. Parlor runs the model for you.`,
+    none: (memory: string, disk: string) =>
+      `This machine has ${memory} of memory and ${disk} of free disk space, too little for the models that Parlor knows. Use a server on another machine.`,
+    failed: "Couldn’t find models for this machine",
+    levels: { fast: "Fast", balanced: "Balanced", best: "Best" },
+    memory: (size: string) => `needs ${size} of memory`,
+    speed: (words: string) => `about ${words} words per second`,
+    starting: "Starting the model",
+    start: "Start",
+    download: "Download",
+    gone: (name: string) => `${name} is no longer on the hub`,
+    install: "To run models, Parlor needs llama-server. Install it on the machine that runs Parlor:",
+    check: "Check again",
+    which: "Which server do you run?",
   },
 };

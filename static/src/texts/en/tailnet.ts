@@ -51,4 +51,28 @@ export const tailnet = {
       "To use it again, you’ll have to sign in again. The old machine stays in the tailnet’s list, so the new one may get a number after its name until you delete the old one there.",
     turnedOff: "Tailnet node turned off",
   },
+  phone: {
+    title: "Use on your phone",
+    intro: "An address that your phone can reach, a code to scan, and you’re in.",
+    open: "Set up a phone",
+    address: "An address for your phone",
+    whyNotLocalhost: (host: string) =>
+      `${host} means “this device” on every device, so a phone would look for Parlor on itself. It needs an address of its own, with HTTPS, because browsers allow passkeys only there.`,
+    whyHttps: "This address has no HTTPS, and browsers allow passkeys only with it. Choose how to add it.",
+    ways: {
+      tailnet: "Tailnet: reach Parlor from anywhere, nothing to open or certify",
+      proxy: "A proxy with a certificate: your own domain, such as with Caddy",
+    },
+    proxyText:
+      "Let a proxy such as Caddy answer for your domain with HTTPS and pass requests on to Parlor, and add the proxy to trusted_proxies. Then enter the address here.",
+    proxyAddress: "Address",
+    proxyWrong: "Enter an address that starts with https:// and has a name, not an IP address",
+    scan: "Scan with the phone",
+    waitingAddress: "The code appears here as soon as the address is ready.",
+    scanText: "Point the phone’s camera at the code, open the link, and create a passkey.",
+    waitingDevice: "Waiting for the phone to sign in",
+    arrived: (name: string) => `${name} is signed in`,
+    unreachable:
+      "Nothing happens? Check that the phone is in the same tailnet or network, and that it shows Parlor at this address.",
+  },
 };

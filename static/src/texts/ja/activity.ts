@@ -7,6 +7,7 @@ const count = createCounter("ja");
 /** Japanese. */
 export const activity: typeof English = {
   search: {
+    page: (n: number) => `${n}ページ`,
     title: "検索",
     label: "すべてのチャットを検索",
     placeholder: "キーワード、または“引用符で囲んだ語句”",

@@ -57,8 +57,35 @@ export const auth: typeof English = {
     cliSignIn: "コマンドラインを承認するには、先にサインインしてください。",
   },
 
+  push: {
+    title: "Parlor を閉じているときの通知",
+    text: "通知はブラウザーの提供元（Chrome なら Google、Safari なら Apple、Firefox なら Mozilla など）が届けます。" +
+      "提供元に伝わるのは返信が完了したか判断を待っていることと時刻だけで、内容やどのチャットかは伝わりません。",
+    impossible:
+      "このブラウザーでは HTTPS か localhost でのみ使えます。iPhone や iPad では、先に Parlor をホーム画面に追加してください。",
+    turnOn: "このデバイスでオンにする",
+    turnOff: "このデバイスでオフにする",
+    devices: "通知を受け取るデバイス",
+    thisDevice: (label: string) => `${label}（このデバイス）`,
+    facts: (vendor: string, since: string) => `${vendor} 経由 · ${since} から`,
+    remove: "削除",
+    removeOf: (label: string) => `${label} を削除`,
+    server: "ntfy または Gotify",
+    serverText:
+      "代わりに、または併せて、通知サーバーで知らせることもできます。送られるのは「A reply is ready」か「A reply needs you」という文だけです。",
+    kind: "サービス",
+    topicUrl: "トピックを含むアドレス",
+    serverUrl: "サーバーのアドレス",
+    token: "トークン",
+    tokenSaved: "トークンは保存されています。そのままにするには空欄にしてください。",
+    save: "保存",
+    saved: "保存しました",
+    test: "テストを送信",
+    sent: "送信しました",
+  },
+
   privacy: {
-    nav: "プライバシー",
+    nav: "アクセス",
     title: "プライバシーとアクセス",
     here: "このブラウザー",
     bySession: "パスキーでサインインしています。",
@@ -97,7 +124,7 @@ export const auth: typeof English = {
 
     tokens: "トークン",
     tokensText:
-      "スクリプト、コマンドライン、パスキーを使えないデバイス向けです。トークンがあればすべてにアクセスできます。",
+      "スクリプト、コマンドライン、パスキーを使えないデバイス向けです。ここで作成したトークンではすべてにアクセスできます。",
     tokensNone: "トークンはまだありません",
     tokensSession: "トークンを作成するには、先にパスキーでサインインしてください。",
     label: "用途",
@@ -107,8 +134,18 @@ export const auth: typeof English = {
     mintedText: "今すぐコピーしてください。再び表示されることはありません。",
     mintedQr: "または、使用するデバイスで読み取ってください。",
     mintedDone: "完了",
+    scopeOpenai: "OpenAI 互換 API のみ",
     tokenFacts: (created: string) => `作成 ${created}`,
     revokeToken: (label: string) => `「${label}」を取り消しますか？`,
     revokeTokenText: "これを使っているものはすぐにアクセスできなくなります。元に戻せません。",
+
+    programs: "ほかのプログラムから使う",
+    programsText:
+      "OpenAI の API に対応したプログラムから、キャラクターやモデルを使えます。カード、ペルソナ、ロアブック、プリセットは Parlor が加えます。",
+    baseUrl: "ベース URL",
+    program: "プログラム",
+    exampleOf: (program: string) => `${program} の設定`,
+    programModels: "モデル: default、キャラクターは character:<ID>、接続のモデルは connection:<ID>/<モデル>。",
+    mintForProgram: "この API 用の新しいトークン",
   },
 };

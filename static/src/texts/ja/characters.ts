@@ -4,10 +4,19 @@ import type { characters as English } from "../en/characters.ts";
 /** Japanese. */
 export const characters: typeof English = {
   characters: {
+    story: {
+      open: "キャラクターを開く",
+      description: "説明",
+      scenario: "シナリオ",
+      none: "このキャラクターにはまだ説明がありません。",
+    },
     title: "キャラクター",
     search: "キャラクターを検索",
     tag: "タグ",
     allTags: "すべてのタグ",
+    onlyFavorites: "お気に入りのみ",
+    favorite: (name: string) => `${name} をお気に入りに追加`,
+    unfavorite: (name: string) => `${name} をお気に入りから外す`,
     sort: "並び順",
     sorts: { name: "名前", updated: "更新日" },
     create: "新しいキャラクター",
@@ -50,6 +59,7 @@ export const characters: typeof English = {
     start: "チャットを始める",
     startFailed: "チャットを始められませんでした",
     resume: "再開",
+    allChats: (n: number) => `${n} 件のチャットをすべて表示`,
     edit: "編集",
     more: "その他の操作",
     exportAs: (format: string) => `${format} でエクスポート`,
@@ -102,7 +112,14 @@ export const characters: typeof English = {
     title: (name: string) => name === "" ? "編集" : `${name}を編集`,
     label: "カードのセクション",
     done: "完了",
-    parts: { identity: "人物", voice: "話し方", scene: "場面", lorebook: "ロアブック", advanced: "詳細" },
+    parts: {
+      identity: "人物",
+      voice: "話し方",
+      scene: "場面",
+      lorebook: "ロアブック",
+      documents: "文書",
+      advanced: "詳細",
+    },
     states: { saved: "保存済み", unsaved: "未保存", saving: "保存中", failed: "保存できませんでした" },
     undo: "元に戻す",
     redo: "やり直す",

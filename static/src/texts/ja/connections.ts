@@ -7,20 +7,27 @@ const count = createCounter("ja");
 /** Japanese. */
 export const connections: typeof English = {
   connection: {
-    untested: "未テスト",
-    refused: "アクセスが拒否されました",
     none: "モデルが接続されていません",
     checking: "モデルを確認しています",
-    ready: "準備完了",
     away: "接続できません",
     demo: "デモ",
+    states: {
+      unknown: "未テスト",
+      running: "モデルを確認しています",
+      good: "準備完了",
+      bad: "接続できません",
+      refused: "アクセスが拒否されました",
+      starting: "モデルを読み込み中",
+      busy: "混雑中",
+      failing: "前回の返信に失敗",
+    },
   },
 
   connections: {
     searchAgain: "もう一度探す",
     testAll: "すべてテスト",
     hasKey: "キー保存済み",
-    intro: "返信の送信元です。一度に 1 つの接続が使われます。",
+    intro: "返信の送信元です。チャットごとに別の接続を選ばない限り、使用中の接続が使われます。",
     add: "接続を追加",
     discover: "サーバーを探す",
     searching: "サーバーを探しています",
@@ -45,9 +52,18 @@ export const connections: typeof English = {
     none: "接続はまだありません",
     noneText: "このマシンでサーバーを探すか、URL を入力してください。",
     loadFailed: "接続を読み込めませんでした",
-    kinds: { openai: "OpenAI 互換", anthropic: "Anthropic", demo: "デモ" },
+    kinds: { openai: "OpenAI 互換", ollama: "Ollama", anthropic: "Anthropic", demo: "デモ" },
     demoNote: "内蔵のサンプル返信です。言語モデルではありません。",
     unreadable: "この接続を読み込めません。削除してから追加し直してください。",
     noModel: "サーバーの最初のモデル",
+  },
+
+  firstRun: {
+    title: "言語モデルを接続する",
+    text:
+      "現在は内蔵のデモだけが返信します。デモは言語モデルではありません。このマシンにある言語モデルを Parlor が探せます。",
+    find: "モデルを探す",
+    manual: "URL を入力",
+    later: "後で",
   },
 };

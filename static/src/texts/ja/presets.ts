@@ -41,6 +41,7 @@ export const presets: typeof English = {
       sampler: "サンプリング",
       prompts: "プロンプト",
       prompt_order: "プロンプトの順序",
+      extra_body: "追加のフィールド",
       rest: "その他の項目",
     },
     use: {
@@ -147,10 +148,8 @@ export const presets: typeof English = {
       joints: { none: "なし", space: "空白", line: "改行", paragraph: "空行" },
     },
     samplers: {
+      extraBodyHint: "すべてのチャットリクエストに加える JSON オブジェクトです。チャットの設定が優先されます。",
       intro: "空欄にするとサーバーの既定値を使います。チャット自体の設定が優先されます。",
-      context_size: "コンテキスト（トークン）",
-      top_a: "適応的な上位（Top A）",
-      typical_p: "典型確率（Typical P）",
       other: "その他",
     },
   },

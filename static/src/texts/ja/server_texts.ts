@@ -17,6 +17,7 @@ export const serverTexts: ServerTexts = {
     broken_line: "{line} 行目は JSON のオブジェクトではないため飛ばしました",
     broken_lines: "{count} 行が JSON のオブジェクトではありません",
     image_missing: "画像「{image}」がありません",
+    files_not_in_export: "ファイルはエクスポートに含まれないため取り込みません",
     chatgpt_images: "画像はチャットのファイルに含まれないため取り込みません",
     changed_here: "すでにここにあり、取り込んだ後に続きが書かれたか変更されたため、そのままにしました",
     image_unreadable: "画像を読み込めません",
@@ -94,10 +95,6 @@ export const serverTexts: ServerTexts = {
       about: "誰もサインインする必要がありません（require_auth = false）",
       remedy: "require_auth = true にしてください。false は開発用です",
     },
-    credentials_unreadable: {
-      about: "パスキーを読み込めないため、すべてのアドレスを閉じています: {error}",
-      remedy: "credentials.json をバックアップから復元するか、削除してパスキーをすべて追加し直してください",
-    },
     open_loopback: {
       about: "このマシンのすべての利用者とプログラムが、サインインせずに {addresses} で API 全体を使えます",
       remedy: "ブラウザーで http://localhost を開いてパスキーを追加してください。すべて閉じられます",
@@ -129,6 +126,11 @@ export const serverTexts: ServerTexts = {
     no_name_allowed: {
       about: "サーバーは {host} で待ち受けていますが、外から届く名前が許可されていません",
       remedy: "届くためのホスト名を allowed_hosts に加えるか、host = 127.0.0.1 にしてください",
+    },
+    exposed_plain: {
+      about: "ほかのマシンから {address} に暗号化なしで接続できる可能性があります",
+      remedy:
+        "間にプロキシ、コンテナー、ファイアウォールがなければ、host = 127.0.0.1 にするか tls_cert と tls_key を設定してください",
     },
     guard_allow: {
       about: "カードやページのアドレスから {addresses} に届くことができます（guard_allow）",
@@ -167,11 +169,67 @@ export const serverTexts: ServerTexts = {
       about: "「{path}」の保存用の鍵がありません",
       remedy: "parlor key import FILE で戻すか、storage_key_file を設定してください",
     },
+    key_wrong: {
+      about: "保存用の鍵「{path}」はこのデータのものではありません: {error}",
+      remedy:
+        "データに合う鍵を戻してください（parlor key import FILE または storage_key_file）。データは置き換えないでください",
+    },
     schema_newer: {
       about: "データベースのスキーマは {version} ですが、このプログラムが知るのは {newest} までです",
       remedy: "新しいほうのプログラムをもう一度起動してください",
     },
     database_ok: { about: "データベースは正常で、保存用の鍵で開きます（スキーマ {version}）" },
+    credentials_damaged: {
+      about: "パスキーのファイル credentials.json が破損しているため、すべてのアドレスを閉じています",
+      remedy: "credentials.json をバックアップから復元するか、削除してパスキーをすべて追加し直してください",
+    },
+    sealed_damaged: {
+      about: "暗号化されたファイル {count} 件が破損しているか、ありません: {paths}",
+      remedy: "バックアップから取り出してください（parlor restore FILE --data-dir フォルダーで復元し、そこからコピー）",
+    },
+    sealed_unknown: {
+      about: "暗号化されたファイルを確認できませんでした: {error}",
+      remedy: "サーバーを動かしている利用者として実行してください",
+    },
+    sealed_ok: { about: "暗号化されたファイル {count} 件はすべて開けます" },
+    sealed_ok_partly: { about: "暗号化されたファイル {count} 件を開けました。残りは parlor doctor が確認します" },
+    backups_off: {
+      about: "自動バックアップはオフです",
+      remedy: "「設定」>「データ」で別のディスクのフォルダーを選ぶか、backup_dir を設定してください",
+    },
+    backup_none_yet: { about: "バックアップはまだありません。動作中のサーバーが最初の一つを作成します" },
+    backups_gone: {
+      about: "バックアップは作成されましたが、「{path}」には一つもありません",
+      remedy: "backup_dir のディスクがマウントされているか確かめてください",
+    },
+    backup_dir_not_mounted: {
+      about: "「{path}」のディスクがマウントされていないため、バックアップを作成できません",
+      remedy: "マウントするか、backup_dir_must_be_mount を外してください",
+    },
+    backup_dir_unreadable: {
+      about: "「{path}」のバックアップを確認できませんでした: {error}",
+      remedy: "backup_dir のディスクがマウントされ、この利用者が読めるか確かめてください",
+    },
+    backup_failed: {
+      about: "前回のバックアップは {at} に失敗しました: {error}",
+      remedy: "原因を直してから、「設定」の「データ」でバックアップを開始してください",
+    },
+    backup_old: {
+      about: "最新のバックアップ「{name}」は {days} 日前のものです",
+      remedy: "サーバーを起動してください。一日に一つ作成します。動いている場合はログを確認してください",
+    },
+    backup_unusable: {
+      about: "最新のバックアップ「{name}」は復元できません: {error}",
+      remedy: "「設定」の「データ」で新しく作成し、backup_dir のディスクを確かめてください",
+    },
+    backup_locked: {
+      about: "最新のバックアップ「{name}」は開いていません。ここではパスフレーズがわかりません",
+      remedy: "PARLOR_BACKUP_PASSPHRASE を設定してから、もう一度確認してください",
+    },
+    backup_ok: { about: "最新のバックアップ「{name}」（Parlor {version}）は復元できます" },
+    backup_opens: {
+      about: "最新のバックアップ「{name}」（Parlor {version}）は開けます。parlor doctor は全体を読みます",
+    },
     clock_ok: { about: "時計は最後に保存したものより遅れていません" },
     clock_behind: {
       about: "時計は {now} を示していますが、最後に保存したものより前です",
@@ -217,7 +275,7 @@ export const serverTexts: ServerTexts = {
       remedy: "サーバーを起動するか、プロキシ、名前、証明書を修正してください",
     },
     server_off: {
-      about: "「{url}」でサーバーが動いていないため、モデルには問い合わせていません",
+      about: "「{url}」でサーバーが動いていないため、モデル、tailnet ノード、タスクの状態は不明です",
       remedy: "起動してから parlor doctor をもう一度実行してください",
     },
     clocks_differ: { about: "こちらと相手の時計が {seconds} 秒ずれています", remedy: "両方を NTP で合わせてください" },
@@ -234,6 +292,33 @@ export const serverTexts: ServerTexts = {
       remedy: "HTTPS の名前で接続してください",
     },
     health_untold: { about: "モデルの状態をサーバーから聞けませんでした: ステータス {status}" },
+    tailnet_untold: { about: "tailnet ノードの状態をサーバーから聞けませんでした: ステータス {status}" },
+    tailnet_ok: { about: "tailnet ノードは {url} で動いています" },
+    tailnet_down: {
+      about: "tailnet ノードはオンですが動いていません（状態 {state}）: {error}",
+      remedy: "「設定」の「アクセス」を確認してください",
+    },
+    sign_ins_refused: { about: "過去 24 時間に拒否されたサインイン: {count} 件。アドレスはログにあります" },
+    sign_ins_refused_often: {
+      about: "過去 24 時間に拒否されたサインイン: {count} 件。誰かが認証情報を試している可能性があります",
+      remedy: "ログでアドレスを確認し、fail2ban などで遮断してください",
+    },
+    calls_untold: { about: "接続の状態をサーバーから聞けませんでした: ステータス {status}" },
+    call_failed: {
+      about: "接続「{name}」（{id}）の最後の呼び出しは失敗しました: {error}",
+      remedy: "そのサーバーを起動するか、「設定」の「接続」で修正してください",
+    },
+    tool_servers_untold: { about: "ツールサーバーの状態をサーバーから聞けませんでした: ステータス {status}" },
+    tool_server_ok: { about: "ツールサーバー「{name}」は準備完了です。ツール: {count} 個" },
+    tool_server_failed: {
+      about: "ツールサーバー「{name}」を利用できません: {error}",
+      remedy: "設定 > ツール でテストするか、オフにしてください",
+    },
+    jobs_untold: { about: "タスクの状態をサーバーから聞けませんでした: ステータス {status}" },
+    jobs_failed: {
+      about: "過去 24 時間に失敗したタスク: {count} 件。最新は「{title}」: {error}",
+      remedy: "「アクティビティ」を確認してください",
+    },
     no_connection: {
       about: "使用中のモデル接続がありません",
       remedy: "「設定」の「接続」で選んでください",

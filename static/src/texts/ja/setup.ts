@@ -3,15 +3,6 @@ import type { setup as English } from "../en/setup.ts";
 
 /** Japanese. */
 export const setup: typeof English = {
-  firstRun: {
-    title: "言語モデルを接続する",
-    text:
-      "現在は内蔵のデモだけが返信します。デモは言語モデルではありません。このマシンにある言語モデルを Parlor が探せます。",
-    find: "モデルを探す",
-    manual: "URL を入力",
-    later: "後で",
-  },
-
   welcome: {
     step: (at: number, of: number) => `${of} ステップ中 ${at}`,
     titles: { model: "モデルを選択", name: "あなたの名前", passkey: "Parlor をパスキーで保護する" },
@@ -30,5 +21,23 @@ export const setup: typeof English = {
       `Parlor は ${hosts} を探しました。そこのサーバーは、ほかのマシンからの接続を受け付ける場合にのみ見つかります。`,
     listen: "各サーバーを次のように起動してください:",
     listenNote: "ネットワーク上のほかのマシンからも接続できるようになります。",
+  },
+  quickModel: {
+    title: "または、モデルをダウンロード",
+    text: (memory: string, disk: string) =>
+      `このマシン（メモリ${memory}、空き容量${disk}）で動くモデルです。実行もParlorが行います。`,
+    none: (memory: string, disk: string) =>
+      `このマシン（メモリ${memory}、空き容量${disk}）では、Parlorの推奨モデルを実行できません。別のマシンのサーバーを使ってください。`,
+    failed: "このマシン向けのモデルを確認できませんでした",
+    levels: { fast: "高速", balanced: "バランス", best: "高品質" },
+    memory: (size: string) => `メモリ${size}が必要`,
+    speed: (words: string) => `毎秒約${words}語`,
+    starting: "モデルを起動しています",
+    start: "起動",
+    download: "ダウンロード",
+    gone: (name: string) => `${name}はハブにありません`,
+    install: "モデルの実行にはllama-serverが必要です。Parlorが動いているマシンにインストールしてください：",
+    check: "再確認",
+    which: "使っているサーバー",
   },
 };

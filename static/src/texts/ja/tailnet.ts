@@ -51,4 +51,28 @@ export const tailnet: typeof English = {
       "もう一度使うには、再びサインインする必要があります。tailnet の一覧には古いマシンが残るため、そこで削除するまで新しいマシンの名前に番号が付くことがあります。",
     turnedOff: "tailnet のノードをオフにしました",
   },
+  phone: {
+    title: "スマートフォンで使う",
+    intro: "スマートフォンから届くアドレスと、読み取るコードを用意します。",
+    open: "スマートフォンを設定",
+    address: "スマートフォン用のアドレス",
+    whyNotLocalhost: (host: string) =>
+      `${host}はどの端末でも「その端末自身」を指すため、スマートフォンからはParlorに届きません。HTTPSの別のアドレスが必要です。パスキーもHTTPSでのみ使えます。`,
+    whyHttps: "このアドレスはHTTPSではないため、パスキーを使えません。方法を選んでください。",
+    ways: {
+      tailnet: "テールネット：ポート開放も証明書も不要で、どこからでも接続",
+      proxy: "証明書付きのプロキシ：Caddyなどで自分のドメインを使用",
+    },
+    proxyText:
+      "CaddyなどのプロキシでドメインのHTTPSを受け、Parlorに転送します。プロキシをtrusted_proxiesに追加し、アドレスをここに入力してください。",
+    proxyAddress: "アドレス",
+    proxyWrong: "https://で始まる、IPアドレスではない名前のアドレスを入力してください",
+    scan: "スマートフォンで読み取る",
+    waitingAddress: "アドレスの準備ができると、ここにコードが表示されます。",
+    scanText: "スマートフォンのカメラでコードを読み取り、リンクを開いてパスキーを作成します。",
+    waitingDevice: "スマートフォンのサインインを待っています",
+    arrived: (name: string) => `${name}がサインインしました`,
+    unreachable:
+      "反応がない場合は、スマートフォンが同じテールネットまたはネットワークにあり、このアドレスでParlorが表示されるか確認してください。",
+  },
 };

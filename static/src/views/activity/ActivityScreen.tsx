@@ -1,19 +1,21 @@
 /** Running replies and jobs, and recently ended ones. */
 import { useState } from "preact/hooks";
 import type { Job, RunningReply } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { Icon } from "../../components/Icon.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { useNow, useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { getGenerationPath } from "../../state/characters/character_generation.ts";
 import { getImports, IMPORT_PATH, type Imports, type Upload } from "../../state/import_export/imports.ts";
+import { getPullConnection } from "../../state/connections/model_pull.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatClock, formatTime } from "../../texts/format.ts";
 import { formatProgress } from "./format_progress.ts";
 import { formatUpload, getUploadShare } from "../import_export/ImportProgress.tsx";
-import { titleOf } from "../shell/ChatRow.tsx";
+import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** Everything continues when this screen is left. */
@@ -33,7 +35,11 @@ export function ActivityScreen() {
       <div class="page-scroll">
         <div class="column page-sections">
           {error.value && <ErrorNote title={t.failed} error={error.value} onRetry={() => void activity.refresh()} />}
-          {isIdle && state.value === "ready" && <EmptyState title={t.noneTitle} text={t.noneText} />}
+          {isIdle && state.value === "ready" && (
+            <EmptyState title={t.noneTitle} text={t.noneText}>
+              <LinkButton href="/new" kind="primary">{texts.nav.newChat}</LinkButton>
+            </EmptyState>
+          )}
           {!isIdle && (
             <section>
               <h2>{t.running}</h2>
@@ -68,17 +74,22 @@ function useEnding(end: () => Promise<void>): { isBusy: boolean; run: () => void
 }
 
 function ReplyRow({ reply }: { reply: RunningReply }) {
-  const { activity, chats } = useStore();
+  const { activity, chats, people } = useStore();
   const now = useNow(true);
   const { isBusy, run } = useEnding(() => activity.stopReply(reply.assistant_message_id));
   const chat = chats.items.value.find((item) => item.id === reply.conversation_id);
-  const title = chat ? titleOf(chat) : texts.nav.untitled;
+  const title = chat ? nameChat(people, chat).whole : texts.nav.untitled;
+  const pending = reply.pending_calls ?? [];
   return (
     <ListRow
       title={title}
-      text={texts.activity.reply(formatClock(now - Date.parse(reply.started_at)))}
+      text={pending.length > 0
+        ? pending.map((call) => (
+          <span key={call.id} class="waiting-call">{texts.chat.callPending(call.tool_name ?? call.name)}</span>
+        ))
+        : texts.activity.reply(formatClock(now - Date.parse(reply.started_at)))}
       href={`/c/${encodeURIComponent(reply.conversation_id)}#${encodeURIComponent(reply.assistant_message_id)}`}
-      start={<span class="pulse" aria-hidden="true" />}
+      start={pending.length > 0 ? <Icon name="bell" /> : <span class="pulse" aria-hidden="true" />}
       end={
         <Button icon="stop" isBusy={isBusy} label={texts.activity.stopReply(title)} onClick={run}>
           {texts.activity.stop}
@@ -108,7 +119,9 @@ function SendingRow({ moving, sending }: { moving: Imports; sending: Upload }) {
 /** Returns the page with details of a job. */
 function getJobPath(job: Job): string | undefined {
   const places: Record<string, string> = { import: IMPORT_PATH, backup: "/settings/data#backups" };
-  return getGenerationPath(job) ?? places[job.kind];
+  const connectionId = getPullConnection(job);
+  const connectionPath = connectionId && `/settings/connections/${encodeURIComponent(connectionId)}`;
+  return connectionPath ?? getGenerationPath(job) ?? places[job.kind];
 }
 
 function JobRow({ job }: { job: Job }) {

@@ -30,7 +30,7 @@ export function PasskeyList({ status }: { status: AuthStatus }) {
   const canEnrol = status.method !== "token";
   return (
     <div class="privacy-part">
-      <h3>{t.passkeys}</h3>
+      <h3 id="passkeys" tabIndex={-1}>{t.passkeys}</h3>
       <p class="muted">{t.passkeysText}</p>
       {note}
       {items?.length === 0 && <p>{t.passkeysNone}</p>}

@@ -1,6 +1,6 @@
 /** Settings: who has access, and how this browser got it. */
 import type { AuthStatus } from "../../api/types.ts";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { findStorage } from "../../state/app/device.ts";
 import { saveDeviceToken } from "../../state/app/device_token.ts";
@@ -8,13 +8,16 @@ import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
 import { PasskeysUnavailable } from "./PasskeysUnavailable.tsx";
+import { PhoneGuide } from "./PhoneGuide.tsx";
 import { PasskeyList } from "./PasskeyList.tsx";
+import { PushPanel } from "./PushPanel.tsx";
 import { TokenList } from "./TokenList.tsx";
 
 /** The page. */
 export function PrivacyPage() {
   const store = useStore();
   const status = store.auth.value;
+  const [isTailnetAbove, setTailnetAbove] = useState(false);
   useEffect(() => void store.refreshAuth(), []);
   if (status === undefined) return <p class="muted" role="status">{texts.loading}</p>;
   const isOwner = status.authenticated || status.bypass === "loopback" || status.bypass === "auth_disabled";
@@ -23,9 +26,11 @@ export function PrivacyPage() {
       <h2>{texts.privacy.title}</h2>
       <ThisBrowser status={status} />
       {!status.passkeys_supported && <PasskeysUnavailable level={3} />}
+      {isOwner && <PhoneGuide onTailnet={setTailnetAbove} />}
       {isOwner && <PasskeyList status={status} />}
       {isOwner && <TokenList canMint={status.method === "session"} />}
-      {isOwner && <TailnetPanel />}
+      {isOwner && <PushPanel />}
+      {isOwner && !isTailnetAbove && <TailnetPanel />}
     </section>
   );
 }

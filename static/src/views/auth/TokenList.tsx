@@ -1,4 +1,4 @@
-/** Bearer tokens: create, last use, revoke. */
+/** Bearer tokens: create, last use, revoke; and access for programs, which use such tokens. */
 import type { MintedToken, Token } from "../../api/types.ts";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
@@ -12,6 +12,7 @@ import { formatTime } from "../../texts/format.ts";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { formatLastUsed } from "./PasskeyList.tsx";
 import { useList } from "./use_list.tsx";
+import { ProgramAccess } from "./ProgramAccess.tsx";
 import { QrCode } from "./QrCode.tsx";
 import { useAction } from "../use_action.ts";
 
@@ -23,38 +24,43 @@ export function TokenList({ canMint }: { canMint: boolean }) {
   const [doomed, setDoomed] = useState<Token>();
   const [minted, setMinted] = useState<MintedToken>();
   return (
-    <div class="privacy-part">
-      <h3>{t.tokens}</h3>
-      <p class="muted">{t.tokensText}</p>
-      {note}
-      {items?.length === 0 && <p>{t.tokensNone}</p>}
-      {items !== undefined && items.length > 0 && (
-        <List label={t.tokens}>
-          {items.map((item) => (
-            <ListRow
-              key={item.id}
-              title={item.label}
-              text={`${t.tokenFacts(formatTime(item.created_at, new Date()))} · ${formatLastUsed(item.last_used_at)}`}
-              end={
-                <Button kind="quiet" label={t.revokeOf(item.label)} onClick={() => setDoomed(item)}>{t.revoke}</Button>
-              }
-            />
-          ))}
-        </List>
-      )}
-      {canMint ? <MintForm onMinted={setMinted} /> : <p class="hint">{t.tokensSession}</p>}
-      {minted && <MintedDialog minted={minted} onClose={close} />}
-      {doomed && (
-        <ConfirmDialog
-          title={t.revokeToken(doomed.label)}
-          action={t.revoke}
-          act={() => revoke(doomed)}
-          onClose={() => setDoomed(undefined)}
-        >
-          <p>{t.revokeTokenText}</p>
-        </ConfirmDialog>
-      )}
-    </div>
+    <>
+      <div class="privacy-part">
+        <h3 id="tokens" tabIndex={-1}>{t.tokens}</h3>
+        <p class="muted">{t.tokensText}</p>
+        {note}
+        {items?.length === 0 && <p>{t.tokensNone}</p>}
+        {items !== undefined && items.length > 0 && (
+          <List label={t.tokens}>
+            {items.map((item) => (
+              <ListRow
+                key={item.id}
+                title={item.label}
+                text={describe(item)}
+                end={
+                  <Button kind="quiet" label={t.revokeOf(item.label)} onClick={() => setDoomed(item)}>
+                    {t.revoke}
+                  </Button>
+                }
+              />
+            ))}
+          </List>
+        )}
+        {canMint ? <MintForm onMinted={setMinted} /> : <p class="hint">{t.tokensSession}</p>}
+        {minted && <MintedDialog minted={minted} onClose={close} />}
+        {doomed && (
+          <ConfirmDialog
+            title={t.revokeToken(doomed.label)}
+            action={t.revoke}
+            act={() => revoke(doomed)}
+            onClose={() => setDoomed(undefined)}
+          >
+            <p>{t.revokeTokenText}</p>
+          </ConfirmDialog>
+        )}
+      </div>
+      <ProgramAccess canMint={canMint} onMinted={setMinted} />
+    </>
   );
 
   function close(): void {
@@ -67,6 +73,14 @@ export function TokenList({ canMint }: { canMint: boolean }) {
     store.toasts.show(t.revoked);
     await refresh();
   }
+}
+
+/** Describes a token in one line. */
+function describe({ scope, created_at, last_used_at }: Token): string {
+  const t = texts.privacy;
+  const facts = [t.tokenFacts(formatTime(created_at, new Date())), formatLastUsed(last_used_at)];
+  if (scope === "openai") facts.unshift(t.scopeOpenai);
+  return facts.join(" · ");
 }
 
 function MintForm({ onMinted }: { onMinted: (token: MintedToken) => void }) {

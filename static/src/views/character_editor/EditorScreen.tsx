@@ -10,6 +10,7 @@ import { type CharacterGeneration, findEditor, findGeneration } from "../../stat
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { AdvancedSection, IdentitySection, ScenarioSection, VoiceSection } from "./EditorSections.tsx";
+import { DocumentsSection } from "./DocumentsSection.tsx";
 import { LorebookSection } from "./LorebookSection.tsx";
 import { ConflictNotice, listDifferingFields, SaveStatus, useEditor } from "../documents/EditorFrame.tsx";
 import { HistoryDialog, type VersionFields } from "../documents/HistoryDialog.tsx";
@@ -20,6 +21,7 @@ const PARTS = {
   voice: VoiceSection,
   scene: ScenarioSection,
   lorebook: LorebookSection,
+  documents: DocumentsSection,
   advanced: AdvancedSection,
 };
 type Section = keyof typeof PARTS;

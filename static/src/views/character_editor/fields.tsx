@@ -3,6 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import type { CardData } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { addDictated, DictateButton } from "../talk/DictateButton.tsx";
 import type { CardEditor } from "../../state/characters/card_editor.ts";
 import { texts } from "../../texts/texts.ts";
 
@@ -50,16 +51,25 @@ export function CardText(
     const changes: Partial<CardData> = { [field]: field === "nickname" && text === "" ? undefined : text };
     editor.set(changes);
   };
+  const label = t.fields[field];
   return (
-    <TextField
-      label={t.fields[field]}
-      hint={hint || undefined}
-      rows={rows}
-      value={value}
-      onInput={set}
-      isRequired={field === "name"}
-      error={field === "name" && editor.isIncomplete.value ? t.nameless : undefined}
-    />
+    <div class="dictated-field">
+      <TextField
+        label={label}
+        hint={hint || undefined}
+        rows={rows}
+        value={value}
+        onInput={set}
+        isRequired={field === "name"}
+        error={field === "name" && editor.isIncomplete.value ? t.nameless : undefined}
+      />
+      {rows > 1 && (
+        <DictateButton
+          label={label}
+          onText={(text) => set(addDictated(editor.data.peek()?.[field] ?? "", text))}
+        />
+      )}
+    </div>
   );
 }
 

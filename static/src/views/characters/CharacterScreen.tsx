@@ -1,21 +1,28 @@
 /** The page of one character: portrait, greeting, actions. */
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Character } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
+import { lazy } from "../../components/Lazy.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { Markdown } from "../../components/content/Markdown.tsx";
 import { useTitle } from "../../components/hooks.ts";
-import { getCreatorNotes } from "../../state/characters/card_fields.ts";
+import { getCreatorNotes, insertNames } from "../../state/characters/card_fields.ts";
 import { CharacterPage } from "../../state/characters/character_page.ts";
 import { getGallery } from "../../state/characters/gallery.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { CharacterChats } from "./CharacterChats.tsx";
 import { CharacterMenu } from "./CharacterMenu.tsx";
-import { GreetingPreview } from "./GreetingPreview.tsx";
+import { FavoriteButton } from "./FavoriteButton.tsx";
+import { GreetingPreview, useCardNames } from "./GreetingPreview.tsx";
 import { toPortraitProps } from "./portrait_props.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
+
+const CharacterStory = lazy(() => import("./CharacterStory.tsx").then((file) => file.CharacterStory), {
+  as: "overlay",
+});
 
 /** Shows a character, or why there is none. */
 export function CharacterScreen({ id }: { id: string }) {
@@ -29,6 +36,7 @@ export function CharacterScreen({ id }: { id: string }) {
     <main id="main" class="page characters-page" tabIndex={-1}>
       <PageHeader title={load.kind === "ready" ? load.character.name : t.title}>
         <a class="back-link" href="/characters">{t.title}</a>
+        {load.kind === "ready" && !load.character.external && <FavoriteButton item={load.character} />}
         {load.kind === "ready" && <CharacterMenu page={page} character={load.character} />}
       </PageHeader>
       {load.kind === "loading" && <p class="chat-loading" role="status">{texts.loading}</p>}
@@ -66,6 +74,8 @@ function Shown({ page, character }: { page: CharacterPage; character: Character 
         </header>
         {character.external && <Notice tone="info">{t.readOnly}</Notice>}
         <GreetingPreview page={page} character={character} />
+        <CharacterChats page={page} />
+        <Texts character={character} />
         {notes !== "" && (
           <details class="character-notes">
             <summary>{t.notes}</summary>
@@ -76,6 +86,21 @@ function Shown({ page, character }: { page: CharacterPage; character: Character 
       </div>
     </div>
   );
+}
+
+/** Description and scenario as they read, with the names of both. */
+function Texts({ character }: { character: Character }) {
+  const t = texts.characters.story;
+  const { data } = character.card;
+  const names = useCardNames(character);
+  return [[t.description, data.description.trim()], [t.scenario, data.scenario.trim()]]
+    .filter(([, text]) => text !== "")
+    .map(([title, text]) => (
+      <details key={title} class="character-notes" open>
+        <summary>{title}</summary>
+        <Markdown key={text} text={insertNames(text!, names)} isFinal />
+      </details>
+    ));
 }
 
 /** Each links to the gallery filtered by it. */
@@ -110,9 +135,23 @@ function CharacterPortrait({ page, character }: { page: CharacterPage; character
   const store = useStore();
   const t = texts.characters;
   const { state, progress, error } = page.portrait.value;
+  const [isLarge, setLarge] = useState(false);
   return (
     <div class="character-side">
-      <Portrait {...toPortraitProps(character)} widthPx={WIDTH_PX} class="character-picture" />
+      {character.has_avatar
+        ? (
+          <button
+            type="button"
+            class="character-picture-button"
+            aria-haspopup="dialog"
+            aria-label={texts.chat.showCharacter(character.name)}
+            onClick={() => setLarge(true)}
+          >
+            <Portrait {...toPortraitProps(character)} widthPx={WIDTH_PX} class="character-picture" />
+          </button>
+        )
+        : <Portrait {...toPortraitProps(character)} widthPx={WIDTH_PX} class="character-picture" />}
+      {isLarge && <CharacterStory ids={[character.id]} onClose={() => setLarge(false)} />}
       {(state === "pending" || state === "running") && (
         <div class="portrait-job" role="status">
           <span>{t.drawing}</span>

@@ -13,6 +13,7 @@ import { CardImports } from "../../state/import_export/card_imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { DropArea } from "./DropArea.tsx";
+import { FavoriteButton } from "./FavoriteButton.tsx";
 import { ImportNotices, notifyImported } from "./ImportNotices.tsx";
 import { ImportUrlDialog } from "./ImportUrlDialog.tsx";
 import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
@@ -134,7 +135,7 @@ function Body({ gallery, onNew }: { gallery: Gallery; onNew: () => void }) {
       {gallery.state.value === "ready" && items.length === 0
         ? (
           <EmptyState title={t.nothing} text={t.nothingText}>
-            <Button onClick={() => gallery.narrow({ q: "", tag: "" })}>{t.showAll}</Button>
+            <Button onClick={() => gallery.narrow({ q: "", tag: "", favorite: false })}>{t.showAll}</Button>
           </EmptyState>
         )
         : <Grid gallery={gallery} items={items} />}
@@ -143,11 +144,11 @@ function Body({ gallery, onNew }: { gallery: Gallery; onNew: () => void }) {
 }
 
 function Grid({ gallery, items }: { gallery: Gallery; items: CharacterItem[] }) {
-  const { q, tag, sort } = gallery.query.value;
+  const { q, tag, favorite, sort } = gallery.query.value;
   return (
     <VirtualGrid
       // Another filter scrolls to the top.
-      key={`${q}\n${tag}\n${sort}`}
+      key={`${q}\n${tag}\n${favorite}\n${sort}`}
       class="gallery"
       label={texts.characters.title}
       items={items}
@@ -165,18 +166,21 @@ function Grid({ gallery, items }: { gallery: Gallery; items: CharacterItem[] }) 
 /** Wide enough for the widest card of the grid, in pixels. */
 const WIDTH_PX = 192;
 
-/** A link to the character's page. */
+/** A link to the character's page, and its star. */
 const CharacterTile = memo(({ item, tabIndex }: { item: CharacterItem; tabIndex: number }) => (
-  <a class="tile" href={`/characters/${encodeURIComponent(item.id)}`} tabIndex={tabIndex} title={item.name}>
-    <Portrait {...toPortraitProps(item)} widthPx={WIDTH_PX} class="tile-portrait" />
-    <span class="tile-name">{item.name}</span>
-  </a>
+  <>
+    <a class="tile" href={`/characters/${encodeURIComponent(item.id)}`} tabIndex={tabIndex} title={item.name}>
+      <Portrait {...toPortraitProps(item)} widthPx={WIDTH_PX} class="tile-portrait" />
+      <span class="tile-name">{item.name}</span>
+    </a>
+    {!item.external && <FavoriteButton item={item} tabIndex={tabIndex} />}
+  </>
 ));
 
 /** Search as you type, one tag, the order. */
 function GalleryTools({ gallery }: { gallery: Gallery }) {
   const t = texts.characters;
-  const { q, tag, sort } = gallery.query.value;
+  const { q, tag, favorite = false, sort } = gallery.query.value;
   const tags = gallery.tags.value;
   // The selected tag stays visible even if nothing in the list has it.
   const choices = tag === "" || tags.includes(tag) ? tags : [tag, ...tags];
@@ -191,6 +195,12 @@ function GalleryTools({ gallery }: { gallery: Gallery }) {
         spellcheck={false}
         maxLength={200}
         onInput={(event) => gallery.narrow({ q: event.currentTarget.value })}
+      />
+      <IconButton
+        icon="star"
+        label={t.onlyFavorites}
+        isPressed={favorite}
+        onClick={() => gallery.narrow({ favorite: !favorite })}
       />
       <select aria-label={t.tag} value={tag} onChange={(event) => gallery.narrow({ tag: event.currentTarget.value })}>
         <option value="">{t.allTags}</option>

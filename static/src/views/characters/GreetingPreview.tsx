@@ -10,24 +10,28 @@ import type { CharacterPage } from "../../state/characters/character_page.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
+/** Returns the names that a new chat with the character puts into the texts of its card. */
+export function useCardNames({ name, card }: Character): { char: string; user: string } {
+  const { people, preferences } = useStore();
+  useEffect(() => people.wantPersonas(), []);
+  const settings = preferences.settings.value;
+  const persona = people.persona(settings?.default_persona_id);
+  return {
+    char: card.data.nickname?.trim() || name,
+    user: persona?.name || settings?.display_name.trim() || NAMELESS_OWNER,
+  };
+}
+
 /** Start, Resume, Edit, and the selected greeting as it will be shown. */
 export function GreetingPreview({ page, character }: { page: CharacterPage; character: Character }) {
-  const store = useStore();
   const [at, setAt] = useState(0);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
   const t = texts.characters;
-  const { data } = character.card;
   const greetings = listGreetings(character.card);
   const shown = Math.min(at, Math.max(0, greetings.length - 1));
-  const settings = store.preferences.settings.value;
-  useEffect(() => store.people.wantPersonas(), []);
-  const persona = store.people.persona(settings?.default_persona_id);
-  const names = {
-    char: data.nickname?.trim() || character.name,
-    user: persona?.name || settings?.display_name.trim() || NAMELESS_OWNER,
-  };
-  const resumable = page.resumable.value;
+  const names = useCardNames(character);
+  const resumable = page.chats.value[0]?.id;
   const start = async () => {
     setBusy(true);
     setError(undefined);

@@ -1,35 +1,76 @@
 /** The header of a chat: title, model, and panels. */
 import { IconButton } from "../../components/Button.tsx";
+import { useState } from "preact/hooks";
+import { Faces } from "../characters/Faces.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { useMedia } from "../../components/hooks.ts";
 import { PHONE_QUERY } from "../../components/overlays/Menu.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
+import { findAnsweringModel, getStateTone } from "../../state/connections/connection_state.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { getStateText } from "../connections/ConnectionStateText.tsx";
 import { SidebarButton } from "../shell/SidebarButton.tsx";
 import { openChatPanel } from "./panels/panels.tsx";
 import { PersonaMenu } from "./PersonaMenu.tsx";
 
+const CharacterStory = lazy(
+  () => import("../characters/CharacterStory.tsx").then((file) => file.CharacterStory),
+  { as: "overlay" },
+);
+
+const ExpressionFace = lazy(() => import("./Expressions.tsx").then((file) => file.ExpressionFace), { as: "overlay" });
+
 const ModelPicker = lazy(() => import("./ModelPicker.tsx").then(({ ModelPicker }) => ModelPicker));
 
-/** Stays in place while the messages scroll. */
-export function ChatHeader({ chat, title }: { chat: OpenChat; title: string }) {
+/** Stays in place while the messages scroll. @param props.who Names of its characters. */
+export function ChatHeader(
+  { chat, title, who = "" }: { chat: OpenChat; title: string; who?: string },
+) {
   const store = useStore();
   // There is no space for it next to the title.
   const isPhone = useMedia(PHONE_QUERY);
   const isUntouched = chat.isEmpty.value && chat.isNew;
   const panel = store.panel.value?.id;
+  const ids = (chat.options.value.participants ?? []).map(({ character_id }) => character_id);
+  const place = useExpressionPlace(chat);
+  const [isStory, setStory] = useState(false);
   return (
     <>
       <header class="chat-head">
         <SidebarButton />
+        {ids.length > 0 && (
+          <button
+            type="button"
+            class="face-button"
+            aria-haspopup="dialog"
+            aria-label={texts.chat.showCharacter(who || texts.nav.characters)}
+            onClick={() => setStory(true)}
+          >
+            <Faces ids={ids} widthPx={34} />
+            {place === "header" && <ExpressionFace chat={chat} />}
+          </button>
+        )}
         <div class="chat-title-box">
-          <h1 title={title}>{title}</h1>
-          {isPhone ? <ModelButton chat={chat} /> : <Origin chat={chat} />}
+          <h1 title={who === "" ? title : `${who}: ${title}`}>
+            {who === "" ? title : (
+              <>
+                <b>{who}:</b> <span class="chat-about">{title}</span>
+              </>
+            )}
+          </h1>
+          {!isPhone ? <Origin chat={chat} /> : !isUntouched && <ModelButton chat={chat} />}
         </div>
         {chat.isTemporary && !isPhone && <span class="badge">{texts.chat.notSaved}</span>}
-        {!isPhone && <ModelButton chat={chat} />}
+        {!isPhone && !isUntouched && <ModelButton chat={chat} />}
+        {isPhone && !isUntouched && (
+          <IconButton
+            icon="plus"
+            label={texts.nav.newChat}
+            onClick={() => store.router.go("/new")}
+          />
+        )}
         {isUntouched && (
           <IconButton
             icon="temporary"
@@ -52,36 +93,53 @@ export function ChatHeader({ chat, title }: { chat: OpenChat; title: string }) {
           isPressed={panel === "options"}
           onClick={() => openChatPanel(store, "options")}
         />
-        {chat.isModelPickerOpen.value && (
+        {chat.picker.value && (
           <ModelPicker
             chat={chat}
-            onClose={() => chat.isModelPickerOpen.value = false}
+            purpose={chat.picker.value}
+            onClose={() => chat.picker.value = undefined}
           />
         )}
       </header>
       {isPhone && <Origin chat={chat} />}
+      {isStory && <CharacterStory ids={ids} onClose={() => setStory(false)} />}
     </>
   );
 }
 
-/** The model of this chat; opens the picker. */
-function ModelButton({ chat }: { chat: OpenChat }) {
+/** Returns where the mood images of the chat's characters are shown; undefined if they aren't. */
+export function useExpressionPlace(chat: OpenChat): "aside" | "header" | undefined {
+  const { preferences, panel } = useStore();
+  const isWide = useMedia("(min-width: 1100px)");
+  const hasCharacter = (chat.options.value.participants?.length ?? 0) > 0;
+  if (!hasCharacter || preferences.settings.value?.show_expressions !== true) return undefined;
+  return isWide && !panel.value ? "aside" : "header";
+}
+
+/** The model that answers in this chat, and whether it can; opens the picker. A new chat has it at its composer. */
+export function ModelButton({ chat }: { chat: OpenChat }) {
   const { connections } = useStore();
   const { connection_id, model } = chat.options.value;
-  const chosen = connections.items.value.find((each) => each.id === connection_id);
-  const connection = chosen ?? connections.active.value;
+  const connection = connections.find(connection_id);
   if (!connection) return null;
-  const name = model ?? (connection.model || connection.name);
+  const name = findAnsweringModel(connection, model) ?? connection.name;
+  const state = connections.stateOf(connection);
+  const label = [
+    texts.chat.model.button(name),
+    name === connection.name ? "" : connection.name,
+    getStateText(connection, state),
+  ].filter(Boolean).join(" · ");
   return (
     <button
       type="button"
       class="model-button"
       aria-haspopup="dialog"
-      title={texts.chat.model.button(name)}
-      aria-label={texts.chat.model.button(name)}
-      onClick={() => chat.isModelPickerOpen.value = true}
+      title={label}
+      aria-label={label}
+      onClick={() => chat.picker.value = { kind: "chat" }}
     >
-      <span>{name}</span>
+      {connection.kind !== "demo" && <span class={`state-mark ${getStateTone(state)}`} aria-hidden="true" />}
+      <span class="model-name">{name}</span>
       <Icon name="below" />
     </button>
   );

@@ -1,15 +1,19 @@
 /** One conversation: header, messages, composer. */
+import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import { EmptyState, Notice } from "../../components/Notice.tsx";
-import { afterPaint, useTitle } from "../../components/hooks.ts";
+import { useTitle } from "../../components/hooks.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { ChatHeader } from "./ChatHeader.tsx";
+import { ChatHeader, ModelButton, useExpressionPlace } from "./ChatHeader.tsx";
 import { Composer } from "./composer/Composer.tsx";
+import { DemoHint } from "./DemoHint.tsx";
+import { Home } from "../home/Home.tsx";
 import { useShortcuts } from "./shortcuts.ts";
+import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
 /** Message rendering is a third of the page's script, and no first screen needs it. */
@@ -21,7 +25,10 @@ const SearchBar = lazy(() => import("./SearchBar.tsx").then((file) => file.Searc
 
 const SpeechBar = lazy(() => import("../speech/SpeechBar.tsx").then((file) => file.SpeechBar), { as: "overlay" });
 
-const DemoHint = lazy(() => import("./DemoHint.tsx").then((file) => file.DemoHint));
+const ExpressionAside = lazy(() => import("./Expressions.tsx").then((file) => file.ExpressionAside), { as: "overlay" });
+
+/** When a new chat loads the message list if nothing is written, in milliseconds. */
+const LIST_AFTER_MS = 4000;
 
 /** Shows a stored conversation; without an id a new or a temporary one. */
 export function ChatScreen(
@@ -32,14 +39,14 @@ export function ChatScreen(
   useLayoutEffect(() => {
     if (conversationId === undefined) {
       store.showNewChat(isTemporary);
-      // The first message needs it at once, and so does an opened chat.
-      return afterPaint(() => void MessageList.load());
+    } else {
+      // In parallel with loading the chat, which takes longer.
+      void MessageList.load();
+      store.showChat(conversationId);
     }
-    // In parallel with loading the chat, which takes longer.
-    void MessageList.load();
-    store.showChat(conversationId);
   }, [conversationId, isTemporary]);
   const chat = store.chat.value;
+  useListSoon(chat);
   const isThere = chat !== undefined && chat.id === conversationId && chat.load.value.kind === "ready";
   useEffect(() => {
     if (isThere) store.device.lastConversationId.value = conversationId;
@@ -48,6 +55,16 @@ export function ChatScreen(
     (conversationId === undefined ? chat.isTemporary === isTemporary : chat.id === conversationId);
   if (!isWanted) return <main id="main" tabIndex={-1} />;
   return chat.load.value.kind === "missing" ? <Missing chat={chat} /> : <Chat key={chat.id} chat={chat} />;
+}
+
+/** Loads the message list of an empty chat before it's needed: with the first text, otherwise after a while. */
+function useListSoon(chat: OpenChat | undefined): void {
+  useEffect(() => {
+    const timer = setTimeout(() => void MessageList.load(), LIST_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  // An effect of signals: a keystroke doesn't render the screen again.
+  useEffect(() => chat && effect(() => void (chat.draft.text.value !== "" && MessageList.load())), [chat]);
 }
 
 /** Shown for a missing chat. */
@@ -75,19 +92,31 @@ function Missing({ chat }: { chat: OpenChat }) {
 
 function Chat({ chat }: { chat: OpenChat }) {
   const store = useStore();
-  const listed = store.chats.items.value.find((item) => item.id === chat.id)?.title;
+  const { people } = store;
+  const listed = store.chats.items.value.find((item) => item.id === chat.id);
+  const ids = (chat.options.value.participants ?? []).map(({ character_id }) => character_id);
+  useEffect(() => people.wantFaces(ids), [ids.join()]);
   const unnamed = chat.isTemporary
     ? texts.chat.temporary
     : chat.isEmpty.value
     ? texts.chat.newTitle
+    : ids.length > 0
+    ? texts.nav.newChat
     : texts.chat.untitled;
-  const title = chat.title.value || listed || unnamed;
-  useTitle(`${title} · ${texts.product}`);
+  const name = nameChat(people, {
+    title: chat.title.value || listed?.title || "",
+    has_greeting_title: listed?.has_greeting_title && (chat.title.value || listed.title) === listed.title,
+    character_ids: ids,
+    snippet: listed?.snippet ?? "",
+    message_count: listed?.message_count ?? 0,
+  });
+  const title = name.about || unnamed;
+  useTitle(`${name.who === "" ? title : `${name.who}: ${title}`} · ${texts.product}`);
   useShortcuts(chat);
   useAutoSpeak(chat);
   return (
     <main id="main" class={chat.isTemporary ? "chat is-temporary" : "chat"} tabIndex={-1}>
-      <ChatHeader chat={chat} title={title} />
+      <ChatHeader chat={chat} title={title} who={name.who} />
       {chat.search.isOpen.value && <SearchBar chat={chat} />}
       <ChatBody chat={chat} />
     </main>
@@ -97,6 +126,7 @@ function Chat({ chat }: { chat: OpenChat }) {
 function ChatBody({ chat }: { chat: OpenChat }) {
   const store = useStore();
   const load = chat.load.value;
+  const place = useExpressionPlace(chat);
   useEffect(() => {
     if (load.kind === "ready") void chat.actions.readBranches();
   }, [load.kind]);
@@ -124,7 +154,13 @@ function ChatBody({ chat }: { chat: OpenChat }) {
     <>
       <DamageNote chat={chat} />
       {chat.isEmpty.value ? <Welcome chat={chat} /> : <MessageList chat={chat} />}
+      {place === "aside" && !chat.isEmpty.value && <ExpressionAside chat={chat} />}
       {store.speaking.now.value && <SpeechBar />}
+      {chat.isNew && chat.isEmpty.value && (
+        <div class="column composer-model">
+          <ModelButton chat={chat} />
+        </div>
+      )}
       <Composer chat={chat} />
     </>
   );
@@ -153,7 +189,7 @@ function Welcome({ chat }: { chat: OpenChat }) {
     <div class="welcome">
       {chat.isTemporary
         ? <EmptyState title={texts.chat.temporary} text={texts.chat.temporaryText} />
-        : <EmptyState title={texts.chat.emptyTitle} text={texts.chat.emptyText} />}
+        : <Home chat={chat} />}
       {isFirstRun && !chat.isTemporary && <DemoHint />}
     </div>
   );
@@ -166,7 +202,7 @@ function useAutoSpeak(chat: OpenChat): void {
   useEffect(() => {
     // What is being read is about to be rewritten.
     if (run?.text.peek() === "" && speaking.now.peek()?.key === run.messageId) speaking.stop();
-    if (!run?.isAskedHere || !preferences.settings.peek()?.auto_speak) return;
+    if (!run?.isAskedHere || !(speaking.isHandsFree || preferences.settings.peek()?.auto_speak)) return;
     void speaking.readMessage(chat, run.messageId, run.text.peek());
   }, [run]);
   useEffect(() => () => speaking.stop(), []);

@@ -1,8 +1,10 @@
 /** The hint that only the demo connection exists. */
 import { Button, LinkButton } from "../../components/Button.tsx";
+import { lazy } from "../../components/Lazy.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { DetectedServers } from "../connections/DetectedServers.tsx";
+
+const DetectedServers = lazy(() => import("../connections/DetectedServers.tsx").then((file) => file.DetectedServers));
 
 /** Searches for a model on this machine. */
 export function DemoHint() {

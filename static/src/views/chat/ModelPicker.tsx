@@ -1,12 +1,19 @@
-/** Selects connection and model of this chat. */
+/** Selects connection and model: of this chat, of another try, or of one version of a reply. */
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { Connection } from "../../api/types.ts";
+import { IconButton } from "../../components/Button.tsx";
+import { useMedia } from "../../components/hooks.ts";
 import { Sheet } from "../../components/overlays/Dialog.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import type { OpenChat } from "../../state/chat/open_chat.ts";
+import { isSameModel, type ModelChoice } from "../../state/app/device.ts";
+import type { OpenChat, PickerPurpose } from "../../state/chat/open_chat.ts";
+import { isSameModelName } from "../../state/connections/connection_state.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { ConnectionStateText } from "../connections/ConnectionStateText.tsx";
 
 /** Most names listed; typing narrows them. */
 const MAX_SHOWN = 100;
@@ -14,13 +21,27 @@ const MAX_SHOWN = 100;
 /** The id for the active connection. */
 const EVERYWHERE = "";
 
+/** A model of the list. An empty name is the connection's default. */
+interface ModelOption extends ModelChoice {
+  /** Shown in the lists over all connections. */
+  connectionName?: string;
+}
+
 /** Both choices in one place; selecting a model applies it. */
-export function ModelPicker({ chat, onClose }: { chat: OpenChat; onClose: () => void }) {
+export function ModelPicker(
+  { chat, purpose, onClose }: { chat: OpenChat; purpose: PickerPurpose; onClose: () => void },
+) {
   const store = useStore();
-  const { connections } = store;
+  const { connections, device } = store;
   const { connection_id, model } = chat.options.value;
+  // On touch screens, focus would open the keyboard over the list.
+  const isTouch = useMedia("(pointer: coarse)");
+  const isVersion = purpose.kind === "version";
   const [filter, setFilter] = useState("");
-  const connection = connections.items.value.find((each) => each.id === connection_id) ?? connections.active.value;
+  // The connection of one version is no option of the chat.
+  const [ofVersion, setOfVersion] = useState(connection_id ?? EVERYWHERE);
+  const chosenId = isVersion ? ofVersion : connection_id ?? EVERYWHERE;
+  const connection = connections.find(chosenId);
   const check = connection && connections.checks.value.get(connection.id);
   useEffect(() => {
     if (connection && !check) void connections.check(connection);
@@ -28,45 +49,66 @@ export function ModelPicker({ chat, onClose }: { chat: OpenChat; onClose: () => 
   const verdict = check?.kind === "done" ? check.verdict : undefined;
   const problem = check?.kind === "failed" ? check.error.message : verdict?.error;
   const t = texts.chat.model;
-  const change = (options: Parameters<OpenChat["change"]>[0]) => chat.change(options).catch((e) => store.report(e));
-  const choose = (wanted: string | null) => {
-    void change({ model: wanted });
+
+  const apply = async ({ connectionId, model }: ModelChoice) => {
+    if (isVersion) return chat.replies.regenerate(purpose.messageId, { connectionId, model });
+    // The active connection stays a default, so that the chat follows it.
+    const isNamed = connectionId !== connections.active.peek()?.id || chat.options.peek().connection_id != null;
+    await chat.change({ model: model || null, ...(isNamed && { connection_id: connectionId }) });
+    if (purpose.kind === "retry") chat.replies.regenerate(purpose.messageId);
+  };
+  const choose = (choice: ModelChoice) => {
+    if (choice.model !== "") device.rememberModel(choice);
+    apply(choice).catch((thrown) => store.report(thrown));
     onClose();
   };
-  const names = (verdict?.models ?? []).filter((name) => name.toLowerCase().includes(filter.trim().toLowerCase()));
-  const own = filter.trim();
+  const changeConnection = (id: string) => {
+    if (isVersion) return setOfVersion(id);
+    chat.change({ connection_id: id === EVERYWHERE ? null : id, model: null }).catch((thrown) => store.report(thrown));
+  };
+
+  const words = filter.trim();
+  const isMatch = (name: string) => name.toLowerCase().includes(words.toLowerCase());
+  const names = (verdict?.models ?? []).filter(isMatch);
+  const named = (choices: readonly ModelChoice[]) => withConnections(choices, connections.items.value, isMatch);
+  const favorites = named(device.favoriteModels.value);
+  const recent = named(device.recentModels.value).filter((each) => !favorites.some((one) => isSameModel(one, each)));
+  const row = (option: ModelOption, name = option.model) => (
+    <ModelRow
+      key={`${option.connectionId} ${option.model}`}
+      option={option}
+      name={name}
+      isChosen={!isVersion && connection?.id === option.connectionId &&
+        isSameModelName(model ?? "", option.model, connection.kind)}
+      onChoose={() => choose(option)}
+    />
+  );
   return (
-    <Sheet title={t.title} onClose={onClose}>
+    <Sheet title={getTitle(purpose)} onClose={onClose}>
       <div class="model-picker">
-        {!chat.isTemporary && connections.items.value.length > 1 && (
+        <TextField label={t.filter} value={filter} onInput={setFilter} type="search" hasFocus={!isTouch} />
+        {favorites.length > 0 && <ModelGroup title={t.favorites}>{favorites.map((option) => row(option))}</ModelGroup>}
+        {recent.length > 0 && <ModelGroup title={t.recent}>{recent.map((option) => row(option))}</ModelGroup>}
+        {connections.items.value.length > 1 && (
           <Select
             label={t.connection}
-            value={connection_id ?? EVERYWHERE}
+            value={chosenId}
             options={[
               { value: EVERYWHERE, name: t.everywhere(connections.active.value?.name ?? texts.connection.none) },
               ...connections.items.value.map(({ id, name }) => ({ value: id, name })),
             ]}
-            onChange={(id) => void change({ connection_id: id === EVERYWHERE ? null : id, model: null })}
+            onChange={changeConnection}
           />
         )}
-        <TextField label={t.filter} value={filter} onInput={setFilter} type="search" hasFocus />
+        {connection && <ConnectionStateText connection={connection} />}
         <ul class="model-list" aria-label={t.models}>
-          <ModelRow name={t.standard(connection?.model ?? undefined)} isChosen={!model} onChoose={() => choose(null)} />
-          {names.slice(0, MAX_SHOWN).map((name) => (
-            <ModelRow
-              key={name}
-              name={name}
-              isChosen={name === model}
-              onChoose={() => choose(name)}
-            />
-          ))}
-          {own !== "" && !names.includes(own) && (
-            <ModelRow
-              name={t.own(own)}
-              isChosen={false}
-              onChoose={() => choose(own)}
-            />
+          {connection && row(
+            { connectionId: connection.id, model: "" },
+            t.standard(connection.model || connection.resolved_model || verdict?.models[0]),
           )}
+          {connection && names.slice(0, MAX_SHOWN).map((name) => row({ connectionId: connection.id, model: name }))}
+          {connection && words !== "" && !names.includes(words) &&
+            row({ connectionId: connection.id, model: words }, t.own(words))}
         </ul>
         {names.length > MAX_SHOWN && <p class="hint">{t.more(names.length - MAX_SHOWN)}</p>}
         {check?.kind === "running" && <p class="hint" role="status">{texts.loading}</p>}
@@ -76,10 +118,56 @@ export function ModelPicker({ chat, onClose }: { chat: OpenChat; onClose: () => 
   );
 }
 
-function ModelRow({ name, isChosen, onChoose }: { name: string; isChosen: boolean; onChoose: () => void }) {
+function getTitle({ kind }: PickerPurpose): string {
+  const { title, retryTitle, versionTitle } = texts.chat.model;
+  return kind === "chat" ? title : kind === "retry" ? retryTitle : versionTitle;
+}
+
+/** Leaves out models of connections that are gone, and those that don't match. */
+function withConnections(
+  choices: readonly ModelChoice[],
+  connections: readonly Connection[],
+  isMatch: (name: string) => boolean,
+): ModelOption[] {
+  return choices.flatMap((choice) => {
+    const connection = connections.find(({ id }) => id === choice.connectionId);
+    return connection && isMatch(choice.model) ? [{ ...choice, connectionName: connection.name }] : [];
+  });
+}
+
+function ModelGroup({ title, children }: { title: string; children: ComponentChildren }) {
   return (
-    <li>
-      <button type="button" class="model-row" aria-pressed={isChosen} onClick={onChoose}>{name}</button>
+    <section>
+      <h3 class="model-group">{title}</h3>
+      <ul aria-label={title}>{children}</ul>
+    </section>
+  );
+}
+
+function ModelRow(
+  { option, name, isChosen, onChoose }: {
+    option: ModelOption;
+    name: string;
+    isChosen: boolean;
+    onChoose: () => void;
+  },
+) {
+  const { device } = useStore();
+  const isFavorite = device.favoriteModels.value.some((each) => isSameModel(each, option));
+  const { connectionId, model, connectionName } = option;
+  return (
+    <li class="model-line">
+      <button type="button" class="model-row" aria-pressed={isChosen} onClick={onChoose}>
+        {name} {connectionName && <span class="model-connection">{connectionName}</span>}
+      </button>
+      {model !== "" && (
+        <IconButton
+          icon="star"
+          label={isFavorite ? texts.chat.model.unfavorite(model) : texts.chat.model.favorite(model)}
+          isPressed={isFavorite}
+          onClick={() => device.toggleFavorite({ connectionId, model })}
+        />
+      )}
     </li>
   );
 }

@@ -1,12 +1,13 @@
 /** One saved connection. */
-import type { Connection, ConnectionTest, Health } from "../../api/types.ts";
+import type { Connection, ConnectionTest } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
-import type { Check } from "../../state/connections/connections.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatNumber } from "../../texts/format.ts";
+import { ConnectionNotes } from "./ConnectionNotes.tsx";
+import { ConnectionStateText } from "./ConnectionStateText.tsx";
 
 /** Name, address, state and actions. */
 export function ConnectionCard({ connection }: { connection: Connection }) {
@@ -14,7 +15,7 @@ export function ConnectionCard({ connection }: { connection: Connection }) {
   const { connections } = store;
   const t = texts.connections;
   const check = connections.checks.value.get(connection.id);
-  const state = getConnectionState(connection, check, connections.health.value?.connection);
+  const state = connections.stateOf(connection);
   const of = (action: string) => `${action}: ${connection.name}`;
   const activate = async () => {
     try {
@@ -31,9 +32,12 @@ export function ConnectionCard({ connection }: { connection: Connection }) {
         {connection.active && <span class="badge">{t.inUse}</span>}
       </div>
       <p class="muted facts">{listFacts(connection)}</p>
-      {connection.kind !== "demo" && <StateLine state={state} />}
+      {connection.kind !== "demo" && <ConnectionStateText connection={connection} />}
       {connection.unreadable && <Notice tone="warning">{t.unreadable}</Notice>}
-      {state.error && !check && <Notice tone="warning" title={texts.connection.away}>{state.error}</Notice>}
+      {state.error && !check && (
+        <Notice tone="warning" title={texts.connection.states[state.kind]}>{state.error}</Notice>
+      )}
+      <ConnectionNotes connection={connection} />
       {check?.kind === "done" && <ConnectionTestResult verdict={check.verdict} />}
       {check?.kind === "failed" && <ErrorNote title={texts.form.testFailed} error={check.error} />}
       <div class="actions-row">
@@ -56,29 +60,19 @@ export function ConnectionCard({ connection }: { connection: Connection }) {
   );
 }
 
-/** Whether it works, by icon and word. */
-function StateLine({ state }: { state: ConnectionState }) {
-  const words = {
-    unknown: texts.connection.untested,
-    running: texts.connection.checking,
-    good: texts.connection.ready,
-    bad: texts.connection.away,
-    refused: texts.connection.refused,
-  };
-  const tone = state.kind === "good" ? "good" : state.kind === "bad" || state.kind === "refused" ? "bad" : "unknown";
-  return (
-    <p class="state-line">
-      <span class={`state-mark ${tone}`} aria-hidden="true" />
-      {words[state.kind]}
-    </p>
-  );
-}
-
 function listFacts(connection: Connection): string {
   const t = texts.connections;
   if (connection.kind === "demo") return t.demoNote;
-  const { kind, base_url, model, has_key } = connection;
-  return [t.kinds[kind], base_url, model || t.noModel, has_key && t.hasKey].filter(Boolean).join(" · ");
+  const { kind, base_url, model, has_key, resolved_model, header_names = [], dialect } = connection;
+  const first = resolved_model ? texts.connectionCard.answers(resolved_model) : t.noModel;
+  const isNamed = kind === "openai" && dialect !== undefined && dialect.name !== "generic";
+  return [
+    isNamed ? dialect.title : t.kinds[kind],
+    base_url,
+    model || first,
+    has_key && t.hasKey,
+    header_names.length > 0 && texts.connectionCard.headers(header_names.join(", ")),
+  ].filter(Boolean).join(" · ");
 }
 
 /** Each result on its own line, by icon and word. */
@@ -102,26 +96,4 @@ export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
       {verdict.advice && <p class="advice">{verdict.advice}</p>}
     </div>
   );
-}
-
-/** The state in one word, and the last error. */
-interface ConnectionState {
-  kind: "unknown" | "running" | "good" | "bad" | "refused";
-  error?: string;
-}
-
-/** The last test counts most; otherwise the server's health check of the active one. */
-function getConnectionState(
-  connection: Connection,
-  check: Check | undefined,
-  health: Health["connection"] | undefined,
-): ConnectionState {
-  if (check?.kind === "running") return { kind: "running" };
-  if (check?.kind === "done") {
-    const { reachable, authorized, error } = check.verdict;
-    if (!reachable) return { kind: "bad", error };
-    return authorized && error === undefined ? { kind: "good" } : { kind: "refused", error };
-  }
-  if (!connection.active || health?.id !== connection.id) return { kind: "unknown" };
-  return health.reachable ? { kind: "good" } : { kind: "bad", error: health.error };
 }

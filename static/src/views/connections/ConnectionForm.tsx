@@ -11,9 +11,16 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatNumber } from "../../texts/format.ts";
 import { ConnectionTestResult } from "./ConnectionCard.tsx";
-import { type ConnectionFields, findProblems, toConnectionFields, toConnectionInput } from "./connection_fields.ts";
+import {
+  type ConnectionFields,
+  findProblems,
+  isValid,
+  toConnectionFields,
+  toConnectionInput,
+} from "./connection_fields.ts";
+import { RareFields } from "./RareFields.tsx";
 
-const KINDS: readonly ConnectionKind[] = ["openai", "anthropic"];
+const KINDS: readonly ConnectionKind[] = ["openai", "ollama", "anthropic"];
 
 type Busy = "test" | "save" | "use" | undefined;
 
@@ -26,18 +33,18 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const [busy, setBusy] = useState<Busy>();
   const [verdict, setVerdict] = useState<ConnectionTest>();
   const [failure, setFailure] = useState<{ title: string; error: ApiError }>();
-  const problems = findProblems(fields);
+  const problems = findProblems(fields, connection);
   const preset = findPreset(fields);
   const set = (changes: Partial<ConnectionFields>) => {
     setFields({ ...fields, ...changes });
     // The test was of another server or key; model and context size do not affect it.
-    if ("baseUrl" in changes || "kind" in changes || "apiKey" in changes) setVerdict(undefined);
+    if (["baseUrl", "kind", "apiKey", "headers", "server"].some((name) => name in changes)) setVerdict(undefined);
   };
 
   /** Runs one request at a time. A failure is shown in the form and keeps the fields. */
   const attempt = async (kind: Busy, title: string, work: () => Promise<void>) => {
     setChecked(true);
-    if (problems.isUrlBad || problems.isContextBad) return;
+    if (!isValid(problems)) return;
     setBusy(kind);
     setFailure(undefined);
     setVerdict(undefined);
@@ -50,11 +57,11 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   };
   const test = () =>
     attempt("test", t.testFailed, async () => {
-      setVerdict(await store.connections.test(toConnectionInput(fields, connection?.id)));
+      setVerdict(await store.connections.test(toConnectionInput(fields, connection)));
     });
   const save = (isToUse: boolean) =>
     attempt(isToUse ? "use" : "save", t.saveFailed, async () => {
-      const saved = await store.connections.save(toConnectionInput(fields, connection?.id));
+      const saved = await store.connections.save(toConnectionInput(fields, connection));
       if (isToUse) await store.connections.activate(saved.id);
       store.toasts.show(isToUse ? texts.connections.activated(saved.name) : texts.connections.saved);
       // Returns to the next step of the setup, if opened from there.
@@ -82,7 +89,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         type="url"
         inputMode="url"
         label={t.url}
-        hint={t.urlHint}
+        hint={fields.kind === "ollama" ? t.urlHintOllama : t.urlHint}
         error={isChecked && problems.isUrlBad ? t.urlBad : undefined}
         isRequired
         value={fields.baseUrl}
@@ -114,12 +121,17 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       <TextField
         id="context"
         inputMode="numeric"
-        label={t.context}
-        hint={verdict?.context_size ? t.contextKnown(formatNumber(verdict.context_size)) : t.contextHint}
+        label={fields.kind === "ollama" ? t.contextOllama : t.context}
+        hint={fields.kind === "ollama"
+          ? t.contextHintOllama
+          : verdict?.context_size
+          ? t.contextKnown(formatNumber(verdict.context_size))
+          : t.contextHint}
         error={isChecked && problems.isContextBad ? t.contextBad : undefined}
         value={fields.contextSize}
         onInput={(contextSize) => set({ contextSize })}
       />
+      <RareFields fields={fields} stored={connection} problems={isChecked ? problems : undefined} onChange={set} />
       {verdict && <ConnectionTestResult verdict={verdict} />}
       {failure && <ErrorNote title={failure.title} error={failure.error} />}
       <div class="actions-row">
@@ -167,7 +179,7 @@ interface ConnectionPreset {
 
 /** Local programs at their default ports, then services. */
 const CONNECTION_PRESETS: readonly ConnectionPreset[] = [
-  { name: "Ollama", kind: "openai", baseUrl: "http://127.0.0.1:11434/v1", needsKey: false },
+  { name: "Ollama", kind: "ollama", baseUrl: "http://127.0.0.1:11434", needsKey: false },
   { name: "LM Studio", kind: "openai", baseUrl: "http://127.0.0.1:1234/v1", needsKey: false },
   { name: "llama.cpp", kind: "openai", baseUrl: "http://127.0.0.1:8080/v1", needsKey: false },
   { name: "KoboldCpp", kind: "openai", baseUrl: "http://127.0.0.1:5001/v1", needsKey: false },
@@ -184,6 +196,7 @@ function applyPreset(fields: ConnectionFields, preset: ConnectionPreset): Connec
     ...fields,
     name: isOwnName ? fields.name : preset.name,
     kind: preset.kind,
+    server: "",
     baseUrl: preset.baseUrl,
     model: "",
   };

@@ -4,6 +4,8 @@ import type { DetectedServer } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
+import { CommandChoice, QuickModel } from "../models/QuickModel.tsx";
+import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { texts } from "../../texts/texts.ts";
 
 /** Nothing before a search; then its progress and result. */
@@ -18,7 +20,7 @@ export function DetectedServers(
     <div class="found" aria-live="polite">
       {discovery.kind === "searching" && <p class="muted">{t.searching}</p>}
       {discovery.kind === "failed" && <Notice tone="danger" title={t.discoverFailed} error={discovery.error} />}
-      {discovery.kind === "done" && discovery.servers.length === 0 && <ServerAdvice />}
+      {discovery.kind === "done" && discovery.servers.length === 0 && <ServerAdvice level={level} onUsed={onUsed} />}
       {discovery.kind === "done" && discovery.servers.length > 0 && (
         <>
           {!isUntitled && <Heading>{t.found}</Heading>}
@@ -75,13 +77,13 @@ function FoundRow({ server, onUsed }: { server: DetectedServer; onUsed?: () => v
 }
 
 /** How to make each server listen on other interfaces; from the servers' own documentation. */
-const LISTENING: readonly (readonly [software: string, command: string])[] = [
-  ["Ollama", "OLLAMA_HOST=0.0.0.0 ollama serve"],
-  ["LM Studio", "Developer → Server Settings → Serve on Local Network"],
-  ["llama.cpp", "llama-server --host 0.0.0.0 -m model.gguf"],
-  ["KoboldCpp", "koboldcpp --host 0.0.0.0 model.gguf"],
-  ["vLLM", "vllm serve MODEL --host 0.0.0.0"],
-];
+const LISTENING = {
+  "Ollama": "OLLAMA_HOST=0.0.0.0 ollama serve",
+  "LM Studio": "Developer → Server Settings → Serve on Local Network",
+  "llama.cpp": "llama-server --host 0.0.0.0 -m model.gguf",
+  "KoboldCpp": "koboldcpp --host 0.0.0.0 model.gguf",
+  "vLLM": "vllm serve MODEL --host 0.0.0.0",
+} as const;
 
 /** As in compose.yaml. */
 const LOOK_AROUND = "PARLOR_DISCOVER_HOSTS=host.docker.internal";
@@ -89,31 +91,38 @@ const LOOK_AROUND = "PARLOR_DISCOVER_HOSTS=host.docker.internal";
 const LOOPBACK = /^(127\.|localhost$|\[?::1\]?$)/;
 
 /** The advice, depending on where the search ran. */
-function ServerAdvice() {
+function ServerAdvice({ level, onUsed }: { level: 2 | 3 | 4; onUsed?: () => void }) {
   const setup = useStore().setup.value;
   const t = texts.connections;
   const hosts = setup?.discover_hosts ?? [];
+  const [software, setSoftware] = useState<keyof typeof LISTENING>("Ollama");
   const isElsewhere = hosts.some((host) => !LOOPBACK.test(host));
   if (!setup?.in_container && !isElsewhere) {
-    return <Notice tone="info" title={t.noneFound}>{t.noneFoundAdvice}</Notice>;
+    return (
+      <>
+        <Notice tone="info" title={t.noneFound}>{t.noneFoundAdvice}</Notice>
+        <QuickModel level={level} onUsed={onUsed} />
+      </>
+    );
   }
   const w = texts.welcome;
   return (
     <>
       <Notice tone="info" title={t.noneFound}>{isElsewhere ? w.elsewhere(hosts.join(", ")) : w.container}</Notice>
+      <QuickModel level={level} onUsed={onUsed} />
       <div class="server-advice">
-        {!isElsewhere && <code>{LOOK_AROUND}</code>}
-        <p>{w.listen}</p>
-        <dl>
-          {LISTENING.map(([software, command]) => (
-            <div key={software}>
-              <dt>{software}</dt>
-              <dd>
-                <code>{command}</code>
-              </dd>
-            </div>
-          ))}
-        </dl>
+        {!isElsewhere && (
+          <p class="secret">
+            <code>{LOOK_AROUND}</code>
+            <CopyButton text={LOOK_AROUND} />
+          </p>
+        )}
+        <CommandChoice
+          legend={`${texts.quickModel.which} ${w.listen}`}
+          choices={LISTENING}
+          current={software}
+          onSelect={setSoftware}
+        />
         <p class="muted">{w.listenNote}</p>
       </div>
     </>

@@ -10,6 +10,7 @@ import { texts } from "../../texts/texts.ts";
 import { bytes } from "../activity/format_progress.ts";
 import { BackupsSection } from "../import_export/BackupsSection.tsx";
 import { DownloadLink } from "../import_export/DownloadLink.tsx";
+import { DocumentsSection } from "./DocumentsSection.tsx";
 import { useResource } from "../use_resource.ts";
 
 /** Measured when it opens. */
@@ -19,13 +20,14 @@ export function DataPage() {
   const t = texts.data;
   return (
     <section class="privacy">
-      <h2>{t.title}</h2>
-      <Import />
-      <ExportSection />
+      <h2>{texts.settings.dataPage}</h2>
       {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
       {value === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
       {value && <BackupsSection report={value} onChange={again} />}
+      <Import />
+      <ExportSection />
       {value && <Space report={value} />}
+      <DocumentsSection />
     </section>
   );
 }

@@ -6,14 +6,19 @@ import { ErrorNote } from "../../components/Notice.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
 import { useStore } from "../../state/store.ts";
-import { titleOf } from "../shell/ChatRow.tsx";
+import { nameChat } from "../shell/chat_name.ts";
 
 /** A select of chats. */
 export function ChatSelect(
   { label, none, value, onChange }: { label: string; none: string; value: string; onChange: (id: string) => void },
 ) {
-  const chats = useStore().chats.shown.value;
-  const options = [{ value: "", name: none }, ...chats.map((chat) => ({ value: chat.id, name: titleOf(chat) }))];
+  const { chats, people } = useStore();
+  const shown = chats.shown.value;
+  useEffect(() => people.wantFaces(shown.flatMap((chat) => chat.character_ids)), [shown]);
+  const options = [
+    { value: "", name: none },
+    ...shown.map((chat) => ({ value: chat.id, name: nameChat(people, chat).whole })),
+  ];
   return <Select label={label} value={value} options={options} onChange={onChange} />;
 }
 

@@ -34,24 +34,27 @@ function Overview({ backends }: { backends: ImageBackends }) {
   useEffect(() => {
     if (items?.length === 0 && backends.search.peek().kind === "idle") void backends.discover();
   }, [items?.length]);
+  const ways = (
+    <div class="actions-row">
+      <LinkButton href="/settings/images/new" icon="plus" kind="primary">{t.add}</LinkButton>
+      <Button
+        icon="search"
+        isBusy={backends.search.value.kind === "searching"}
+        onClick={() => void backends.discover()}
+      >
+        {t.discover}
+      </Button>
+    </div>
+  );
   return (
     <>
       <h2>{t.title}</h2>
       <p class="muted">{t.intro}</p>
-      <div class="actions-row">
-        <LinkButton href="/settings/images/new" icon="plus" kind="primary">{t.add}</LinkButton>
-        <Button
-          icon="search"
-          isBusy={backends.search.value.kind === "searching"}
-          onClick={() => void backends.discover()}
-        >
-          {t.discover}
-        </Button>
-      </div>
+      {items?.length !== 0 && ways}
       <DetectedBackends backends={backends} />
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void backends.refresh()} />}
       {items === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
-      {items?.length === 0 && <EmptyState level={3} title={t.none} text={t.noneText} />}
+      {items?.length === 0 && <EmptyState level={3} title={t.none} text={t.noneText}>{ways}</EmptyState>}
       <ul class="cards">
         {items?.map((backend) => <BackendCard key={backend.id} backends={backends} backend={backend} />)}
       </ul>

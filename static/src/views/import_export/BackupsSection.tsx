@@ -12,6 +12,7 @@ import { texts } from "../../texts/texts.ts";
 import { formatDateTime, formatTime } from "../../texts/format.ts";
 import { bytes, formatProgress } from "../activity/format_progress.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
+import { BackupSettings } from "./BackupSettings.tsx";
 import { DownloadLink } from "./DownloadLink.tsx";
 
 const BACKUP_COMMAND = "parlor backup FILE";
@@ -40,9 +41,10 @@ export function BackupsSection({ report, onChange }: { report: DataReport; onCha
     <section class="privacy-part" aria-labelledby="backups">
       <h3 id="backups" tabIndex={-1} ref={heading}>{t.backups}</h3>
       {hasFolder
-        ? <p class="muted">{t.daily(report.backup_dir!, report.backup_keep)} {texts.backups.kept}</p>
-        : <Notice tone="warning" title={t.noBackups}>{t.noBackupsText}</Notice>}
+        ? <p class="muted">{texts.backups.kept}</p>
+        : <Notice tone="warning" title={texts.backups.off}>{texts.backups.offText}</Notice>}
       {hasFolder && <BackupNow onMade={onChange} />}
+      <BackupSettings key={`${report.backup_dir}`} report={report} onChange={onChange} />
       {hasFolder && report.backups.length === 0 && <p>{t.noneYet}</p>}
       {report.backups.length > 0 && (
         <List label={t.backups}>
@@ -147,9 +149,12 @@ function BackupNow({ onMade }: { onMade: () => void }) {
   );
 }
 
-function Ending({ job: { state, error } }: { job: Job }) {
+function Ending({ job: { state, error, detail } }: { job: Job }) {
   const t = texts.backups;
-  if (state === "done") return <p role="status">{t.done}</p>;
+  if (state === "done") {
+    const program = (detail as { after?: string } | undefined)?.after;
+    return <p role="status">{program === undefined ? t.done : t.doneAfter(program)}</p>;
+  }
   if (state === "failed") return <Notice tone="danger" title={t.failed}>{error?.message}</Notice>;
   return null;
 }

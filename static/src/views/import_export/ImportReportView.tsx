@@ -18,6 +18,7 @@ const PLACES: Partial<Record<ImportedKind, { one: (id: string) => string; all: s
   workflow: { one: () => "/settings/images", all: "/settings/images" },
   connection: { one: () => "/settings/connections", all: "/settings/connections" },
   image_connection: { one: () => "/settings/images", all: "/settings/images" },
+  tool_server: { one: () => "/settings/tools", all: "/settings/tools" },
   settings: { one: () => "/settings/general", all: "/settings/general" },
 };
 

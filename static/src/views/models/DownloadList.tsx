@@ -72,7 +72,8 @@ function getShare({ received_bytes, total_bytes }: ModelDownload): number | null
   return total_bytes > 0 ? received_bytes / total_bytes : null;
 }
 
-function listFigures({ received_bytes, total_bytes, bytes_per_second, state }: ModelDownload): string {
+/** Describes how far a download is. */
+export function listFigures({ received_bytes, total_bytes, bytes_per_second, state }: ModelDownload): string {
   const t = texts.models;
   const parts = [t.amount(formatSize(received_bytes), formatSize(total_bytes))];
   if (state === "running" && bytes_per_second > 0) {

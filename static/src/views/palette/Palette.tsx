@@ -1,6 +1,7 @@
 /** The command palette. */
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CharacterItem } from "../../api/types.ts";
+import { Faces } from "../characters/Faces.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
 import { useStore } from "../../state/store.ts";
@@ -15,7 +16,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0);
   const list = useRef<HTMLDivElement>(null);
   const characters = useFoundCharacters(query);
-  const groups = useMemo(() => findEntries(query, store, characters), [query, characters, store.chats.shown.value]);
+  const chats = store.chats.shown.value;
+  // Names of characters are part of the chats' names.
+  useEffect(() => store.people.wantFaces(chats.flatMap((chat) => chat.character_ids)), [chats]);
+  const faces = store.people.faces.value;
+  const groups = useMemo(() => findEntries(query, store, characters), [query, characters, chats, faces]);
   const entries = groups.flatMap((group) => group.entries);
   const current = Math.min(at, entries.length - 1);
   const optionId = (index: number) => `${id}-${index}`;
@@ -80,7 +85,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
                     onPointerMove={() => own !== current && setAt(own)}
                     onClick={() => choose(entry)}
                   >
-                    <Icon name={entry.icon} />
+                    {entry.faces?.length ? <Faces ids={entry.faces} widthPx={24} /> : <Icon name={entry.icon} />}
                     <span class="palette-title">{entry.title}</span>
                     {entry.hint && <span class="palette-hint">{entry.hint}</span>}
                   </div>

@@ -1,10 +1,11 @@
 /** The entries of the palette: chats, commands, settings; and the search over them. */
+import { BUILTIN_PRESET_ID } from "../../api/presets.ts";
 import type { CharacterItem } from "../../api/types.ts";
 import type { IconName } from "../../components/Icon.tsx";
 import type { Store } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { settingEntries } from "../settings/settings_index.ts";
-import { titleOf } from "../shell/ChatRow.tsx";
+import { nameChat } from "../shell/chat_name.ts";
 
 /** One entry. */
 export interface PaletteEntry {
@@ -12,7 +13,11 @@ export interface PaletteEntry {
   title: string;
   /** Shown after the title: the page of a setting, the keys of a command. */
   hint?: string;
+  /** Other words for it; not shown. */
+  keywords?: string;
   icon: IconName;
+  /** Characters whose portraits are shown instead of the icon. */
+  faces?: readonly string[];
   run: () => void;
 }
 
@@ -31,8 +36,9 @@ export function findEntries(query: string, store: Store, found: readonly Charact
   const go = (address: string) => () => store.router.go(address);
   const chats = store.chats.shown.value.map((item): PaletteEntry => ({
     key: item.id,
-    title: titleOf(item),
-    hint: item.folder,
+    title: nameChat(store.people, item).whole,
+    hint: item.is_branch ? texts.nav.branch : item.folder,
+    faces: item.character_ids,
     icon: item.pinned ? "pin" : "chat",
     run: go(`/c/${encodeURIComponent(item.id)}`),
   }));
@@ -42,10 +48,14 @@ export function findEntries(query: string, store: Store, found: readonly Charact
       { title: texts.palette.commands, entries: commands(store) },
     ]);
   }
-  const settings = settingEntries().map(({ title, place, address }): PaletteEntry => ({
+  const presetId = store.preferences.settings.value?.preset_id ?? BUILTIN_PRESET_ID;
+  // The overview of shortcuts is a command already.
+  const listed = settingEntries({ presetId }).filter(({ address }) => !address.endsWith("#shortcuts"));
+  const settings = listed.map(({ title, place, address, keywords }): PaletteEntry => ({
     key: `${address} ${title}`,
     title,
     hint: place,
+    keywords,
     icon: "gear",
     run: go(address),
   }));
@@ -54,6 +64,7 @@ export function findEntries(query: string, store: Store, found: readonly Charact
     title: name,
     hint: creator || undefined,
     icon: "user",
+    faces: [id],
     run: go(`/characters/${encodeURIComponent(id)}`),
   }));
   const everywhere: PaletteEntry = {
@@ -76,11 +87,14 @@ export function findEntries(query: string, store: Store, found: readonly Charact
 function commands(store: Store): PaletteEntry[] {
   const { device, router } = store;
   const t = texts.palette;
+  // Touch screens have no such keys.
+  const keysOf = (name: Parameters<typeof keyWords>[0]) =>
+    globalThis.matchMedia("(hover: none)").matches ? undefined : keyWords(name);
   const theme = (value: "system" | "light" | "dark") => () => {
     store.preferences.change({ theme: value }).catch((thrown) => store.report(thrown));
   };
   return [
-    { key: "new", title: texts.nav.newChat, hint: keyWords("newChat"), icon: "plus", run: () => router.go("/new") },
+    { key: "new", title: texts.nav.newChat, hint: keysOf("newChat"), icon: "plus", run: () => router.go("/new") },
     { key: "search", title: texts.search.label, icon: "search", run: () => router.go("/search") },
     { key: "activity", title: texts.activity.title, icon: "activity", run: () => router.go("/activity") },
     { key: "trash", title: texts.trash.title, icon: "trash", run: () => router.go("/settings/trash") },
@@ -96,7 +110,7 @@ function commands(store: Store): PaletteEntry[] {
     {
       key: "keys",
       title: texts.shortcuts.title,
-      hint: keyWords("overview"),
+      hint: keysOf("overview"),
       icon: "keyboard",
       run: () => store.overlay.value = "shortcuts",
     },
@@ -111,7 +125,7 @@ function best(entries: readonly PaletteEntry[], words: readonly string[], limit:
   const ranked: { entry: PaletteEntry; rank: number }[] = [];
   for (const entry of entries) {
     const title = entry.title.toLocaleLowerCase();
-    const text = `${title} ${entry.hint?.toLocaleLowerCase() ?? ""}`;
+    const text = `${title} ${entry.hint?.toLocaleLowerCase() ?? ""} ${entry.keywords?.toLocaleLowerCase() ?? ""}`;
     if (!words.every((word) => text.includes(word))) continue;
     const first = words[0]!;
     const rank = title.startsWith(first) ? 0 : title.includes(` ${first}`) ? 1 : title.includes(first) ? 2 : 3;

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { personaPath } from "../../api/characters.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { Persona } from "../../api/types.ts";
+import type { DocumentUse, Persona } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
@@ -12,7 +12,10 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { countTokens } from "../character_editor/fields.tsx";
 import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
+import { AlwaysAtHand } from "../documents/AlwaysAtHand.tsx";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
+
+const NO_DOCUMENTS: readonly DocumentUse[] = [];
 
 type Read = { persona: Persona; version: string };
 
@@ -49,6 +52,8 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
   const [id] = useState(() => read?.persona.id ?? newId());
   const [name, setName] = useState(read?.persona.name ?? "");
   const [description, setDescription] = useState(read?.persona.description ?? "");
+  const stored = read?.persona.documents ?? NO_DOCUMENTS;
+  const [documents, setDocuments] = useState(stored);
   const [version, setVersion] = useState(read?.version);
   const [picture, setPicture] = useState<File>();
   const [theirs, setTheirs] = useState<Persona>();
@@ -62,7 +67,11 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
     setBusy(true);
     setError(undefined);
     try {
-      const saved = await store.api.savePersona(id, { name: name.trim(), description }, version);
+      const saved = await store.api.savePersona(id, {
+        name: name.trim(),
+        description,
+        ...(documents !== stored && { documents }),
+      }, version);
       setVersion(saved.version);
       if (picture) await store.api.setPersonaAvatar(id, picture);
       await store.people.refreshPersonas();
@@ -95,6 +104,10 @@ function PersonaForm({ read, onRestored }: { read: Read | undefined; onRestored:
         value={description}
         onInput={setDescription}
       />
+      <div role="group" aria-label={texts.documents.atHand}>
+        <p class="label">{texts.documents.atHand}</p>
+        <AlwaysAtHand uses={documents} hint={texts.documents.atHandPersona} onChange={setDocuments} />
+      </div>
       {theirs && (
         <Notice tone="warning" title={t.clash}>
           {t.clashText(theirs.name, theirs.description)}

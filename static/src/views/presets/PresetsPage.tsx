@@ -8,6 +8,7 @@ import { Tabs } from "../../components/Tabs.tsx";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
 import { DocumentList } from "../../state/documents/document_list.ts";
 import { copyPreset, PresetEditor } from "../../state/documents/preset_editor.ts";
+import { NUMBER_FIELDS } from "../../state/documents/sampling.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { DocumentsPage } from "../documents/DocumentsPage.tsx";
@@ -81,7 +82,9 @@ function PresetPage({ id }: { id: string }) {
   const store = useStore();
   const api = useMemo(() => presetApi(store.api.client), []);
   const editor = useMemo(() => new PresetEditor(api, id), [id]);
-  const [part, setPart] = useState<Section>("prompts");
+  const [part, setPart] = useState<Section>(() =>
+    NUMBER_FIELDS.some(({ name }) => name === store.router.hash.peek()) ? "samplers" : "prompts"
+  );
   const t = texts.presets;
   const isReadOnly = editor.whole.value?.builtin === true;
   const tabs = (Object.keys(PARTS) as Section[]).map((name) => ({ id: name, title: t.parts[name] }));

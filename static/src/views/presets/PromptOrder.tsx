@@ -55,7 +55,7 @@ export function PromptOrder({ editor, api, isReadOnly }: PresetSectionProps) {
     setOpened(made.identifier);
   };
   return (
-    <div class="prompt-order">
+    <div id="prompts" class="prompt-order" tabIndex={-1}>
       {!isReadOnly && <p class="hint">{t.intro}</p>}
       <SortableList
         items={places}

@@ -1,14 +1,23 @@
 /** Search over all conversations, as you type. */
-import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { SearchHit } from "../../api/types.ts";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { DocumentHit, SearchHit } from "../../api/types.ts";
+import { Faces } from "../characters/Faces.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { useTitle } from "../../components/hooks.ts";
+import { lazy } from "../../components/Lazy.tsx";
 import { VirtualList } from "../../components/lists/VirtualList.tsx";
 import { Search, splitByWords } from "../../state/app/search.ts";
+import { plain } from "../../markdown/sentences.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatTime } from "../../texts/format.ts";
+import { addDictated, DictateButton } from "../talk/DictateButton.tsx";
+import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
+
+const DocumentReader = lazy(() => import("../documents/DocumentReader.tsx").then((file) => file.DocumentReader), {
+  as: "overlay",
+});
 
 /** Height of a hit before it is measured, in px. */
 const GUESSED_PX = 92;
@@ -34,22 +43,25 @@ export function SearchScreen() {
     <main id="main" ref={main} class="page" tabIndex={-1}>
       <PageHeader title={t.title} />
       <div class="column search-field">
-        <input
-          ref={field}
-          type="search"
-          value={search.query.value}
-          placeholder={t.placeholder}
-          aria-label={t.label}
-          enterkeyhint="search"
-          autocomplete="off"
-          spellcheck={false}
-          onInput={(event) => onInput(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key !== "ArrowDown") return;
-            event.preventDefault();
-            main.current?.querySelector<HTMLElement>(".hit")?.focus();
-          }}
-        />
+        <div class="with-dictation">
+          <input
+            ref={field}
+            type="search"
+            value={search.query.value}
+            placeholder={t.placeholder}
+            aria-label={t.label}
+            enterkeyhint="search"
+            autocomplete="off"
+            spellcheck={false}
+            onInput={(event) => onInput(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key !== "ArrowDown") return;
+              event.preventDefault();
+              main.current?.querySelector<HTMLElement>(".hit")?.focus();
+            }}
+          />
+          <DictateButton label={t.label} onText={(text) => onInput(addDictated(search.query.peek(), text))} />
+        </div>
         <p class="search-count muted" role="status">{formatHitCount(search)}</p>
       </div>
       <Hits search={search} />
@@ -84,18 +96,22 @@ function Hits({ search }: { search: Search }) {
       class="hits"
       label={t.hits}
       items={hits.value}
-      keyOf={(hit) => `${hit.conversation_id}/${hit.message_id ?? ""}`}
+      keyOf={(hit) =>
+        "document_id" in hit ? `${hit.document_id}/${hit.page}` : `${hit.conversation_id}/${hit.message_id ?? ""}`}
       heightOf={() => GUESSED_PX}
       isMeasured
       onEnd={() => void search.more()}
     >
-      {(hit) => <Hit hit={hit} words={words} />}
+      {(hit) => "document_id" in hit ? <InDocument hit={hit} words={words} /> : <Hit hit={hit} words={words} />}
     </VirtualList>
   );
 }
 
 function Hit({ hit, words }: { hit: SearchHit; words: string }) {
-  const { title, role, snippet } = hit;
+  const { role, snippet } = hit;
+  const { chats, people } = useStore();
+  const item = chats.items.value.find(({ id }) => id === hit.conversation_id);
+  const title = item ? nameChat(people, item).whole : hit.title;
   const chat = `/c/${encodeURIComponent(hit.conversation_id)}`;
   const speaker = role === "user"
     ? texts.chat.you
@@ -121,6 +137,7 @@ function Hit({ hit, words }: { hit: SearchHit; words: string }) {
         onKeyDown={step}
       >
         <span class="hit-head">
+          {item && item.character_ids.length > 0 && <Faces ids={item.character_ids} widthPx={24} />}
           <span class="hit-title">
             <Marked text={title || texts.nav.untitled} words={hit.message_id === null ? words : ""} />
           </span>
@@ -128,10 +145,29 @@ function Hit({ hit, words }: { hit: SearchHit; words: string }) {
         </span>
         {hit.message_id !== null && (
           <span class="hit-text">
-            <Marked text={snippet} words={words} />
+            <Marked text={plain(snippet)} words={words} />
           </span>
         )}
       </a>
+    </div>
+  );
+}
+
+function InDocument({ hit, words }: { hit: DocumentHit; words: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const { document_id: id, title, page, snippet, created_at } = hit;
+  return (
+    <div class="column">
+      <button type="button" class="hit" onClick={() => setOpen(true)}>
+        <span class="hit-head">
+          <span class="hit-title">{title}</span>
+          <span class="muted">{`${texts.search.page(page)} · ${formatTime(created_at, new Date())}`}</span>
+        </span>
+        <span class="hit-text">
+          <Marked text={snippet} words={words} />
+        </span>
+      </button>
+      {isOpen && <DocumentReader id={id} name={title} page={page} onClose={() => setOpen(false)} />}
     </div>
   );
 }

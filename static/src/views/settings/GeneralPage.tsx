@@ -1,6 +1,7 @@
 /** General settings: name, language, appearance, and chat behavior. */
 import { useState } from "preact/hooks";
 import type { Settings } from "../../api/types.ts";
+import { Button } from "../../components/Button.tsx";
 import { Field } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
 import { Slider } from "../../components/forms/Slider.tsx";
@@ -9,6 +10,7 @@ import { TEXT_SIZE, type Theme } from "../../state/app/device.ts";
 import { canNotify, isNotificationDenied, requestNotifications } from "../../state/app/notifications.ts";
 import { useStore } from "../../state/store.ts";
 import { LANGUAGES, texts } from "../../texts/texts.ts";
+import { RoleplaySettings } from "./RoleplaySettings.tsx";
 
 /** Every change shows at once. */
 export function GeneralPage() {
@@ -22,7 +24,7 @@ export function GeneralPage() {
   const themes = Object.entries(t.themes) as [Theme, string][];
   return (
     <section>
-      <h2>{texts.settings.general}</h2>
+      <h2>{texts.settings.groups.you}</h2>
       <p class="muted">{t.note}</p>
       <div class="form">
         {settings && <NameField name={settings.display_name} onChange={(display_name) => change({ display_name })} />}
@@ -94,9 +96,21 @@ export function GeneralPage() {
               isOn={settings.auto_title}
               onChange={(auto_title) => change({ auto_title })}
             />
+            <Switch
+              id="user-markdown"
+              label={t.userMarkdown}
+              hint={t.userMarkdownHint}
+              isOn={settings.user_markdown}
+              onChange={(user_markdown) => change({ user_markdown })}
+            />
           </>
         )}
         <NotifySwitch />
+      </div>
+      {settings && <RoleplaySettings settings={settings} onChange={change} />}
+      <h3 id="shortcuts" tabIndex={-1}>{texts.shortcuts.title}</h3>
+      <div class="actions-row">
+        <Button icon="keyboard" onClick={() => store.overlay.value = "shortcuts"}>{t.showShortcuts}</Button>
       </div>
     </section>
   );

@@ -1,16 +1,25 @@
 /** The settings: pages with URLs, and a search over all of them. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { BUILTIN_PRESET_ID } from "../../api/presets.ts";
+import { Icon, type IconName } from "../../components/Icon.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import { EmptyState } from "../../components/Notice.tsx";
-import { useTitle } from "../../components/hooks.ts";
+import { useMedia, useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { AddConnectionPage, ConnectionsPage, EditConnectionPage } from "../connections/ConnectionsPage.tsx";
 import { GeneralPage } from "./GeneralPage.tsx";
 import { TrashPage } from "./TrashPage.tsx";
-import { findSettings, settingsSections } from "./settings_index.ts";
+import {
+  findSettings,
+  sectionPath,
+  settingEntries,
+  SETTINGS_PATH,
+  settingsGroups,
+  type SettingsSection,
+} from "./settings_index.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 
 const AboutPage = lazy(() => import("../data/AboutPage.tsx").then((file) => file.AboutPage));
@@ -20,56 +29,99 @@ const ModelsPage = lazy(() => import("../models/ModelsPage.tsx").then(({ ModelsP
 const ImagesPage = lazy(() => import("../images/ImagesPage.tsx").then(({ ImagesPage }) => ImagesPage));
 const PrivacyPage = lazy(() => import("../auth/PrivacyPage.tsx").then(({ PrivacyPage }) => PrivacyPage));
 const SpeechPage = lazy(() => import("../speech/SpeechPage.tsx").then(({ SpeechPage }) => SpeechPage));
+const ToolsPage = lazy(() => import("../tools/ToolsPage.tsx").then((file) => file.ToolsPage));
 const PersonasPage = lazy(() => import("../personas/PersonasPage.tsx").then((file) => file.PersonasPage));
 const PersonaFormPage = lazy(() => import("../personas/PersonaFormPage.tsx").then((file) => file.PersonaFormPage));
 const LorebooksPage = lazy(() => import("../lorebooks/LorebooksPage.tsx").then((file) => file.LorebooksPage));
+const MemoryPage = lazy(() => import("../memory/MemoryPage.tsx").then((file) => file.MemoryPage));
 const PresetsPage = lazy(() => import("../presets/PresetsPage.tsx").then((file) => file.PresetsPage));
 
-/** One section; `item` is its subject, such as the connection to edit. */
+/** Phones show either the list of sections or one of them. */
+const PHONE_QUERY = "(max-width: 719px)";
+
+/** One section, or the list of them if `section` is empty; `item` is its subject, such as the connection to edit. */
 export function SettingsScreen({ section, item }: { section: string; item: string | undefined }) {
   const { device, router } = useStore();
   const [query, setQuery] = useState("");
+  const isPhone = useMedia(PHONE_QUERY);
+  const isList = section === "";
+  const shown = isList ? "general" : section;
   const last = device.lastConversationId.value;
-  const sections = settingsSections();
-  const title = sections.find(({ id }) => id === section)?.title ?? texts.unknown.title;
+  const group = settingsGroups().find(({ sections }) => sections.some(({ id }) => id === shown));
+  const title = isList
+    ? texts.settings.title
+    : group?.sections.length === 1
+    ? group.title
+    : group?.sections.find(({ id }) => id === shown)?.title ?? texts.unknown.title;
   const [path, hash] = [router.path.value, router.hash.value];
   useTitle(`${title} · ${texts.product}`);
   useEffect(() => setQuery(""), [path, hash]);
   useEffect(() => showSetting(hash), [path, hash, query]);
-  const nav = useRef<HTMLElement>(null);
-  // On phones the sections are one scrolling row.
-  useEffect(() => {
-    nav.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  }, [section]);
+  const isSearching = query.trim() !== "";
   return (
     <main id="main" class="page" tabIndex={-1}>
       <PageHeader title={texts.settings.title}>
-        <a class="back-link" href={last === undefined ? "/new" : `/c/${encodeURIComponent(last)}`}>
-          {texts.settings.back}
-        </a>
+        {isPhone && !isList
+          ? <a class="back-link" href={SETTINGS_PATH}>{texts.settings.backToList}</a>
+          : (
+            <a class="back-link" href={last === undefined ? "/new" : `/c/${encodeURIComponent(last)}`}>
+              {texts.settings.back}
+            </a>
+          )}
       </PageHeader>
       <div class="settings">
-        <div class="settings-side">
-          <input
-            type="search"
-            class="settings-search"
-            value={query}
-            placeholder={texts.nav.search}
-            aria-label={texts.settings.search}
-            autocomplete="off"
-            onInput={(event) => setQuery(event.currentTarget.value)}
-          />
-          <nav ref={nav} class="settings-nav" aria-label={texts.settings.sections}>
-            {sections.map(({ id, title }) => (
-              <a key={id} href={`/settings/${id}`} aria-current={id === section ? "page" : undefined}>{title}</a>
-            ))}
-          </nav>
-        </div>
-        <div class="settings-body">
-          {query.trim() === "" ? getPage(section, item) : <Found query={query} onChoose={() => setQuery("")} />}
-        </div>
+        {(!isPhone || isList) && (
+          <div class="settings-side">
+            <input
+              type="search"
+              class="settings-search"
+              value={query}
+              placeholder={texts.nav.search}
+              aria-label={texts.settings.search}
+              autocomplete="off"
+              onInput={(event) => setQuery(event.currentTarget.value)}
+            />
+            {!(isPhone && isSearching) && <SectionList current={isPhone ? undefined : shown} />}
+          </div>
+        )}
+        {(!isPhone || !isList || isSearching) && (
+          <div class="settings-body">
+            {isSearching ? <Found query={query} onChoose={() => setQuery("")} /> : getPage(shown, item)}
+          </div>
+        )}
       </div>
     </main>
+  );
+}
+
+/** The sections in their groups. A group of one section is one row. */
+function SectionList({ current }: { current: string | undefined }) {
+  const row = (section: SettingsSection, title: string, icon?: IconName) => (
+    <a
+      key={section.id}
+      href={sectionPath(section)}
+      class={icon ? "is-group" : undefined}
+      aria-current={section.id === current ? "page" : undefined}
+    >
+      {icon && <Icon name={icon} />}
+      {title}
+    </a>
+  );
+  return (
+    <nav class="settings-nav" aria-label={texts.settings.sections}>
+      {settingsGroups().map(({ title, icon, sections }) => {
+        const [first] = sections;
+        return sections.length === 1 ? row(first!, title, icon) : (
+          <div key={title} role="group" aria-label={title}>
+            <p class="settings-group" aria-hidden="true">
+              <Icon name={icon} />
+              {title}
+            </p>
+            {sections.map((section) => row(section, section.title))}
+          </div>
+        );
+      })}
+    </nav>
   );
 }
 
@@ -99,7 +151,9 @@ function showSetting(id: string): (() => void) | undefined {
 }
 
 function Found({ query, onChoose }: { query: string; onChoose: () => void }) {
-  const found = findSettings(query);
+  const { preferences } = useStore();
+  const presetId = preferences.settings.value?.preset_id ?? BUILTIN_PRESET_ID;
+  const found = findSettings(query, settingEntries({ presetId }));
   return (
     <section>
       <h2>{texts.settings.found}</h2>
@@ -122,7 +176,9 @@ function getPage(section: string, item: string | undefined): ComponentChildren {
   if (section === "voice") return <SpeechPage />;
   if (section === "images") return <ImagesPage key={item} item={item} />;
   if (section === "lorebooks") return <LorebooksPage item={item} />;
+  if (section === "memory") return <MemoryPage />;
   if (section === "presets") return <PresetsPage item={item} />;
+  if (section === "tools") return <ToolsPage item={item} />;
   if (section === "models") return <ModelsPage />;
   if (section === "privacy") return <PrivacyPage />;
   if (section === "data" && item === "import") return <ImportPage />;

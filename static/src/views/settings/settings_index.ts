@@ -1,13 +1,23 @@
 /**
  * The index of all settings, for the settings search and the command palette. A new setting needs a line here; `anchor`
- * is the id of its control.
+ * is the id of its control. Everyday words for it are in `texts.settings.keywords`.
  */
+import type { IconName } from "../../components/Icon.tsx";
 import { texts } from "../../texts/texts.ts";
 
 /** A page of the settings. */
 export interface SettingsSection {
   id: string;
   title: string;
+  /** Path, if it isn't a page of the settings. */
+  path?: string;
+}
+
+/** Pages under one title. A group of one page shows as one row. */
+export interface SettingsGroup {
+  title: string;
+  icon: IconName;
+  sections: SettingsSection[];
 }
 
 /** One setting, or a whole page. */
@@ -16,31 +26,76 @@ export interface SettingEntry {
   /** Title of its page. */
   place: string;
   address: string;
+  /** Other words for it, in the page's language and in English. */
+  keywords: string;
+}
+
+/** What the index needs to know about the owner's data. */
+export interface SettingsContext {
+  /** The default preset, where sampling and the system prompt are. */
+  presetId: string;
+}
+
+/** Path of the list of sections. */
+export const SETTINGS_PATH = "/settings";
+
+/** The pages in groups, in order. */
+export function settingsGroups(): SettingsGroup[] {
+  const t = texts.settings;
+  return [
+    { title: t.groups.you, icon: "user", sections: [{ id: "general", title: t.general }] },
+    {
+      title: t.groups.chat,
+      icon: "chat",
+      sections: [
+        { id: "connections", title: t.connections },
+        { id: "models", title: texts.models.title },
+        { id: "memory", title: texts.memory.title },
+        { id: "presets", title: texts.presets.title },
+        { id: "lorebooks", title: texts.lorebooks.title },
+        { id: "tools", title: texts.toolsPage.title },
+      ],
+    },
+    {
+      title: t.groups.characters,
+      icon: "people",
+      sections: [
+        { id: "characters", title: texts.nav.characters, path: "/characters" },
+        { id: "personas", title: texts.personas.title },
+      ],
+    },
+    {
+      title: t.groups.media,
+      icon: "image",
+      sections: [{ id: "voice", title: texts.voice.title }, { id: "images", title: texts.images.title }],
+    },
+    { title: texts.privacy.nav, icon: "shield", sections: [{ id: "privacy", title: texts.privacy.nav }] },
+    {
+      title: t.groups.data,
+      icon: "disk",
+      sections: [{ id: "data", title: t.dataPage }, { id: "trash", title: texts.trash.title }],
+    },
+    { title: t.about, icon: "info", sections: [{ id: "about", title: t.about }] },
+  ];
 }
 
 /** The pages, in order. */
 export function settingsSections(): SettingsSection[] {
-  const t = texts.settings;
-  return [
-    { id: "general", title: t.general },
-    { id: "connections", title: t.connections },
-    { id: "personas", title: texts.personas.title },
-    { id: "lorebooks", title: texts.lorebooks.title },
-    { id: "presets", title: texts.presets.title },
-    { id: "voice", title: texts.voice.title },
-    { id: "images", title: texts.images.title },
-    { id: "models", title: texts.models.title },
-    { id: "privacy", title: texts.privacy.nav },
-    { id: "data", title: texts.data.title },
-    { id: "trash", title: texts.trash.title },
-    { id: "about", title: t.about },
-  ];
+  return settingsGroups().flatMap(({ sections }) => sections);
+}
+
+/** Returns the path of a page. */
+export function sectionPath({ id, path }: SettingsSection): string {
+  return path ?? `${SETTINGS_PATH}/${id}`;
 }
 
 /** All settings, in the current language. */
-export function settingEntries(): SettingEntry[] {
+export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
   const { general, connections, form, voice } = texts;
-  const inside: Record<string, [anchor: string, title: string][]> = {
+  const fields = texts.chatOptions.options.fields;
+  const preset = `presets/${encodeURIComponent(presetId)}`;
+  /** By page; the address is `/settings/<page>#<anchor>`. */
+  const inside: Record<string, [anchor: string, title: string, page?: string][]> = {
     general: [
       ["display-name", general.displayName],
       ["language", general.language],
@@ -50,13 +105,46 @@ export function settingEntries(): SettingEntry[] {
       ["hue", general.hue],
       ["send-on-enter", general.sendOnEnter],
       ["auto-title", general.autoTitle],
+      ["user-markdown", general.userMarkdown],
+      ["color-speech", general.roleplay.colorSpeech],
+      ["dim-actions", general.roleplay.dimActions],
+      ["portrait-size", general.roleplay.portraitSize],
+      ["message-style", general.roleplay.messageStyle],
+      ["show-expressions", general.roleplay.expressions],
       ["notify", general.notify],
+      ["shortcuts", texts.shortcuts.title],
     ],
+    tools: [
+      ["tool-servers", texts.toolServers.title],
+      ["search-url", texts.webTools.title],
+      ["", texts.toolCalls.list, "tools/calls"],
+    ],
+    memory: [["memory-proposals", texts.memory.proposals], ["memory-budget", texts.memory.budget]],
     personas: [["", texts.personas.setDefault]],
     lorebooks: [["", texts.lorebooks.import], ["", texts.lorebooks.parts.trial]],
-    presets: [["", texts.presets.import], ["", texts.presets.fields.prompt_order], ["", texts.presets.setDefault]],
-    connections: [["", connections.discover], ["", form.key], ["", form.model], ["", form.context]],
-    privacy: [["", texts.tailnet.title]],
+    presets: [
+      ["", texts.presets.import],
+      ["", texts.presets.setDefault],
+      ["prompts", texts.presets.fields.prompt_order, preset],
+      ["temperature", fields.temperature, preset],
+      ["top_p", fields.top_p, preset],
+      ["max_tokens", fields.max_tokens, preset],
+    ],
+    connections: [
+      ["", connections.discover],
+      ["url", connections.add, "connections/new"],
+      ["key", form.key, "connections/new"],
+      ["model", form.model, "connections/new"],
+      ["context", form.context, "connections/new"],
+    ],
+    privacy: [
+      ["passkeys", texts.privacy.passkeys],
+      ["phone", texts.phone.title],
+      ["tokens", texts.privacy.tokens],
+      ["push", texts.push.title],
+      ["program-access", texts.privacy.programs],
+      ["tailnet", texts.tailnet.title],
+    ],
     voice: [
       ["speech-url", voice.server],
       ["speech-format", voice.format],
@@ -66,14 +154,19 @@ export function settingEntries(): SettingEntry[] {
       ["narration-voice", voice.narration],
       ["auto-speak", voice.auto],
       ["voice-library", voice.library.title],
+      ["transcription-url", texts.talk.settings.title],
     ],
     images: [["", texts.images.checkpoint], ["", texts.images.workflows]],
     trash: [["", texts.trash.empty]],
     data: [
+      ["import", texts.import.from, "data/import"],
       ["export", texts.export.save],
       ["backups", texts.data.backups],
       ["backups", texts.backups.now],
+      ["backup-folder", texts.backups.folder],
+      ["backup-schedule", texts.backups.schedule],
       ["space", texts.data.space],
+      ["documents", texts.documents.title],
     ],
     about: [
       ["", texts.about.version],
@@ -81,24 +174,41 @@ export function settingEntries(): SettingEntry[] {
       ["findings", texts.about.findings],
     ],
   };
-  return settingsSections().flatMap(({ id, title: place }) => [
-    { title: place, place: texts.settings.title, address: `/settings/${id}` },
-    ...(inside[id] ?? []).map(([anchor, title]) => ({
-      title,
-      place,
-      address: `/settings/${id}${anchor === "" ? "" : `#${anchor}`}`,
-    })),
-    ...(id === "data" ? [{ title: texts.import.from, place, address: "/settings/data/import" }] : []),
-    ...(id === "connections" ? [{ title: connections.add, place, address: "/settings/connections/new" }] : []),
-  ]);
+  const keywords: Record<string, string> = texts.settings.keywords;
+  return settingsGroups().flatMap(({ title: group, sections }) =>
+    sections.flatMap((section) => {
+      const place = sections.length === 1 ? group : section.title;
+      return [
+        {
+          title: place,
+          place: sections.length === 1 ? texts.settings.title : group,
+          address: sectionPath(section),
+          keywords: keywords[section.id] ?? "",
+        },
+        ...(inside[section.id] ?? []).map(([anchor, title, page = section.id]) => ({
+          title,
+          place,
+          address: `/settings/${page}${anchor === "" || page === "data/import" ? "" : `#${anchor}`}`,
+          keywords: keywords[anchor] ?? "",
+        })),
+      ];
+    })
+  );
 }
 
-/** Finds the settings whose title or page contains all words. */
-export function findSettings(query: string, entries = settingEntries()): SettingEntry[] {
+/** Finds the settings whose title, page or keywords contain all words; those whose title does come first. */
+export function findSettings(query: string, entries: readonly SettingEntry[]): SettingEntry[] {
   const words = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
-  return entries.filter(({ title, place }) => {
-    const text = `${title} ${place}`.toLocaleLowerCase();
-    return words.every((word) => text.includes(word));
-  });
+  const rankOf = ({ title, place, keywords }: SettingEntry): number => {
+    const name = title.toLocaleLowerCase();
+    if (words.every((word) => name.includes(word))) return 0;
+    const known = ` ${keywords.toLocaleLowerCase()}`;
+    if (words.every((word) => name.includes(word) || known.includes(word))) return 1;
+    const text = `${name} ${place.toLocaleLowerCase()}${known}`;
+    return words.every((word) => text.includes(word)) ? 2 : 3;
+  };
+  // The sort is stable: within a rank the order is that of the pages.
+  return entries.map((entry) => ({ entry, rank: rankOf(entry) })).filter(({ rank }) => rank < 3)
+    .sort((a, b) => a.rank - b.rank).map(({ entry }) => entry);
 }

@@ -10,11 +10,12 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { groupByDay } from "../../texts/format.ts";
 import { ChatRow } from "./ChatRow.tsx";
+import { WIDE_QUERY } from "./SidebarButton.tsx";
 
 const ChatDialog = lazy(() => import("./ChatDialogs.tsx").then((file) => file.ChatDialog), { as: "overlay" });
 
 /** Heights of rows in px; the second on touch screens. Defined here because a virtual list needs them. */
-const ROW_PX = { fine: { chat: 36, folder: 36, heading: 36 }, coarse: { chat: 44, folder: 44, heading: 38 } };
+const ROW_PX = { fine: { chat: 52, folder: 36, heading: 36 }, coarse: { chat: 52, folder: 44, heading: 38 } };
 
 /** The open dialog of a chat. */
 interface Question {
@@ -29,6 +30,7 @@ export function ChatList() {
   const heights = ROW_PX[useMedia("(pointer: coarse)") ? "coarse" : "fine"];
   const error = chats.error.value;
   const screen = router.screen.value;
+  const hasSnippets = useMedia(WIDE_QUERY);
   if (chats.state.value === "failed" && error) {
     return (
       <div class="chat-list">
@@ -55,20 +57,23 @@ export function ChatList() {
         showKey={screen.name === "chat" ? screen.conversationId : undefined}
         before={chats.state.value === "ready" && items.length === 0 && <p class="chat-list-empty">{texts.nav.none}</p>}
       >
-        {(row) => <Row row={row} onAsk={setQuestion} />}
+        {(row) => <Row row={row} hasSnippets={hasSnippets} onAsk={setQuestion} />}
       </VirtualList>
       {question && <ChatDialog {...question} onClose={() => setQuestion(undefined)} />}
     </>
   );
 }
 
-function Row({ row, onAsk }: { row: ChatListRow; onAsk: (question: Question) => void }) {
+function Row(
+  { row, hasSnippets, onAsk }: { row: ChatListRow; hasSnippets: boolean; onAsk: (question: Question) => void },
+) {
   const { device } = useStore();
   if (row.kind === "chat") {
     return (
       <ChatRow
         item={row.item}
         isInFolder={row.isInFolder}
+        hasSnippet={hasSnippets}
         onRename={() => onAsk({ kind: "rename", item: row.item })}
         onFile={() => onAsk({ kind: "folder", item: row.item })}
       />

@@ -1,15 +1,27 @@
 /** One chat in the sidebar and its menu. */
 import type { ConversationSummary } from "../../api/types.ts";
 import { useRef } from "preact/hooks";
+import { Faces } from "../characters/Faces.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { formatShortTime } from "../../texts/format.ts";
+import { nameChat, toPlainText } from "./chat_name.ts";
+
+/** What a chat can be downloaded as. Names of formats are the same in all languages. */
+const EXPORTS = [
+  { format: "markdown", name: "Markdown" },
+  { format: "tavern", name: "JSONL" },
+  { format: "json", name: "JSON" },
+];
 
 /** A link to the chat with its menu. */
 export function ChatRow(
-  { item, isInFolder, onRename, onFile }: {
+  { item, isInFolder, hasSnippet, onRename, onFile }: {
     item: ConversationSummary;
     isInFolder: boolean;
+    /** Shows the beginning of the last message below the name. */
+    hasSnippet: boolean;
     onRename: () => void;
     onFile: () => void;
   },
@@ -18,8 +30,9 @@ export function ChatRow(
   const row = useRef<HTMLDivElement>(null);
   const screen = store.router.screen.value;
   const isCurrent = screen.name === "chat" && screen.conversationId === item.id;
-  const title = titleOf(item);
   const t = texts.nav;
+  const name = nameChat(store.people, item);
+  const snippet = hasSnippet ? toPlainText(item.snippet) : "";
   const remove = () => {
     const place = row.current?.closest("li");
     const neighbour = (place?.nextElementSibling ?? place?.previousElementSibling)?.querySelector<HTMLElement>(
@@ -31,14 +44,19 @@ export function ChatRow(
   };
   return (
     <div ref={row} class={isInFolder ? "chat-row in-folder" : "chat-row"}>
-      <a href={`/c/${encodeURIComponent(item.id)}`} aria-current={isCurrent ? "page" : undefined} title={title}>
-        <span class="chat-title">{title}</span>
-        {store.chats.answering.value.has(item.id) && (
-          <span class="live-dot" role="img" aria-label={t.answering} title={t.answering} />
-        )}
-      </a>
+      <Faces ids={item.character_ids} widthPx={hasSnippet ? 34 : 28} />
+      <div class="chat-row-text">
+        <div class="chat-row-head">
+          <ChatLink item={item} isCurrent={isCurrent} />
+          {store.chats.answering.value.has(item.id) && (
+            <span class="live-dot" role="img" aria-label={t.answering} title={t.answering} />
+          )}
+          <time class="chat-time" dateTime={item.updated_at}>{formatShortTime(item.updated_at, new Date())}</time>
+        </div>
+        {snippet !== "" && <p class="chat-snippet">{snippet}</p>}
+      </div>
       <Menu
-        label={t.menu(title)}
+        label={t.menu(name.whole)}
         items={[
           { label: t.rename, icon: "pencil", onSelect: onRename },
           {
@@ -48,6 +66,12 @@ export function ChatRow(
           },
           { label: t.file, icon: "folder", onSelect: onFile },
           "line",
+          ...EXPORTS.map(({ format, name }) => ({
+            label: t.exportAs(name),
+            icon: "down" as const,
+            href: `/api/conversations/${encodeURIComponent(item.id)}/export?format=${format}`,
+          })),
+          "line",
           { label: t.delete, icon: "trash", isDanger: true, onSelect: remove },
         ]}
       />
@@ -55,7 +79,41 @@ export function ChatRow(
   );
 }
 
-/** Returns the title of a chat, or the start of its text without Markdown. */
-export function titleOf(item: ConversationSummary): string {
-  return item.title || item.snippet?.replace(/[*_`#]/g, "") || texts.nav.untitled;
+/** The name of a chat as a link, which covers its whole row or card. */
+export function ChatLink({ item, isCurrent = false }: { item: ConversationSummary; isCurrent?: boolean }) {
+  const { people } = useStore();
+  const { who, about, whole } = nameChat(people, item);
+  return (
+    <a
+      class="chat-link-over"
+      href={`/c/${encodeURIComponent(item.id)}`}
+      aria-current={isCurrent ? "page" : undefined}
+      title={whole}
+    >
+      <span class="chat-title">
+        {who === "" ? whole : (
+          <>
+            <b>{who}:</b> {about || texts.nav.newChat}
+          </>
+        )}
+      </span>
+      {item.is_branch && <span class="badge">{texts.nav.branch}</span>}
+    </a>
+  );
+}
+
+/** A chat as a card in a list outside of the sidebar. */
+export function ChatCard({ item }: { item: ConversationSummary }) {
+  return (
+    <li class="home-chat">
+      <Faces ids={item.character_ids} widthPx={40} />
+      <div class="chat-row-text">
+        <div class="chat-row-head">
+          <ChatLink item={item} />
+          <time class="chat-time" dateTime={item.updated_at}>{formatShortTime(item.updated_at, new Date())}</time>
+        </div>
+        <p class="chat-snippet">{toPlainText(item.snippet)}</p>
+      </div>
+    </li>
+  );
 }

@@ -28,6 +28,13 @@ const ActivityScreen = lazy(() => import("../activity/ActivityScreen.tsx").then(
 });
 const ShareScreen = lazy(() => import("../share/ShareScreen.tsx").then((file) => file.ShareScreen), { as: "screen" });
 
+const MemoryQuestion = lazy(() => import("../memory/MemoryNotice.tsx").then((file) => file.MemoryQuestion), {
+  as: "overlay",
+});
+const MemoryInboxLink = lazy(() => import("../memory/MemoryNotice.tsx").then((file) => file.MemoryInboxLink), {
+  as: "overlay",
+});
+
 const Palette = lazy(() => import("../palette/Palette.tsx").then((file) => file.Palette), { as: "overlay" });
 const ShortcutsDialog = lazy(() => import("../palette/ShortcutsDialog.tsx").then((file) => file.ShortcutsDialog), {
   as: "overlay",
@@ -74,6 +81,7 @@ function Frame() {
         : <Drawer />}
       <div class="stage">
         <Banners />
+        <MemoryNotice />
         <Screen />
       </div>
       <RightPanel />
@@ -81,6 +89,16 @@ function Frame() {
       <Toasts />
     </div>
   );
+}
+
+/** Chats after which the page asks whether the model may propose notes. */
+const ASK_AFTER_CHATS = 5;
+
+function MemoryNotice() {
+  const { chats, preferences } = useStore();
+  const settings = preferences.settings.value;
+  if (settings?.memory_proposals) return <MemoryInboxLink />;
+  return settings && !settings.memory_asked && chats.items.value.length >= ASK_AFTER_CHATS ? <MemoryQuestion /> : null;
 }
 
 function skipToMain(event: Event): void {
@@ -92,12 +110,10 @@ function Screen() {
   const store = useStore();
   const screen = store.router.screen.value;
   const setup = store.setup.value;
-  // The very first visit starts with the setup, later sessions with the last chat; after that "/" only redirects.
+  // The very first visit starts with the setup, later ones at home, which is the page of a new chat.
   useEffect(() => {
     if (screen.name !== "home") return;
-    const last = store.device.lastConversationId.peek();
-    if (last !== undefined) store.router.go(`/c/${encodeURIComponent(last)}`, { replace: true });
-    else if (setup) store.router.go(setup.completed ? "/new" : "/welcome", { replace: true });
+    if (setup) store.router.go(setup.completed ? "/new" : "/welcome", { replace: true });
   }, [screen, setup]);
   if (screen.name === "home") return <main id="main" tabIndex={-1} />;
   if (screen.name === "new_chat") return <ChatScreen isTemporary={screen.isTemporary} />;

@@ -4,10 +4,12 @@ import { IconButton, LinkButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
+import { getStateTone } from "../../state/connections/connection_state.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
 import { listPersonaItems } from "../chat/PersonaMenu.tsx";
+import { getStateText } from "../connections/ConnectionStateText.tsx";
 import { ChatList } from "./ChatList.tsx";
 
 /** The content of the sidebar; `onClose` is set in the drawer. */
@@ -49,6 +51,7 @@ function NavRow(
 function ActivityRow() {
   const { activity, router } = useStore();
   const count = activity.count.value;
+  const waiting = activity.waitingCalls.value;
   return (
     <a
       class="nav-row"
@@ -59,10 +62,11 @@ function ActivityRow() {
       {texts.nav.activity}
       {count > 0 && (
         <>
-          <span class="badge" aria-hidden="true">{count}</span>
+          {waiting === 0 && <span class="badge" aria-hidden="true">{count}</span>}
           <span class="visually-hidden">{texts.nav.runningCount(count)}</span>
         </>
       )}
+      {waiting > 0 && <span class="nav-waiting">{texts.nav.waitingCalls(waiting)}</span>}
     </a>
   );
 }
@@ -96,16 +100,10 @@ function PersonaRow() {
 function ConnectionState() {
   const { connections } = useStore();
   const active = connections.active.value;
-  const health = connections.health.value?.connection;
-  const isKnown = health !== undefined && health !== null && health.id === active?.id;
-  const tone = !active ? "off" : !isKnown ? "unknown" : health.reachable ? "good" : "bad";
-  const words = {
-    off: "",
-    unknown: texts.connection.checking,
-    good: texts.connection.ready,
-    bad: texts.connection.away,
-  };
-  const state = active?.kind === "demo" ? texts.connection.demo : words[tone];
+  const found = active && connections.stateOf(active);
+  const tone = found ? getStateTone(found) : "off";
+  const isUnknown = found?.kind === "unknown";
+  const state = !found ? "" : isUnknown ? texts.connection.checking : getStateText(active, found);
   if (connections.state.value !== "ready") return null;
   return (
     <a class="nav-row connection-state" href="/settings/connections">

@@ -6,6 +6,7 @@ import { texts } from "../../texts/texts.ts";
 import { VoiceLibrarySection } from "./VoiceLibrarySection.tsx";
 import { SpeechServerSection } from "./SpeechServerSection.tsx";
 import { PlaybackSection } from "./PlaybackSection.tsx";
+import { TranscriptionSection } from "./TranscriptionSection.tsx";
 import { useVoices } from "./use_voices.ts";
 
 /** The page; leaving it stops playback. */
@@ -26,6 +27,7 @@ export function SpeechPage() {
           <PlaybackSection speech={speech} library={library} config={speech.config.value} />
         </>
       )}
+      <TranscriptionSection />
       <VoiceLibrarySection library={library} />
     </section>
   );

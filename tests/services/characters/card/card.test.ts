@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { parseCard, toV2, withoutDecorators } from "../../../../services/characters/card/card.ts";
+import { parseCard, removeDecorators, toV2 } from "../../../../services/characters/card/card.ts";
 import { parseCardText } from "../../../../services/characters/card/card_text.ts";
 import { sillyTavernCard } from "../../../helpers/files/cards.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const refused = expect.objectContaining({ code: "unprocessable" });
 
-test("a V1 card becomes V3 with every field there is, and what is not of the card stays at the root", () => {
+test("a V1 card becomes V3 with all its fields, and foreign ones stay at the root", () => {
   const card = parseCard({
     name: "A",
     description: "d",
@@ -67,7 +67,7 @@ test("data wins over the copies at the root, and the copies then say the same", 
   expect(card.chat).toBe(received.chat);
 });
 
-test("what needs no mending comes out as it went in, in the same order", () => {
+test("a valid card is unchanged, including the order of its fields", () => {
   const received = { ...sillyTavernCard("Fox"), spec: "chara_card_v3", spec_version: "3.0" };
   expect(JSON.stringify(parseCard(received))).toBe(JSON.stringify(received));
   expect(JSON.stringify(parseCard(parseCard(received)))).toBe(JSON.stringify(received));
@@ -151,7 +151,7 @@ test(
 );
 
 test("decorators are lines at the head of a lorebook text", () => {
-  expect(withoutDecorators("@@depth 4\n@@@role user\n\nText\n@@not_one")).toBe("\nText\n@@not_one");
-  expect(withoutDecorators("mail@@example")).toBe("mail@@example");
-  expect(withoutDecorators("@@depth 4")).toBe("");
+  expect(removeDecorators("@@depth 4\n@@@role user\n\nText\n@@not_one")).toBe("\nText\n@@not_one");
+  expect(removeDecorators("mail@@example")).toBe("mail@@example");
+  expect(removeDecorators("@@depth 4")).toBe("");
 });

@@ -58,7 +58,7 @@ async function readCardFile(content: Uint8Array): Promise<CardFile & { unpacked:
 }
 const joined = async (pieces: AsyncIterable<Uint8Array>) => bytes(Buffer.concat(await Array.fromAsync(pieces)));
 
-test("a file is told by its content: PNG, JSON, CHARX, and nothing else", async () => {
+test("a file is recognized by its content: PNG, JSON, CHARX, and nothing else", async () => {
   const st = sillyTavernPng(sillyTavernCard("Fox"));
   expect(await readCardFile(st)).toMatchObject({ card: { data: { name: "Fox" } }, avatarPng: st });
   const json = await readCardFile(bytes(`\uFEFF \n${JSON.stringify(sillyTavernCard("Fox"))}`));
@@ -70,7 +70,7 @@ test("a file is told by its content: PNG, JSON, CHARX, and nothing else", async 
   await expect(readCardFile(bytes(""))).rejects.toMatchObject(refused);
 });
 
-test("a CHARX gives its card by exact name, its main icon, and what else lies in it, but nothing that leads out of it", async () => {
+test("a CHARX has its card, its main icon and its other files, but none outside of it", async () => {
   const { card: read, avatarPng, unpacked } = await readCardFile(charx());
   expect(read.data.name).toBe("Fox");
   expect(avatarPng).toEqual(plainPng(3, 3));
@@ -96,7 +96,7 @@ test("a CHARX behind a JPEG is found from the end, and without an icon of its ow
   expect(avatarImage).toEqual(head);
 });
 
-test("a CHARX that lies or is broken is refused", async () => {
+test("a broken CHARX, or one with false sizes, is rejected", async () => {
   await expect(readCardFile(zip({ "other.json": strToU8("{}") }))).rejects.toMatchObject(refused);
   await expect(readCardFile(charx().slice(0, -30))).rejects.toMatchObject(refused);
   await expect(readCardFile(zip({ "card.json": strToU8("nonsense") }))).rejects.toMatchObject(refused);
@@ -156,6 +156,6 @@ test("distinguishes a JPEG, WebP or GIF without a card from other files", async 
   await expect(readCardFile(webpWithExif(webp, broken))).rejects.toMatchObject(noCard);
   await expect(readCardFile(webpWithExif(webp, exifComment("A holiday at the sea")))).rejects.toMatchObject(refused);
   await expect(readCardFile(bytes("PK\x03\x04 cut off"))).rejects.toMatchObject({
-    message: expect.stringContaining("no whole ZIP"),
+    message: expect.stringContaining("a complete ZIP"),
   });
 });

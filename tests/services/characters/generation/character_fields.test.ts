@@ -74,7 +74,7 @@ test.each(["", "I'm sorry, but I can't help with that.", '{"error": "no"}', "[1,
   (answer) => expect(parseCharacterFields(answer)).toEqual({}),
 );
 
-test("at every length an answer is read as far as it came, and texts only grow", () => {
+test("an answer is parsed at every length, and texts only grow", () => {
   const answer = JSON.stringify(CARD).replace("🦊", "\\ud83e\\udd8a");
   let before: Record<string, unknown> = {};
   for (let length = 1; length <= answer.length; length++) {

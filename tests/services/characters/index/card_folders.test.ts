@@ -115,7 +115,7 @@ describe("external folders", () => {
     await untilNames(["Fox", "Wolf"]);
   });
 
-  test("that are not there hold nothing, and are looked for by every list", async () => {
+  test("that don't exist are empty, and every list looks for them again", async () => {
     await app[Symbol.asyncDispose]();
     const late = `${outside}/late`;
     app = await openTestApp({ config: { builtinAppInstalled: true, cardDirs: [late] } });
@@ -126,7 +126,7 @@ describe("external folders", () => {
   });
 });
 
-test("links in card folders are not followed, read or written through", { tags: ["P02"] }, async () => {
+test("links in card folders aren't followed", { tags: ["P02"] }, async () => {
   const secret = `${outside}/secret.txt`;
   await Deno.writeTextFile(secret, card("Secret"));
   await Deno.mkdir(`${outside}/folder.json`);
@@ -146,7 +146,7 @@ test("links in card folders are not followed, read or written through", { tags: 
   expect(await Deno.readTextFile(secret)).toBe(card("Secret"));
 });
 
-test("what the index knows of a thousand files is not read again, and a new schema begins afresh", async () => {
+test("a thousand indexed files aren't read again, unless the schema is new", async () => {
   for (let n = 0; n < 1000; n++) {
     await Deno.writeTextFile(own(`c${n}.json`), card(`Name ${String(n).padStart(4, "0")}`));
   }

@@ -19,7 +19,7 @@ const refuse = () => {
   throw new Deno.errors.PermissionDenied("not now");
 };
 
-test("a folder of our own that cannot be read loses no character", async () => {
+test("an unreadable folder of Parlor loses no character", async () => {
   const { rows } = scan("own");
   expect(rows).toMatchObject([{ id: "fox", name: nameKey("Fox") }]);
   const reading = vi.spyOn(Deno, "readDirSync").mockImplementation(refuse);
@@ -31,7 +31,7 @@ test("a folder of our own that cannot be read loses no character", async () => {
   await Deno.mkdir(`${root}/own`);
 });
 
-test("what a folder of another program held stays known while it cannot be read, and goes with the folder", async () => {
+test("characters of an unreadable foreign folder stay listed until the folder is removed", async () => {
   const { rows } = scan("own", [], true);
   const reading = vi.spyOn(Deno, "readDirSync").mockImplementation(refuse);
   expect(scan("own", rows, true)).toEqual({ rows: [], removed: [] });
@@ -41,7 +41,7 @@ test("what a folder of another program held stays known while it cannot be read,
   await Deno.mkdir(`${root}/own`);
 });
 
-test("a file that could not be read is told once, and looked into again by each scan until it can be", () => {
+test("an unreadable file is logged once and tried again by each scan", () => {
   const opening = vi.spyOn(Deno, "openSync").mockImplementation(refuse);
   const reading = vi.spyOn(Deno, "readFileSync").mockImplementation(refuse);
   const { rows } = scan("own");
@@ -52,7 +52,7 @@ test("a file that could not be read is told once, and looked into again by each 
   expect(scan("own", rows).rows).toMatchObject([{ id: "fox", name: nameKey("Fox") }]);
 });
 
-test("a file that holds no card is not looked into again until it changes", async () => {
+test("a file without a card isn't read again until it changes", async () => {
   await Deno.writeTextFile(`${root}/own/fox.json`, "{}");
   const { rows } = scan("own");
   expect(rows).toMatchObject([{ id: "fox", name: null }]);

@@ -80,7 +80,7 @@ describe("a card is found", () => {
     expect(nameIn(...chunks)).toBe(name);
   });
 
-  test("beside a foreign chunk whose check sum is wrong, and what follows the end is nobody's", () => {
+  test("beside a foreign chunk with a wrong checksum, and without what follows the end", () => {
     const wrong = rawChunk(cardChunk("ccv3", v3), 1);
     const bytes = Buffer.concat([
       pngOf(...picture),

@@ -57,7 +57,7 @@ const DOWNLOAD = "https://api.jannyai.com/api/v1/download";
 const FILE = "https://files.jannyai.com/heron.png";
 
 test.each([`https://jannyai.com/characters/${ID}_character-heron`, `https://janitorai.com/characters/${ID}_heron`])(
-  "%s gives the file that the site names",
+  "%s returns the file that the site names",
   async (url) => {
     const { asked, import: fetchCard } = siteWith({
       [DOWNLOAD]: () => Response.json({ status: "ok", downloadUrl: FILE }),
@@ -97,7 +97,7 @@ test.each([
   expect(asked).toEqual([`GET ${file}`]);
 });
 
-test("a page without a character is refused by its words, and a host that only contains a name is somebody else's", async () => {
+test("a page without a character is rejected, and so is a host that only contains a known name", async () => {
   const { asked, import: fetchCard } = siteWith({});
   for (const url of ["https://pygmalion.chat/explore", "https://jannyai.com/"]) {
     await expect(fetchCard(url)).rejects.toMatchObject({ code: "invalid_request" });
@@ -109,7 +109,7 @@ test("a page without a character is refused by its words, and a host that only c
   expect(asked).toEqual([`GET ${foreign}`, `GET https://notpygmalion.chat/character/${ID}`]);
 });
 
-test("a page that is not known is told from a card, and what is known is named", async () => {
+test("an unknown site is rejected with the list of known ones", async () => {
   const { import: fetchCard } = siteWith({
     "https://cards.example/heron": () => new Response("\n<!doctype html><title>Heron</title>"),
   });

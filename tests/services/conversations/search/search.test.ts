@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { DatabaseSync } from "node:sqlite";
 import { Search } from "../../../../services/conversations/search/search.ts";
+import { FoldedTexts } from "../../../../services/conversations/search/folded_texts.ts";
 import { scan, type ScanPage } from "../../../../services/conversations/search/search_scan.ts";
 import { createOpener, createSealer, type Opener, type PurposeSealer } from "../../../../services/crypto/sealer.ts";
 import { openReader } from "../../../../services/storage/database/reader.ts";
@@ -24,12 +25,17 @@ async function openFilled(conversations: number, messages: number): Promise<Test
   return app;
 }
 
-async function sealerOf(app: TestApp): Promise<PurposeSealer> {
-  return createSealer(await Deno.readFile(`${app.dataDir}/storage-key`)).forPurpose("conversations");
+async function sealerOf(app: TestApp, purpose = "conversations"): Promise<PurposeSealer> {
+  return createSealer(await Deno.readFile(`${app.dataDir}/storage-key`)).forPurpose(purpose);
 }
 
 async function openSearch(app: TestApp, options: { startWorker?: () => Worker; idleMs?: number } = {}) {
-  const search = new Search({ path: `${app.dataDir}/app.db`, sealer: await sealerOf(app), ...options });
+  const search = new Search({
+    path: `${app.dataDir}/app.db`,
+    sealer: await sealerOf(app),
+    documentSealer: await sealerOf(app, "documents"),
+    ...options,
+  });
   return Object.assign(search, { [Symbol.asyncDispose]: () => search.close() });
 }
 
@@ -56,8 +62,16 @@ test(
     tamper(app, "UPDATE block SET conversation_id = 'c0', position = 9 WHERE conversation_id = 'c1' AND position = 2");
     tamper(app, "UPDATE conversation SET summary = substr(summary, 1, length(summary) - 1) WHERE id = 'c2'");
     const { items, next_cursor } = await (await app.services.search()).search({ query: "needle" }, never);
-    expect(items.map((hit) => hit.message_id).sort()).toEqual(["c0m1", "c0m2", "c1m0", "c1m2", "c2m0", "c2m1", "c2m2"]);
-    expect(items.find((hit) => hit.conversation_id === "c2")!.title).toBe("");
+    expect(items.map((hit) => "message_id" in hit ? hit.message_id : "").sort()).toEqual([
+      "c0m1",
+      "c0m2",
+      "c1m0",
+      "c1m2",
+      "c2m0",
+      "c2m1",
+      "c2m2",
+    ]);
+    expect(items.find((hit) => "conversation_id" in hit && hit.conversation_id === "c2")!.title).toBe("");
     expect(next_cursor).toBeNull();
   },
 );
@@ -66,7 +80,7 @@ test("returns a page with a hit without waiting for rare ones, which its cursor 
   await using app = await openFilled(2, 700);
   const seldom = { query: "word1x699 needle" };
   const first = await (await app.services.search()).search(seldom, never);
-  expect(first.items.map((hit) => hit.message_id)).toEqual(["c1m699"]);
+  expect(first.items.map((hit) => "message_id" in hit ? hit.message_id : "")).toEqual(["c1m699"]);
   expect(first.next_cursor).not.toBeNull();
   const pages = [first];
   while (pages.at(-1)!.next_cursor !== null) {
@@ -95,6 +109,44 @@ test("stops a scan when its client disconnects", async () => {
     expect(openedBlocks).toBe(atEnd);
     const whole = await scan({ reader, opener: inner }, { terms: ["nowhere"] }, never);
     expect(whole).toEqual({ items: [] } satisfies ScanPage);
+  } finally {
+    reader.close();
+  }
+});
+
+test("opens only blocks that may hold a hit once their conversation was searched", async () => {
+  await using app = await openFilled(3, 5);
+  const { conversations } = await app.services.conversations();
+  await conversations.put("c9", {
+    title: "",
+    messages: [{ id: "c9m0", role: "user", content: "Größe „needle“ ＷＩＤＥ" }],
+  });
+  const inner = await createOpener((await sealerOf(app)).copyKey());
+  let openedBlocks = 0;
+  const opener: Opener = {
+    open(place, sealed) {
+      if (place.table === "block") openedBlocks++;
+      return inner.open(place, sealed);
+    },
+  };
+  const reader = openReader(`${app.dataDir}/app.db`);
+  const folded = new FoldedTexts();
+  const find = async (...terms: string[]) => {
+    openedBlocks = 0;
+    const { items, next, unreadable } = await scan({ reader, opener, folded }, { terms }, never);
+    expect([next, unreadable]).toEqual([undefined, undefined]);
+    return [items.map((hit) => hit.message_id), openedBlocks];
+  };
+  try {
+    expect(await find("nowhere")).toEqual([[], 16]);
+    expect(await find("nowhere")).toEqual([[], 0]);
+    expect(await find("word1x3")).toEqual([["c1m3"], 1]);
+    expect(await find("größe", "wide")).toEqual([["c9m0"], 1]);
+    await conversations.editMessage("c1", "c1m3", (before) => ({ ...before, content: "word1x9" }));
+    expect(await find("word1x3")).toEqual([[], 5]);
+    expect(await find("word1x9")).toEqual([["c1m3"], 1]);
+    await conversations.remove("c0");
+    expect(await find("word0x3")).toEqual([[], 0]);
   } finally {
     reader.close();
   }
@@ -138,7 +190,7 @@ test("fails running searches when the Worker dies, and starts another for the ne
 test("reports an unreadable database, and recovers with it", async () => {
   await using app = await openFilled(1, 2);
   const path = `${app.dataDir}/elsewhere.db`;
-  const search = new Search({ path, sealer: await sealerOf(app) });
+  const search = new Search({ path, sealer: await sealerOf(app), documentSealer: await sealerOf(app, "documents") });
   try {
     await expect(search.search({ query: "needle" }, never)).rejects.toMatchObject({ code: "internal" });
     tamper(app, `VACUUM INTO '${path}'`);

@@ -31,7 +31,7 @@ const PUBLIC = `
 
 const words = (text: string) => text.trim().split(/\s+/);
 
-test.each(words(NOT_PUBLIC))("%s is not public", { tags: ["E05"] }, (ip) => {
+test.each(words(NOT_PUBLIC))("%s isn't public", { tags: ["E05"] }, (ip) => {
   expect(isAddress(ip)).toBe(true);
   expect(isPublicAddress(ip)).toBe(false);
 });

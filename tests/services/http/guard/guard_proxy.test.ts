@@ -58,7 +58,7 @@ test("with the password another program gets tunnels and plain exchanges", async
   expect(server.requests[1]).toMatch(/^GET \/out\?a=%2f' HTTP\/1\.1\r\n/);
 });
 
-test("the server of a plain exchange sees neither password nor hop headers, and the judged host", async () => {
+test("the server of a plain request sees no password or hop headers, and the checked host", async () => {
   await using server = openHttpServer((conn) => sendText(conn, "ok"), { hostname: PUBLIC });
   await using guard = await openTestGuard({ "a.example": [PUBLIC] });
   const { port, header } = passOf(guard);
@@ -199,7 +199,7 @@ test("a tunnel without traffic ends", async () => {
   expect(server.received).toBe("hello");
 });
 
-test("strangers cannot use up the connections: the oldest of them makes room", async () => {
+test("strangers can't use up the connections: the oldest of theirs is closed", async () => {
   await using server = openHttpServer((conn) => sendText(conn, "alive"), { hostname: PUBLIC });
   await using guard = await openTestGuard({ "a.example": [PUBLIC] }, { limits: { connections: 4 } });
   const { port } = passOf(guard);
@@ -255,7 +255,7 @@ test.each([
   expect(answer.body).toBe(body);
 });
 
-test("a body that was cut by a limit does not look whole", async () => {
+test("a body that was cut by a limit doesn't look complete", async () => {
   await using server = openHttpServer(async (conn) => {
     await send(conn, "HTTP/1.1 200 OK\r\n\r\npart");
     await readToEnd(conn);
@@ -272,7 +272,7 @@ test("a body that was cut by a limit does not look whole", async () => {
   expect(text.slice(text.indexOf("\r\n\r\n") + 4)).toBe("4\r\npart\r\n");
 });
 
-test("an answer that is no HTTP is not passed on", async () => {
+test("a response that isn't HTTP isn't passed on", async () => {
   await using server = openHttpServer((conn) => send(conn, "+OK POP3 ready\r\n\r\n"), { hostname: PUBLIC });
   await using guard = await openTestGuard({ "a.example": [PUBLIC] });
   const { port, header } = passOf(guard);

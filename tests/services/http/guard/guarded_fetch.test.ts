@@ -27,7 +27,7 @@ function openPair() {
   };
 }
 
-test("an answer comes whole, with status, headers and the address it came from", async () => {
+test("a response has status, headers, body and final address", async () => {
   await using server = openHttpServer(
     (conn) => send(conn, "HTTP/1.1 404 Nope\r\nX-A: 1\r\nContent-Length: 2\r\n\r\nno"),
     {
@@ -92,7 +92,7 @@ test("refuses mixed, empty and failing lookups without connecting", { tags: ["E0
 });
 
 test.each([301, 302, 303, 307, 308])(
-  "a redirect with %i is followed by judging its target anew",
+  "a redirect with %i is followed after checking its target",
   { tags: ["E03"] },
   async (status) => {
     await using pair = await openPair();
@@ -125,7 +125,7 @@ test.each([301, 302, 303, 307, 308])(
   },
 );
 
-test("five redirects are followed, a sixth is not, and a loop ends", { tags: ["E03"] }, async () => {
+test("five redirects are followed, a sixth isn't, and a loop ends", { tags: ["E03"] }, async () => {
   await using server = openHttpServer((conn, head) => {
     const left = Number(/^GET \/(\d+)/.exec(head)?.[1]);
     if (left === 0) return sendText(conn, "end");
@@ -151,7 +151,7 @@ test("a redirect can be had as it is, or be an error", async () => {
   await expect(guard.fetch(`http://${PUBLIC}:${server.port}/`, { redirect: "error" })).rejects.toThrow(GENERIC);
 });
 
-test("secrets stay with the origin they were given for, and do not come back", async () => {
+test("secrets are sent to their own origin only, also after a redirect back", async () => {
   await using other = openHttpServer(
     (conn) => send(conn, `HTTP/1.1 302 Found\r\nLocation: http://${PUBLIC}:${server.port}/back\r\n\r\n`),
     { hostname: PUBLIC },
@@ -179,7 +179,7 @@ test("secrets stay with the origin they were given for, and do not come back", a
   }
 });
 
-test("a POST keeps its body at 307 and becomes a GET at 303; a stream is not sent twice", async () => {
+test("a POST keeps its body at 307 and becomes a GET at 303; a stream isn't sent twice", async () => {
   await using server = openHttpServer(async (conn, head) => {
     const [, method, path] = /^(\S+) (\S+)/.exec(head) ?? [];
     if (path === "/end") {
@@ -231,7 +231,7 @@ test.each(["http://a%00b/", "http://%zz/", "http://", "a.example", "http://a.exa
   },
 );
 
-test("what the URL parser reads is what is judged and connected to", { tags: ["E08"] }, async () => {
+test("the host that the URL parser reads is checked and connected to", { tags: ["E08"] }, async () => {
   await using pair = await openPair();
   await using guard = await openTestGuard({ "good.example": [PUBLIC], "evil.example": [PRIVATE] });
   const { port } = pair;
@@ -334,7 +334,7 @@ test("closed, silent, hanging up, filtered, unknown and private targets look the
   expect(hungUp).toBe(2);
 });
 
-test("the second address is tried when the first does not answer", async () => {
+test("the second address is tried if the first doesn't answer", async () => {
   await using server = openHttpServer((conn) => sendText(conn, "second"), { hostname: PUBLIC });
   await using guard = await openTestGuard({ "a.example": ["127.0.0.5", PUBLIC] }, { allow: ["127.0.0.0/8"] });
   expect(await (await guard.fetch(`http://a.example:${server.port}/`)).text()).toBe("second");

@@ -108,7 +108,7 @@ test.each(["gzip", "br"])("a %s answer arrives unfolded and no longer says that 
   expect(await response.text()).toBe("hello ".repeat(100));
 });
 
-test("a Content-Length that lies is found out", { tags: ["E11"] }, async () => {
+test("a false Content-Length is detected", { tags: ["E11"] }, async () => {
   await using server = openHttpServer((conn, head) => {
     const length = head.startsWith("GET /short") ? 3 : head.startsWith("GET /long") ? 1000 : 10_000_000_000;
     return send(conn, `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n12345`);
@@ -133,7 +133,7 @@ async function drip(conn: Deno.Conn, start: string, piece: string): Promise<void
 }
 
 test(
-  "a body that trickles ends at the time limit, one that falls silent at the idle limit",
+  "a trickling body ends at the time limit, a silent one at the idle limit",
   { tags: ["E11"] },
   async () => {
     await using server = openHttpServer(async (conn, head) => {
@@ -211,7 +211,7 @@ test.each(["cancelled", "out of time", "out of time and half read", "aborted", "
   },
 );
 
-test("many calls at once and one after another leave nothing behind", async () => {
+test("many concurrent and consecutive calls leak nothing", async () => {
   await using server = openHttpServer((conn) => sendText(conn, "ok"), { hostname: PUBLIC });
   await using guard = await openTestGuard({});
   for (let round = 0; round < 5; round++) {

@@ -73,7 +73,7 @@ test.each<[string, string[]]>([
   expect(lines).toEqual(expect.arrayContaining([`Host: ${PUBLIC}:${server.port}`, "range: bytes=5-"]));
 });
 
-test("status, headers and length are told; redirects are not followed", async () => {
+test("returns status, headers and length, and doesn't follow redirects", async () => {
   await using server = serving('HTTP/1.1 302 Found\r\nLocation: /x\r\nETag: "a"\r\nContent-Length: 0\r\n\r\n');
   using answer = await get(`http://${PUBLIC}:${server.port}/`);
   expect(answer).toMatchObject({ status: 302, bodyBytes: 0 });
@@ -103,7 +103,7 @@ test.each([
   "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nHello",
   "SSH-2.0-OpenSSH_9.2\r\n\r\n",
   `HTTP/1.1 200 OK\r\nX: ${"x".repeat(100_000)}\r\n\r\n`,
-])("an answer that begins %j is none", { tags: ["E11"] }, async (text) => {
+])("a response that starts with %j is rejected", { tags: ["E11"] }, async (text) => {
   await using server = serving(text);
   expect(await failureOf(get(`http://${PUBLIC}:${server.port}/`)))
     .toMatchObject({ code: "upstream_error", message: expect.stringMatching(REFUSED) });
@@ -126,7 +126,7 @@ test("silence ends a call, before the head and within the body", { tags: ["E11"]
   never.resolve();
 });
 
-test("what is not public is never connected to, by address or by name", { tags: ["E01", "E05"] }, async () => {
+test("private addresses are never connected to, by address or by name", { tags: ["E01", "E05"] }, async () => {
   await using secret = openSilentListener(PRIVATE);
   for (const host of [PRIVATE, "home.example.org"]) {
     const failure = await failureOf(

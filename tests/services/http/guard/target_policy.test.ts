@@ -100,7 +100,7 @@ test("names that only look like the blocked ones pass", { tags: ["E06"] }, async
   }
 });
 
-test("the exact host and port of an own origin are free of the name and port rules, their addresses are not", {
+test("the exact host and port of an own origin are exempt from the name and port rules, not from the address rules", {
   tags: ["E06", "E07"],
 }, async () => {
   const options = { exactOrigins: ["http://hub:9000/base", "https://cards.example"] };
@@ -146,7 +146,7 @@ test("80 and 443 pass with either scheme", { tags: ["E07"] }, async () => {
   }
 });
 
-test("a configuration that is none is refused when the policy is built", () => {
+test("an invalid configuration is rejected when the policy is created", () => {
   const resolve = () => Promise.resolve([]);
   expect(() => createTargetPolicy({ allow: ["nonsense"], exactOrigins: [], resolve })).toThrow();
   expect(() => createTargetPolicy({ allow: [], exactOrigins: ["nonsense"], resolve })).toThrow();

@@ -17,7 +17,7 @@ function translated(frames: unknown[], whole?: unknown): ChatEvent[] {
 
 const delta = (delta: unknown) => ({ type: "content_block_delta", index: 0, delta });
 
-test("text that is not a string is left out", () => {
+test("text that isn't a string is left out", () => {
   const texts = [5, {}, true, null].flatMap((text) => [
     delta({ type: "text_delta", text }),
     delta({ type: "thinking_delta", thinking: text }),

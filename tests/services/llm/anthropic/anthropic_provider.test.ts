@@ -60,6 +60,7 @@ test("a whole answer becomes the one OpenAI-shaped object, tools included", asyn
     role: "assistant",
     content: "Hello",
     reasoning_content: "hm",
+    reasoning_details: [expect.objectContaining({ text: "hm", signature: "c2ln" })],
     tool_calls: expected,
   });
   const answer = await gather(await client.openChatStream(target(llm.url, { kind }), ask(), never()));
@@ -93,15 +94,151 @@ test.each(
   expect(error).toMatchObject({ kind: failure, status });
 });
 
-test("a model that refuses sampler fields is asked once more without them", async () => {
+test("a model that refuses sampler fields is asked again without them, and never with them after that", async () => {
   await using llm = await openFakeAnthropic({ fail: "sampling" });
   const call = ask("hi", { temperature: 0.5, top_k: 3, stop: ["END", " "] });
-  expect((await gather(await client.openChatStream(target(llm.url, { kind }), call, never()))).text).toBe("Hello");
+  for (let n = 0; n < 2; n++) {
+    const stream = await client.openChatStream(target(llm.url, { kind }), call, never());
+    expect(stream.sent!.leftOut.map(({ field }) => field)).toEqual(["temperature", "top_k"]);
+    expect((await gather(stream)).text).toBe("Hello");
+  }
   expect(llm.requests.map((request) => Object.keys(request.json!).sort())).toEqual([
     ["max_tokens", "messages", "model", "stop_sequences", "stream", "temperature", "top_k"],
+    ["max_tokens", "messages", "model", "stop_sequences", "stream", "top_k"],
+    ["max_tokens", "messages", "model", "stop_sequences", "stream"],
     ["max_tokens", "messages", "model", "stop_sequences", "stream"],
   ]);
   expect(llm.requests[1]!.json).toMatchObject({ max_tokens: 2048, stop_sequences: ["END"] });
+});
+
+test.each([
+  ["low", 2_048, 4_096],
+  ["medium", 8_192, 8_192 + 4_096],
+  ["high", 16_384, 16_384 + 4_096],
+])("the effort %s is a budget of %i, and the limit is above it", async (reasoning_effort, budget, limit) => {
+  await using llm = await openFakeAnthropic({ thinking: ["hm"] });
+  const call = ask("hi", { reasoning_effort, max_tokens: 4_096, temperature: 0.5, top_p: 0.97 });
+  const stream = await client.openChatStream(target(llm.url, { kind }), call, never());
+  expect((await gather(stream)).reasoning).toBe("hm");
+  expect(llm.requests[0]!.json).toMatchObject({
+    thinking: { type: "enabled", budget_tokens: budget },
+    max_tokens: limit,
+    top_p: 0.97,
+  });
+  expect(llm.requests).toHaveLength(1);
+  expect(stream.sent).toMatchObject({ leftOut: [{ field: "temperature" }], outputLimit: limit });
+});
+
+test("a model without budgets gets the effort, from then on without an attempt", async () => {
+  await using llm = await openFakeAnthropic({ fail: "budget" });
+  const call = ask("hi", { reasoning_effort: "high" });
+  for (let n = 0; n < 2; n++) {
+    expect((await gather(await client.openChatStream(target(llm.url, { kind }), call, never()))).text).toBe("Hello");
+  }
+  const adaptive = { thinking: { type: "adaptive" }, output_config: { effort: "high" } };
+  expect(llm.requests.map(({ json }) => json)).toMatchObject([{ thinking: { type: "enabled" } }, adaptive, adaptive]);
+});
+
+test("a model that can't think answers without thinking", async () => {
+  await using llm = await openFakeAnthropic({ fail: "thinking" });
+  const stream = await client.openChatStream(
+    target(llm.url, { kind }),
+    ask("hi", { reasoning_effort: "low" }),
+    never(),
+  );
+  expect((await gather(stream)).text).toBe("Hello");
+  expect(stream.sent!.leftOut).toMatchObject([{ field: "reasoning_effort", status: 400 }]);
+});
+
+test.each([[{ reasoning_effort: "none" }, { type: "disabled" }], [{}, undefined]])(
+  "thinking with %j is %j",
+  async (params, thinking) => {
+    await using llm = await openFakeAnthropic();
+    await gather(await client.openChatStream(target(llm.url, { kind }), ask("hi", params), never()));
+    expect(llm.requests[0]!.json!.thinking).toEqual(thinking);
+  },
+);
+
+test("signed reasoning comes with tool calls, and goes back unchanged with their results", async () => {
+  const tool = { id: "toolu_1", name: "look", fragments: ["{}"] };
+  await using llm = await openFakeAnthropic({ thinking: ["hm", "m"], tool, stopReason: "tool_use" });
+  const signed = {
+    type: "reasoning.text",
+    text: "hmm",
+    signature: "c2ln",
+    format: "anthropic-claude-v1",
+    index: 0,
+  };
+  const { message } = (await client.completeChat(target(llm.url, { kind }), ask(), never())).choices[0]!;
+  expect(message.reasoning_details).toEqual([signed]);
+  const answer = await gather(await client.openChatStream(target(llm.url, { kind }), ask(), never()));
+  expect(answer.events).toContainEqual({ type: "reasoning_details", details: [signed] });
+  const messages: ChatMessage[] = [
+    { role: "user", content: "hi" },
+    { ...message, content: "" },
+    { role: "tool", tool_call_id: "toolu_1", content: "up" },
+  ];
+  await gather(await client.openChatStream(target(llm.url, { kind }), { ...ask(), messages }, never()));
+  expect((llm.requests.at(-1)!.json!.messages as { content: unknown }[])[1]!.content).toEqual([
+    { type: "thinking", thinking: "hmm", signature: "c2ln" },
+    { type: "tool_use", id: "toolu_1", name: "look", input: {} },
+  ]);
+});
+
+test("reasoning without tool calls, and that of other servers, isn't sent back", () => {
+  const foreign = [{ type: "reasoning.text", text: "x", format: "unknown" }];
+  const signed = [{ type: "reasoning.text", text: "x", signature: "s", format: "anthropic-claude-v1" }];
+  const messages: ChatMessage[] = [
+    { role: "user", content: "a" },
+    { role: "assistant", content: "b", reasoning_content: "x", reasoning_details: signed },
+    { role: "user", content: "c" },
+    { role: "assistant", content: "", reasoning_details: foreign, tool_calls: [{ id: "t", function: { name: "f" } }] },
+    { role: "tool", tool_call_id: "t", content: "1" },
+  ];
+  expect(JSON.stringify(toAnthropicMessages(messages).messages)).not.toContain("thinking");
+});
+
+test.each([
+  [undefined, 3],
+  [3, 1],
+  [2, 0],
+])("of messages of which %s are stable, one is marked for the cache", (stableMessages, marked) => {
+  const messages: ChatMessage[] = [
+    { role: "system", content: "s" },
+    { role: "user", content: "a" },
+    { role: "assistant", content: "b" },
+    { role: "system", content: "moves" },
+    { role: "user", content: "c" },
+  ];
+  const turns = toAnthropicMessages(messages, stableMessages).messages.flatMap(({ content }) => content);
+  expect(turns.map((block) => "cache_control" in block)).toEqual(turns.map((_, index) => index === marked));
+});
+
+test("instructions are marked for the cache if no message is stable; marks of the caller's own stay alone", () => {
+  const mark = { cache_control: { type: "ephemeral" } };
+  const messages: ChatMessage[] = [{ role: "system", content: "s" }, { role: "user", content: "a" }];
+  expect(toAnthropicMessages(messages, 1)).toEqual({
+    system: [{ type: "text", text: "s", ...mark }],
+    messages: [{ role: "user", content: [{ type: "text", text: "a" }] }],
+  });
+  const own: ChatMessage[] = [
+    { role: "user", content: [{ type: "text", text: "a", ...mark }] },
+    { role: "user", content: "b" },
+  ];
+  expect(toAnthropicMessages(own).messages[0]!.content).toEqual([{ type: "text", text: "a", ...mark }, {
+    type: "text",
+    text: "b",
+  }]);
+});
+
+test("documents are passed through, files with data become documents", () => {
+  const document = { type: "document", source: { type: "text", media_type: "text/plain", data: "x" } };
+  const file = { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,aGk=" } };
+  const { messages } = toAnthropicMessages([{ role: "user", content: [document, file, { type: "text", text: "?" }] }]);
+  expect(messages[0]!.content.slice(0, 2)).toEqual([
+    document,
+    { type: "document", source: { type: "base64", media_type: "application/pdf", data: "aGk=" }, title: "a.pdf" },
+  ]);
 });
 
 test("a wrong key is an auth failure, and the echoed key masked", async () => {
@@ -149,7 +286,7 @@ test("system messages at the start are the system text, later ones part of the u
     messages: [
       { role: "user", content: [text("a"), text("b")] },
       { role: "assistant", content: [text("c")] },
-      { role: "user", content: [text("It is night."), text("d")] },
+      { role: "user", content: [text("It is night."), { ...text("d"), cache_control: { type: "ephemeral" } }] },
       { role: "assistant", content: [text("e")] },
     ],
   });
@@ -190,11 +327,19 @@ test("images, tool calls and tool results take Anthropic's form", () => {
       ],
     },
     { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "f", input: { x: 1 } }] },
-    { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: [{ type: "text", text: "42" }] }] },
+    {
+      role: "user",
+      content: [{
+        type: "tool_result",
+        tool_use_id: "t1",
+        content: [{ type: "text", text: "42" }],
+        cache_control: { type: "ephemeral" },
+      }],
+    },
   ]);
 });
 
-test("fields that Anthropic does not know are left out, tools and the temperature scale translated", () => {
+test("fields unknown to Anthropic are left out; tools and the temperature scale are translated", () => {
   const params = {
     temperature: 1.8,
     top_p: null,
@@ -205,11 +350,11 @@ test("fields that Anthropic does not know are left out, tools and the temperatur
     tools: [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } }],
     tool_choice: "required",
   };
-  expect(createAnthropicBody(target("http://h", { kind }), ask("hi", params), { stream: true, withSampling: true }))
+  expect(createAnthropicBody(target("http://h", { kind }), ask("hi", params), { stream: true }).body)
     .toEqual({
       model: "fake-model",
       max_tokens: 77,
-      messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
+      messages: [{ role: "user", content: [{ type: "text", text: "hi", cache_control: { type: "ephemeral" } }] }],
       stream: true,
       temperature: 1,
       tools: [{ name: "f", description: "d", input_schema: { type: "object" } }],

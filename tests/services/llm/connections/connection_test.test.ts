@@ -29,7 +29,7 @@ test("a server that works is reachable and authorized, with its models and conte
   expect(result.latencyMs).toBeGreaterThanOrEqual(0);
 });
 
-test("a missing and a wrong key are told apart", async () => {
+test("a missing and a wrong key have different errors", async () => {
   await using llm = await openFakeLlm({ personality: "llama.cpp", apiKey: "right-key" });
   expect(await runTest(target(llm.url))).toMatchObject({
     isReachable: true,
@@ -93,7 +93,7 @@ test.each([
   ["text/plain", "", 403, "OLLAMA_HOST"],
   ["application/json", '{"error":"x"}', 402, "credit"],
   ["application/json", '{"error":"x"}', 500, "Its log"],
-])("gives advice for a response of %s %j with status %i", async (type, body, status, advice) => {
+])("has advice for a response of %s %j with status %i", async (type, body, status, advice) => {
   const http = await openFakeHttp((_, answer) => answer.send(status, type, body));
   const result = await runTest(target(`http://127.0.0.1:${http.port}`));
   expect(result).toMatchObject({ isReachable: true, isAuthorized: false });

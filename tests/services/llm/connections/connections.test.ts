@@ -18,7 +18,7 @@ async function open(): Promise<void> {
   const events = createEventHub();
   events.subscribe(({ kind, id }) => changes.push(`${kind} ${id}`));
   const sealer = createSealer(storageKey).forPurpose("connections");
-  connections = await openConnections({ db, sealer, events, now: () => nowMs++, timeouts: TIMEOUTS });
+  connections = await openConnections({ db, sealer, events, now: () => nowMs++, timeouts: TIMEOUTS, log: () => {} });
 }
 
 async function reopen(): Promise<void> {
@@ -39,7 +39,7 @@ afterEach(async () => {
 
 const llama = { id: "llama", name: "Llama", kind: "openai" as const, baseUrl: "http://127.0.0.1:8080/v1/" };
 
-test("a fresh data directory has one active demo, and once deleted it does not come back", async () => {
+test("a fresh data folder has an active demo, which stays deleted", async () => {
   expect(connections.list()).toMatchObject([{ id: "demo", kind: "demo", name: "Demo", isActive: true, hasKey: false }]);
   expect(connections.getTarget("demo")).toMatchObject({ kind: "demo" });
   await reopen();
@@ -64,14 +64,14 @@ test("a profile keeps what was entered over a restart, its key unseen", async ()
   await reopen();
   expect(connections.find("llama")).toEqual(connection);
   expect(JSON.stringify(connections.list())).not.toContain("sk-1234567");
-  expect(connections.getTarget("llama")).toEqual({
+  expect(connections.getTarget("llama")).toMatchObject({
     ...{ kind: "openai", baseUrl: "http://127.0.0.1:8080/v1", apiKey: "sk-1234567", contextSize: 4096 },
     timeouts: { ...TIMEOUTS, idleMs: 5 },
   });
   expect(changes).toEqual(["connection demo", "connection llama"]);
 });
 
-test("nothing of a profile lies open in the database", { tags: ["K01"] }, async () => {
+test("no part of a profile is in plain text in the database", { tags: ["K01"] }, async () => {
   await connections.put({ ...llama, name: "Plainname", apiKey: "sk-plaintext-key" });
   await db.close();
   for await (const entry of Deno.readDir(folder)) {
@@ -172,7 +172,7 @@ test("a write checks the version it is given, and an id that differs by case is 
   await expect(connections.put({ ...llama, id: "LLAMA" })).rejects.toMatchObject({ code: "conflict" });
 });
 
-test("an unknown profile is not found by any verb", async () => {
+test("an unknown profile is not found by any method", async () => {
   expect(connections.find("nope")).toBeUndefined();
   expect(() => connections.getTarget("nope")).toThrow(expect.objectContaining({ code: "not_found" }));
   for (const call of [connections.remove("nope"), connections.clearKey("nope"), connections.activate("nope")]) {
@@ -180,13 +180,13 @@ test("an unknown profile is not found by any verb", async () => {
   }
 });
 
-test("writes at once follow one another", async () => {
+test("concurrent writes are serialized", async () => {
   await Promise.all(Array.from({ length: 20 }, (_, n) => connections.put({ ...llama, name: `n${n}` })));
   expect(connections.find("llama")).toMatchObject({ name: "n19", version: 20 });
 });
 
 test(
-  "a profile that cannot be opened is marked, harms no other, and can be replaced or removed",
+  "an unreadable profile is marked, doesn't affect others, and can be replaced or deleted",
   { tags: ["K03"] },
   async () => {
     await connections.put(llama);
@@ -206,7 +206,7 @@ test(
   },
 );
 
-test("a record moved to another id does not open", { tags: ["K02"] }, async () => {
+test("a record moved to another id can't be decrypted", { tags: ["K02"] }, async () => {
   await connections.put({ ...llama, apiKey: "sk-1234567" });
   await connections.put({ ...llama, id: "other", baseUrl: "http://evil.example/v1" });
   await db.write([{

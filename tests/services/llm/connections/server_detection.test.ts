@@ -112,7 +112,7 @@ test("a port that takes connections and says nothing ends at the deadline, and k
   await silent.close();
 });
 
-test("a body without an end is not read beyond its cap", async () => {
+test("an endless body isn't read beyond its limit", async () => {
   const http = await openFakeHttp(async (_, answer) => {
     await answer.head(200, { "content-type": "application/json" }, "chunked");
     while (!answer.isGone) await answer.write(" ".repeat(64 * 1024));

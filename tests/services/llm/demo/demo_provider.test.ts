@@ -16,7 +16,7 @@ test("the demo answers word by word, says what it is and how to connect a model,
   expect(finishOf(answer)).toBe("stop");
 });
 
-test("the demo gives the same call the same text, streamed or not, and shortens a long echo", async () => {
+test("the demo answers the same call with the same text, streamed or not, and shortens a long echo", async () => {
   const call = ask("🦊".repeat(500));
   const streamed = await gather(await client.openChatStream(demo, call, never()));
   const whole = await client.completeChat(demo, call, never());

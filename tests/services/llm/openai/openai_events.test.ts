@@ -101,7 +101,7 @@ test("the made-up counts of an old KoboldCpp are left out", async () => {
   expect(answer.events.filter((event) => event.type === "usage")).toEqual([]);
 });
 
-test("pieces of tool calls pass on, and an empty later name does not replace the first", async () => {
+test("fragments of tool calls pass through, and an empty later name doesn't replace the first", async () => {
   const tools = [
     [{ index: 0, id: "t1", type: "function", function: { name: "look", arguments: "" } }],
     [{ index: 0, function: { name: "", arguments: '{"a":1}' } }],
@@ -154,7 +154,7 @@ test("nothing of a server's own id and event fields reaches the events", { tags:
   expect(answer.events[0]).toEqual({ type: "text", text: "x\nid: 8\nevent: b" });
 });
 
-test("a server that keeps the line open after the end mark does not hold the answer", async () => {
+test("a server that keeps the connection open after the end doesn't delay the reply", async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const opening = client.openChatStream(target(llm.url), ask(), never());
   const call = await llm.nextCall();

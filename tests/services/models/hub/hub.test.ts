@@ -7,7 +7,7 @@ import { openModelBench } from "../../../helpers/app/model_bench.ts";
 const anybody = new AbortController().signal;
 const file = (sizeBytes = 2000) => ggufFile({ sizeBytes });
 
-test("a search gives what the hub says of each repository, page by page, without repeats", async () => {
+test("a search returns the hub's details of each repository, page by page, without repeats", async () => {
   const repos: Record<string, FakeRepo> = {};
   for (let n = 0; n < 70; n++) repos[`owner/model-${n}`] = { files: {}, downloads: 1000 - n, license: "mit" };
   repos["owner/other"] = { files: {}, tags: ["mlx"] };
@@ -54,7 +54,7 @@ test("the next page of a mirror that passes on the original's address is asked o
   await expect(bench.client.getRepo("owner/name", anybody)).rejects.toMatchObject({ code: "upstream_error" });
 });
 
-test("a repository's files are grouped: shards as one, projectors apart, what is incomplete or no model left out", async () => {
+test("files of a repository are grouped by shards, with projectors apart and without incomplete ones", async () => {
   const files: Record<string, Uint8Array> = { "README.md": file(), "x.safetensors": file(), "imatrix.gguf": file() };
   for (const n of [1, 2, 3]) files[`UD-Q4_K_XL/big-0000${n}-of-00003.gguf`] = file(2000 + n);
   files["lost-00001-of-00002.gguf"] = file();
@@ -96,7 +96,7 @@ test.each<[string, FakeRepo | undefined, string | undefined, string, RegExp]>([
     .toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
-test("a token file that cannot be read says so, and its content is never shown", async () => {
+test("an unreadable token file is reported without its content", async () => {
   await using bench = await openModelBench({}, { token: "two words that are no token" });
   const asked = bench.client.search({ query: "", format: "gguf" }, anybody);
   await expect(asked).rejects.toMatchObject({
@@ -106,7 +106,7 @@ test("a token file that cannot be read says so, and its content is never shown",
   expect(bench.hub.requests).toEqual([]);
 });
 
-test("a hub that does not answer is an upstream error without further words", { tags: ["E13"] }, async () => {
+test("a hub that doesn't answer is an upstream error", { tags: ["E13"] }, async () => {
   const bench = await openModelBench({});
   await bench.hub[Symbol.asyncDispose]();
   await expect(bench.client.search({ query: "", format: "gguf" }, anybody)).rejects

@@ -24,7 +24,7 @@ const KEYS = {
   "llama.block_count": 22,
 };
 
-test.each([2, 3])("a head of version %d tells architecture, size, context and quantisation", async (version) => {
+test.each([2, 3])("a header of version %d has architecture, size, context and quantization", async (version) => {
   const tokens = Array.from({ length: 200_000 }, (_, n) => `token ${n}`); // far beyond one buffer
   const bytes = ggufFile({
     version,
@@ -72,11 +72,11 @@ test.each<[string, () => Uint8Array]>([
   expect(await headOf(make())).toEqual({});
 });
 
-test.each([0, 3, 1000])("a file of %d bytes that does not begin as GGUF is none", async (bytes) => {
+test.each([0, 3, 1000])("a file of %d bytes without GGUF's magic is rejected", async (bytes) => {
   expect(await headOf(new TextEncoder().encode("<!doctype html>".padEnd(bytes).slice(0, bytes)))).toBeUndefined();
 });
 
-test("sizes that multiply beyond all numbers are not shown", async () => {
+test("overflowing sizes aren't shown", async () => {
   expect(await headOf(ggufFile({ tensors: [[2 ** 40, 2 ** 40]] }))).toEqual({ architecture: "llama" });
 });
 

@@ -69,7 +69,7 @@ async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes
 
 const ask = (runner: Runner) => runner.wake(new AbortController().signal);
 
-test("a model is started, offered as a connection with a key of its own, and stopped", async () => {
+test("a model is started, available as a connection with its own key, and stopped", async () => {
   await using bench = await openBench("good");
   expect(await bench.runner.status()).toMatchObject({ state: "stopped", log: [] });
   const started = await bench.runner.run({ path: MODEL, gpuLayers: 3 }, { activate: true });
@@ -102,7 +102,7 @@ test("doesn't pass the key as an argument, which every user of the machine could
   expect(commandLine).not.toContain(bench.offered[0]!.apiKey);
 });
 
-test("a program that ends at once is a failure, with its last words", async () => {
+test("a program that ends at once fails with its last output", async () => {
   await using bench = await openBench("broken");
   await bench.runner.run({ path: MODEL });
   const failed = await bench.until("failed");
@@ -112,13 +112,13 @@ test("a program that ends at once is a failure, with its last words", async () =
   await expect(ask(bench.runner)).rejects.toMatchObject({ code: "not_available" });
 });
 
-test("a program that never gets ready is given up and ended", async () => {
+test("a program that never gets ready fails and is killed", async () => {
   await using bench = await openBench("stuck", { startMs: 500 });
   await bench.runner.run({ path: MODEL });
   expect((await bench.until("failed")).error).toMatch(/not ready after/);
 });
 
-test("a program that ends by itself is started again, at a new address, and given up when it keeps ending", async () => {
+test("a crashed program is restarted at a new address, and fails if it keeps crashing", async () => {
   await using bench = await openBench("fragile");
   await bench.runner.run({ path: MODEL }, { activate: true });
   const failed = await bench.until("failed");
@@ -144,7 +144,7 @@ test("a program that takes no notice of a polite signal is ended all the same", 
   expect(await isGone(pid)).toBe(true);
 });
 
-test("without a chat for its minutes a model is stopped, and the next chat brings it back", async () => {
+test("an idle model is stopped, and the next chat starts it again", async () => {
   await using bench = await openBench("good");
   await bench.runner.run({ path: MODEL, idleMinutes: 0.001 });
   // It may have stopped before anybody sees that it runs.
@@ -155,7 +155,7 @@ test("without a chat for its minutes a model is stopped, and the next chat bring
   expect(bench.offered).toHaveLength(2);
 });
 
-test("a model that is writing a reply is not idle, however long it takes", async () => {
+test("a generating model isn't idle, however long it takes", async () => {
   await using bench = await openBench("busy", { watchMs: 10 });
   await bench.runner.run({ path: MODEL, idleMinutes: 0.0001 });
   await bench.until("running");
@@ -163,7 +163,7 @@ test("a model that is writing a reply is not idle, however long it takes", async
   expect((await bench.runner.status()).state).toBe("running");
 });
 
-test("a chat after a restart of the server brings back what ran then; after Stop it says that it is stopped", async () => {
+test("a chat after a restart starts the model again; after Stop it says that it is stopped", async () => {
   await using bench = await openBench("good");
   await bench.runner.run({ path: MODEL, contextSize: 512 });
   await bench.until("running");
@@ -211,7 +211,7 @@ test("without the program the answer says how one gets it, and what to type", as
   );
 });
 
-test.each(["missing.gguf", "../x.gguf"])("%s is not run", async (path) => {
+test.each(["missing.gguf", "../x.gguf"])("%s can't be run", async (path) => {
   await using bench = await openBench("good");
   await expect(bench.runner.run({ path })).rejects.toMatchObject({
     code: expect.stringMatching(/^(not_found|invalid_request)$/),

@@ -41,10 +41,14 @@ test("creates all tables, WAL and the newest schema in a new database, without a
       "continuation",
       "conversation",
       "document",
+      "document_file",
+      "document_text",
+      "document_use",
       "draft",
       "job",
     ],
-    ...["message", "reply", "revision", "session", "setting", "trash", "variant"],
+    ...["message", "reply", "reply_resume", "revision", "session", "setting", "tool_call", "tool_permission", "trash"],
+    "variant",
   ]);
   expect(database.get("PRAGMA user_version")).toEqual({ user_version: NEWEST });
   expect(database.get("PRAGMA journal_mode")).toEqual({ journal_mode: "wal" });

@@ -10,7 +10,7 @@ test.each([
   ["/search", { name: "search" }],
   ["/search/x", { name: "unknown" }],
   ["/activity", { name: "activity" }],
-  ["/settings", { name: "settings", section: "general", item: undefined }],
+  ["/settings", { name: "settings", section: "", item: undefined }],
   ["/settings/connections", { name: "settings", section: "connections", item: undefined }],
   ["/settings/connections/new", { name: "settings", section: "connections", item: "new" }],
   ["/share", { name: "share" }],

@@ -4,7 +4,14 @@ import type { Api } from "../../../../static/src/api/api.ts";
 import { Chats } from "../../../../static/src/state/chat/chats.ts";
 
 const item = (changes: Partial<ConversationSummary> = {}) =>
-  ({ id: "c1", title: "Plain", updated_at: "2026-01-01T00:00:00.000Z", ...changes }) as ConversationSummary;
+  ({
+    id: "c1",
+    title: "Plain",
+    snippet: "",
+    character_ids: [],
+    updated_at: "2026-01-01T00:00:00.000Z",
+    ...changes,
+  }) as ConversationSummary;
 
 /** Requests that wait for the test's response. */
 let lists: PromiseWithResolvers<Page<ConversationSummary>>[];

@@ -117,7 +117,7 @@ test("stores the text of a new chat on the device until its first message is acc
   expect(new Draft(api, "c2", true, storage).text.value).toBe("");
 });
 
-test("restores text that could not be sent, but not over new text", () => {
+test("restores text that couldn't be sent, but not over new text", () => {
   const { api } = openServer();
   const draft = new Draft(api, "c", true, openStorage());
   draft.type("lost");

@@ -61,6 +61,9 @@ function fill(api: FakeApi): void {
     kind: "openai",
     base_url: "https://llm.example/v1",
     has_key: true,
+    header_names: [],
+    server: {},
+    refused: [],
     active: false,
     created_at: "2026-01-02T03:04:05Z",
     updated_at: "2026-01-02T03:04:05Z",
@@ -155,7 +158,7 @@ test("reaches a first reply with the keyboard alone, with visible focus", async 
   await ui.page.getByText("What’s on your mind?").waitFor();
   await ui.page.locator("body").click({ position: { x: 640, y: 90 } });
   const names: string[] = [];
-  for (let step = 0; step < 40; step++) {
+  for (let step = 0; step < 60; step++) {
     await ui.page.keyboard.press("Tab");
     const { name, isSeen } = await ui.page.evaluate(() => {
       const element = document.activeElement as HTMLElement;

@@ -27,7 +27,7 @@ test("the gallery lists characters by name, searches while typing, and filters b
   await using ui = await bench.open("/characters", { prepare: fill });
   const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
   await ui.page.getByRole("link", { name: "Fox" }).waitFor();
-  expect(await cards.allInnerTexts()).toEqual(["Ada", "Fox", "M\nMira"]);
+  expect(await cards.allInnerTexts()).toEqual(["Ada", "Fox", "Mira"]);
   await ui.page.getByLabel("Search characters").fill("fo");
   await eventually(() => cards.count(), (count) => count === 1);
   expect(ui.api.seen("GET", "/api/characters").at(-1)!.query.get("q")).toBe("fo");
@@ -37,6 +37,25 @@ test("the gallery lists characters by name, searches while typing, and filters b
   await ui.page.getByRole("link", { name: "Ada" }).waitFor();
   await ui.page.getByLabel("Tag").selectOption("science");
   await eventually(() => cards.count(), (count) => count === 2);
+});
+
+test("a star makes a character a favorite, on its tile and its page, and the gallery shows favorites alone", async () => {
+  await using ui = await bench.open("/characters", { prepare: fill });
+  const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
+  await ui.page.getByRole("link", { name: "Fox" }).focus();
+  await ui.page.keyboard.press("Tab");
+  await ui.page.keyboard.press("Enter");
+  await ui.page.getByRole("button", { name: "Remove Fox from favorites", pressed: true }).waitFor();
+  await eventually(() => ui.api.people.characters.get("fox")!.card.data.extensions.fav, (fav) => fav === true);
+  await ui.page.getByRole("button", { name: "Only favorites" }).click();
+  await eventually(() => cards.count(), (count) => count === 1);
+  await cards.first().click();
+  await ui.page.getByRole("button", { name: "Remove Fox from favorites" }).click();
+  await ui.page.getByRole("button", { name: "Add Fox to favorites", pressed: false }).waitFor();
+  await ui.page.goBack();
+  await ui.page.getByText("No matches").waitFor();
+  await ui.page.getByRole("button", { name: "Show all" }).click();
+  await eventually(() => cards.count(), (count) => count === 3);
 });
 
 test(
@@ -198,6 +217,27 @@ test("previews greetings with the names inserted, and starts a chat with the sel
   expect(ui.api.seen("POST", "/api/conversations")[0]!.body).toEqual({ character_ids: ["fox"], greeting: 1 });
   await ui.page.getByText("Good evening.").waitFor();
   await ui.page.getByText("2/3").waitFor();
+});
+
+test("lists the chats of a character below its greeting, and shows its description and scenario with names", async () => {
+  await using ui = await bench.open("/characters/ada", {
+    prepare: (api) => {
+      api.people.add("ada", { name: "Ada", description: "{{char}} counts.", scenario: "{{user}} waits." });
+      for (let n = 1; n <= 6; n++) {
+        const chat = api.addConversation(`c${n}`, `Chat ${n}`, [{ content: "a" }], new Date(2026, 0, n));
+        Object.assign(chat, { character_ids: n === 6 ? ["fox"] : ["ada"] });
+      }
+    },
+  });
+  await ui.page.getByText("Ada counts.").waitFor();
+  await ui.page.getByText("User waits.").waitFor();
+  const chats = ui.page.getByRole("region", { name: "Chats", exact: true }).getByRole("link");
+  await eventually(() => chats.count(), (count) => count === 4);
+  expect(await chats.first().getAttribute("href")).toBe("/c/c5");
+  await ui.page.getByRole("button", { name: "Show all 5 chats" }).click();
+  expect(await chats.count()).toBe(5);
+  await chats.last().click();
+  await eventually(() => new URL(ui.page.url()).pathname, (path) => path === "/c/c1");
 });
 
 test("Resume opens the newest chat with the character", async () => {

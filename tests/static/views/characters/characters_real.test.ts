@@ -35,6 +35,9 @@ test("imports a card, selects a greeting, chats, swipes, edits and exports it co
   await page.getByRole("button", { name: "Next greeting" }).click();
   await page.getByText("Good evening, Robin.").waitFor();
   const address = page.url();
+  await page.getByRole("button", { name: "About Fox" }).click();
+  await page.locator("dialog .story-picture img").waitFor();
+  await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Start chat" }).click();
   await page.getByText("2/3").waitFor();
   const messages = page.getByRole("log", { name: "Messages" });

@@ -96,7 +96,7 @@ test("shows why a reply failed, and Retry asks again for the same message", asyn
   await ending.getByText("The model went away").waitFor();
   await ending.getByText("Details").click();
   await ending.getByText("req-9").waitFor();
-  await ending.getByRole("link", { name: "Switch connection" }).waitFor();
+  await ending.getByRole("button", { name: "Choose another model" }).waitFor();
   await ending.getByRole("button", { name: "Retry" }).click();
   await ui.page.locator(".reply .prose").getByText("Hello", { exact: true }).waitFor();
   expect(ui.api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
@@ -249,10 +249,11 @@ test("restores a deleted chat with Undo, and deletes it when the page closes", a
   await eventually(() => ui.api.conversations.has("c1"), (isThere) => !isThere);
 });
 
-test("opens the last chat at start", async () => {
-  await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+test("starts at home, from where one click continues the last chat", async () => {
+  await using ui = await bench.open("/", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
+  await ui.page.waitForURL(`${ui.api.origin}/new`);
+  await ui.page.getByRole("main").getByRole("link", { name: "Chat", exact: true }).click();
   await ui.page.getByText("Tell me a story").first().waitFor();
-  await ui.page.goto(`${ui.api.origin}/`);
   await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
 });
 
@@ -361,16 +362,13 @@ test("Stop by keyboard leaves the focus in the composer", async () => {
   );
 });
 
-test("a missing chat links to the last one, where the next visit starts", async () => {
+test("a missing chat links to the last one", async () => {
   await using ui = await bench.open("/c/c1", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   await ui.page.getByText("Tell me a story").waitFor();
   await ui.page.goto(`${ui.api.origin}/c/nowhere`);
   await ui.page.getByRole("link", { name: "Back to the last chat" }).click();
-  await ui.page.getByText("Tell me a story").waitFor();
-  await ui.page.goto(`${ui.api.origin}/c/nowhere`);
-  await ui.page.getByRole("heading", { name: "Chat not found" }).waitFor();
-  await ui.page.goto(ui.api.origin);
   await ui.page.waitForURL(`${ui.api.origin}/c/c1`);
+  await ui.page.getByText("Tell me a story").waitFor();
 });
 
 test("prefetches a chat once while its link is pressed, and opens with it", async () => {
@@ -380,7 +378,7 @@ test("prefetches a chat once while its link is pressed, and opens with it", asyn
     const { pathname, search } = new URL(request.url());
     if (pathname.startsWith("/api/conversations/c1")) asked.push(pathname + search);
   });
-  const link = ui.page.getByRole("link", { name: "Chat", exact: true });
+  const link = ui.page.getByRole("navigation").getByRole("link", { name: "Chat", exact: true });
   await link.hover();
   await eventually(() => asked.length, (count) => count === 1);
   expect(ui.page.url()).toBe(`${ui.api.origin}/new`);
@@ -392,7 +390,7 @@ test("prefetches a chat once while its link is pressed, and opens with it", asyn
 
 test("doesn't show a prefetched chat that has changed", async () => {
   await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
-  const link = ui.page.getByRole("link", { name: "Chat", exact: true });
+  const link = ui.page.getByRole("navigation").getByRole("link", { name: "Chat", exact: true });
   const isRead = ui.page.waitForResponse((response) => response.url().includes("view=recent"));
   await link.hover();
   await (await isRead).finished();

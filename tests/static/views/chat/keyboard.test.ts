@@ -74,7 +74,7 @@ test("finds and changes settings by keyboard alone", async () => {
   await tabTo(page, "Search settings");
   await page.keyboard.type("language");
   await page.getByRole("link", { name: /^Language/ }).waitFor();
-  await tabTo(page, "LanguageGeneral");
+  await tabTo(page, "LanguageYou");
   await page.keyboard.press("Enter");
   await page.waitForURL(`${api.origin}/settings/general#language`);
   await tabTo(page, "Press Enter to send");
@@ -99,13 +99,14 @@ test("restores a deleted chat from the trash, and cancels a job, by keyboard alo
 test("Undo by keyboard restores a chat that was deleted by keyboard", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page } = ui;
-  await page.getByRole("link", { name: "About ducks" }).waitFor();
+  const chat = page.getByRole("navigation").getByRole("link", { name: "About ducks" });
+  await chat.waitFor();
   await tabTo(page, "Actions for “About ducks”");
   await page.keyboard.press("Enter");
   await page.keyboard.press("End");
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "About ducks" }).waitFor({ state: "detached" });
+  await chat.waitFor({ state: "detached" });
   await tabTo(page, "Undo");
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "About ducks" }).waitFor();
+  await chat.waitFor();
 });

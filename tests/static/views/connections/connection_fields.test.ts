@@ -2,7 +2,9 @@ import type { Connection } from "../../../../static/src/api/types.ts";
 import { expect, test } from "vitest";
 import { isKeyExposed, isKeyLeftBehind } from "../../../../static/src/components/forms/api_key_state.ts";
 import {
+  areHeadersLeftBehind,
   findProblems,
+  isValid,
   toConnectionFields,
   toConnectionInput,
 } from "../../../../static/src/views/connections/connection_fields.ts";
@@ -15,13 +17,16 @@ const saved: Connection = {
   model: "m",
   context_size: 4096,
   has_key: true,
+  header_names: [],
+  server: {},
+  refused: [],
   active: false,
   created_at: "2026-01-02T03:04:05Z",
   updated_at: "2026-01-02T03:04:05Z",
 };
 
 test("an unchanged form sends the connection without a key", () => {
-  const input = toConnectionInput(toConnectionFields(saved), saved.id);
+  const input = toConnectionInput(toConnectionFields(saved), saved);
   expect(input).toEqual({
     id: "x",
     name: "Mine",
@@ -34,7 +39,7 @@ test("an unchanged form sends the connection without a key", () => {
 
 test("emptied fields clear stored values, and an empty name becomes the host", () => {
   const fields = { ...toConnectionFields(saved), name: " ", model: "", contextSize: "" };
-  expect(toConnectionInput(fields, "x")).toMatchObject({ name: "llm.example:8443", model: null, context_size: null });
+  expect(toConnectionInput(fields, saved)).toMatchObject({ name: "llm.example:8443", model: null, context_size: null });
 });
 
 test.each([
@@ -77,3 +82,50 @@ test.each([["", false], ["8192", false], ["0", true], ["8k", true], ["-1", true]
     expect(findProblems({ ...toConnectionFields(saved), contextSize }).isContextBad).toBe(isContextBad);
   },
 );
+
+const withHeaders: Connection = { ...saved, header_names: ["X-Title", "X-Old"], extra_body: { top_k: 1 } };
+
+test("sends only changed headers: typed values, and null for those removed from the form", () => {
+  const fields = toConnectionFields(withHeaders);
+  expect(toConnectionInput(fields, withHeaders).headers).toBeUndefined();
+  const [title] = fields.headers;
+  const added = { name: " X-New ", value: " v ", isStored: false };
+  expect(toConnectionInput({ ...fields, headers: [title!, added] }, withHeaders).headers)
+    .toEqual({ "X-Old": null, "X-New": "v" });
+});
+
+test("stored header values have to be entered again for another origin", () => {
+  const moved = { ...toConnectionFields(withHeaders), baseUrl: "https://other.example/v1" };
+  expect(areHeadersLeftBehind(moved, withHeaders)).toBe(true);
+  expect([...findProblems(moved, withHeaders).headers]).toEqual([[0, "value"], [1, "value"]]);
+  expect(findProblems(toConnectionFields(withHeaders), withHeaders).headers.size).toBe(0);
+});
+
+test.each([["X Y", "v", "name"], ["", "v", "name"], ["X-Y:", "v", "name"], ["X-Y", "", "value"], [
+  "X-Y",
+  "a\nb",
+  "value",
+]])(
+  "refuses the header %j with the value %j before sending",
+  (name, value, problem) => {
+    const fields = { ...toConnectionFields(saved), headers: [{ name, value, isStored: false }] };
+    expect(findProblems(fields, saved).headers.get(0)).toBe(problem);
+  },
+);
+
+test.each([["", true], ['{"a": [1]}', true], ["{a: 1}", false], ["[1]", false], ["null", false], ["3", false]])(
+  "checks the extra body %j before sending",
+  (extraBody, isGood) => expect(isValid(findProblems({ ...toConnectionFields(saved), extraBody }))).toBe(isGood),
+);
+
+test("an emptied extra body is cleared, an unset server override goes back to the detected server", () => {
+  const stored: Connection = { ...withHeaders, server: { detected: "vllm", override: "groq" } };
+  expect(toConnectionInput({ ...toConnectionFields(stored), extraBody: " ", server: "" }, stored))
+    .toMatchObject({ extra_body: null, server: { override: null } });
+  expect(toConnectionInput(toConnectionFields(stored), stored).server).toBeUndefined();
+});
+
+test("saves Ollama at the root of its server", () => {
+  const fields = { ...toConnectionFields(saved), kind: "ollama" as const, baseUrl: "http://127.0.0.1:11434/v1/" };
+  expect(toConnectionInput(fields, saved).base_url).toBe("http://127.0.0.1:11434");
+});

@@ -22,6 +22,9 @@ const SAVED: Connection = {
   base_url: "https://llm.example/v1",
   model: "big",
   has_key: true,
+  header_names: [],
+  server: {},
+  refused: [],
   active: false,
   created_at: "2026-01-02T03:04:05Z",
   updated_at: "2026-01-02T03:04:05Z",
@@ -99,7 +102,7 @@ test("tests a new connection before saving, and sends its key only once", async 
   await ui.page.getByText("Context size: 8,192 tokens").waitFor();
   expect(await ui.page.locator("#model-list option").evaluateAll((all) => all.map((o) => o.getAttribute("value"))))
     .toEqual(["a", "b"]);
-  await ui.page.getByLabel("Model").fill("b");
+  await ui.page.getByLabel("Model", { exact: true }).fill("b");
   await ui.page.getByRole("button", { name: "Save and use" }).click();
   await ui.page.getByText("Now using “llm.example”").waitFor();
   expect(ui.api.seen("PUT", "/api/connections")[0]!.body).toMatchObject({ api_key: "sk-very-secret", model: "b" });
@@ -133,7 +136,8 @@ test("suggestions fill the form, keep a custom name, and show which service need
     "Anthropic",
   ]);
   await chips.getByRole("button", { name: "Ollama" }).click();
-  expect(await page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:11434/v1");
+  expect(await page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:11434");
+  expect(await page.getByLabel("Type").inputValue()).toBe("ollama");
   expect(await page.getByLabel("Name").inputValue()).toBe("Ollama");
   await chips.getByRole("button", { name: "Anthropic" }).click();
   expect(await page.getByLabel("Type").inputValue()).toBe("anthropic");

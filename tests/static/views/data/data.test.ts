@@ -32,7 +32,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const main = page.getByRole("main");
     await main.getByRole("list", { name: "Storage space" }).getByText("Chats and settings").waitFor();
     await main.getByRole("list", { name: "Backups" }).getByText("parlor-2026-01-01T000000Z.backup").waitFor();
-    await main.getByText(`Daily to ${backupDir}`).waitFor();
+    expect(await main.getByLabel("Backup folder").inputValue()).toBe(backupDir);
     await look("data");
     await page.goto(`${app.url}/settings/about`);
     const findings = main.getByRole("list", { name: "Health check" });
@@ -48,6 +48,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await Deno.chmod(`${app.dataDir}/storage-key`, 0o600);
     await main.getByRole("button", { name: "Check again" }).click();
     await findings.getByText("chmod 0600").waitFor({ state: "detached" });
+    await page.goto(`${app.url}/settings`);
     await page.getByRole("searchbox", { name: "Search settings" }).fill("space");
     await main.getByRole("link", { name: /Storage/ }).click();
     await page.waitForURL(`${app.url}/settings/data#space`);
@@ -70,7 +71,7 @@ test("a look that fails says why, and can be done again", async () => {
   await context.close();
 });
 
-test("licences that cannot be read say why, beside their button", async () => {
+test("unreadable licenses say why beside their button", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
   const { page, context } = await openPage(browser, app.url);
   const failure = { error: { code: "not_available", message: "No notices here", request_id: "r1" } };

@@ -109,7 +109,7 @@ test("finds, downloads with progress on every device, runs and deletes a model",
   expect(foreign).toEqual([]);
 }, 60_000);
 
-test("Run, a reply in the chat, Stop: then the chat says why there is none", async () => {
+test("Run, a reply in the chat, Stop: then the chat says why there is no reply", async () => {
   await using bench = await openBench();
   await Deno.writeFile(`${bench.app.dataDir}/models/small.gguf`, MODEL);
   const { page, errors } = await bench.open();

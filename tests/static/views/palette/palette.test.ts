@@ -23,7 +23,7 @@ const current = (page: Page) => page.locator("[role=option][aria-selected=true]"
 test("the palette finds chats, best first, and opens one by keyboard alone", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const { page } = ui;
-  await page.getByRole("link", { name: "My love letter" }).waitFor();
+  await page.getByRole("list", { name: "Chats" }).getByRole("link", { name: "My love letter" }).waitFor();
   await page.keyboard.press("Control+k");
   await field(page).waitFor();
   await page.keyboard.type("letter");

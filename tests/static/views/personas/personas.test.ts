@@ -21,7 +21,7 @@ test("creates a persona with an image, and lists it", async () => {
   await ui.page.getByRole("link", { name: "New persona" }).click();
   await ui.page.getByLabel("Name").fill("Robin");
   await ui.page.getByLabel("Description").fill("A cartographer.");
-  await ui.page.locator("input[type=file]").setInputFiles({
+  await ui.page.locator(".persona-picture input").setInputFiles({
     name: "p.png",
     mimeType: "image/png",
     buffer: Buffer.from(ui.api.people.picture),
@@ -100,7 +100,7 @@ test("switches the chat's persona; earlier messages keep their names", async () 
     },
   });
   await ui.page.getByRole("heading", { name: "Robin" }).waitFor();
-  await ui.page.getByRole("heading", { name: "Fox" }).waitFor();
+  await ui.page.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
   await ui.page.locator(".reply .speaker-portrait img").waitFor();
   await ui.page.getByRole("button", { name: "Speaking as Robin" }).click();
   await ui.page.getByRole("menuitemradio", { name: "Grey" }).click();
@@ -155,7 +155,7 @@ for (const [device, options] of [["desktop", {}], ["phone", PHONE]] as const) {
       await ui.page.getByLabel("Description").waitFor();
       expect(await findAxeProblems(ui.page)).toEqual([]);
       await ui.page.goto(`${ui.api.origin}/c/c1`);
-      await ui.page.getByRole("heading", { name: "Fox" }).waitFor();
+      await ui.page.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
       expect(await findAxeProblems(ui.page)).toEqual([]);
       expect(ui.errors).toEqual([]);
     },

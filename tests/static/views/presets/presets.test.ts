@@ -37,6 +37,7 @@ const PRESET = {
 };
 
 interface SavedPreset {
+  extra_body?: Record<string, unknown>;
   id: string;
   name: string;
   models: string[];
@@ -155,6 +156,13 @@ test("sets and clears sampling parameters, including those that only a file has"
   await page.getByLabel("Context (tokens)").fill("8192");
   const { sampler } = await eventually(() => saved(app), ({ sampler }) => sampler.context_size === 8192);
   expect(sampler).toEqual({ temperature: 1.25, context_size: 8192 });
+  const body = page.getByLabel("Extra body");
+  await body.fill('{"cache_prompt": tru');
+  await page.getByText("Not valid JSON").waitFor();
+  await body.fill('{"cache_prompt": true}');
+  await eventually(() => saved(app), ({ extra_body }) => extra_body?.cache_prompt === true);
+  await body.fill("");
+  await eventually(() => saved(app), ({ extra_body }) => extra_body === undefined);
   await context.close();
 });
 

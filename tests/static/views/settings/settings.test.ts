@@ -1,5 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { findAxeProblems } from "../../../helpers/app/browser.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+/** Where the words of the search lead, in order. */
+const ADDRESSES = [
+  "/settings/presets/default#temperature",
+  "/settings/general#theme",
+  "/settings/general#reading",
+  "/settings/privacy#passkeys",
+  "/settings/connections",
+  "/settings/privacy#tokens",
+  "/settings/general#shortcuts",
+  "/settings/general#notify",
+  "/settings/presets/default#prompts",
+  "/settings/personas",
+];
 
 let bench: UiBench;
 beforeAll(async () => {
@@ -21,15 +36,96 @@ test("finds a setting by its words, and opens its control", async () => {
   await page.getByText("No settings match.").waitFor();
 });
 
+test("finds settings by everyday words in three languages", async () => {
+  await using ui = await bench.open("/settings/about");
+  const { page } = ui;
+  const words: Record<string, [language: string, search: string, word: string, address: string][]> = {
+    en: [
+      "temperature",
+      "dark",
+      "font",
+      "password",
+      "ollama",
+      "token",
+      "shortcut",
+      "notification",
+      "system prompt",
+      "avatar",
+    ]
+      .map((word, index) => ["en", "Search settings", word, ADDRESSES[index]!]),
+    de: [
+      "Temperatur",
+      "dunkel",
+      "Schrift",
+      "Passwort",
+      "ollama",
+      "Token",
+      "Tastenkürzel",
+      "Benachrichtigung",
+      "Systemprompt",
+      "Avatar",
+    ]
+      .map((word, index) => ["de", "Einstellungen durchsuchen", word, ADDRESSES[index]!]),
+    ja: [
+      "温度",
+      "ダーク",
+      "フォント",
+      "パスワード",
+      "ollama",
+      "トークン",
+      "ショートカット",
+      "通知",
+      "システムプロンプト",
+      "アバター",
+    ]
+      .map((word, index) => ["ja", "設定を検索", word, ADDRESSES[index]!]),
+  };
+  for (const [language, searches] of Object.entries(words)) {
+    await page.evaluate((language) =>
+      fetch("/api/settings", {
+        method: "PATCH",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ language }),
+      }), language);
+    await page.reload();
+    for (const [, search, word, address] of searches) {
+      await page.getByLabel(search).fill(word);
+      const found = page.locator(`.settings-body a[href="${address}"]`);
+      await found.first().waitFor();
+    }
+  }
+  expect(await page.getAttribute("html", "lang")).toBe("ja");
+});
+
+test("on a phone, shows the sections as a list with a way back", async () => {
+  await using ui = await bench.open("/settings", PHONE);
+  const { page } = ui;
+  const nav = page.getByRole("navigation", { name: "Sections" });
+  await nav.getByRole("link", { name: "Voice" }).waitFor();
+  expect(await page.locator(".settings-body").count()).toBe(0);
+  const heights = await nav.getByRole("link").evaluateAll((links) => links.map((link) => link.clientHeight));
+  expect(Math.min(...heights)).toBeGreaterThanOrEqual(44);
+  expect(await findAxeProblems(page)).toEqual([]);
+  await nav.getByRole("link", { name: "You", exact: true }).click();
+  await page.getByLabel("Your name").waitFor();
+  expect(await nav.count()).toBe(0);
+  await page.getByRole("link", { name: "All settings" }).click();
+  await page.getByLabel("Search settings").fill("dark");
+  await page.getByRole("link", { name: "Theme" }).click();
+  await page.waitForURL(`${ui.api.origin}/settings/general#theme`);
+});
+
 test("every found setting has a control at its URL", async () => {
   await using ui = await bench.open("/settings/general");
   const { page } = ui;
-  await page.getByLabel("Search settings").fill("general");
+  await page.getByLabel("Search settings").fill("you");
   const addresses = await page.getByRole("list", { name: "Matching settings" }).getByRole("link").evaluateAll((links) =>
     links.map((link) => link.getAttribute("href")!)
   );
   await page.getByLabel("Search settings").fill("");
-  const anchors = addresses.filter((address) => address.includes("#")).map((address) => address.split("#")[1]!);
+  const anchors = addresses.filter((address) => address.startsWith("/settings/general#")).map((address) =>
+    address.split("#")[1]!
+  );
   expect(anchors.length).toBeGreaterThan(5);
   for (const anchor of anchors) expect(await page.locator(`#${anchor}`).count(), anchor).toBe(1);
 });

@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
 import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
@@ -20,15 +21,20 @@ function fill(api: FakeApi): void {
   Object.assign(api.addConversation("f2", "Filed second", [], ago(200)), { folder: "Work" });
 }
 
+/** A new chat lists the last chats, too. */
+const sidebar = (page: Page) => page.getByRole("navigation", { name: "Chats and settings" });
+
 test("groups chats by Pinned, their folders, and their days", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const list = ui.page.getByRole("list", { name: "Chats" });
   await list.getByRole("link", { name: "The newest" }).waitFor();
-  const rows = await list.locator("li").evaluateAll((all) => all.map((row) => row.textContent));
+  const rows = await list.locator("li").evaluateAll((all) =>
+    all.map((row) => (row.querySelector(".chat-title") ?? row).textContent)
+  );
   expect(rows.slice(0, 7)).toEqual([
     "Pinned",
     "A pinned one",
-    "Work2",
+    "Work",
     "Filed first",
     "Filed second",
     "Today",
@@ -42,12 +48,21 @@ test("collapses a folder, and keeps it collapsed after a reload", async () => {
   await using ui = await bench.open("/new", { prepare: fill });
   const folder = ui.page.getByRole("button", { name: "Work" });
   await folder.click();
-  await ui.page.getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
+  await sidebar(ui.page).getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
   await ui.page.reload();
   await folder.waitFor();
   expect(await folder.getAttribute("aria-expanded")).toBe("false");
   await folder.click();
-  await ui.page.getByRole("link", { name: "Filed first" }).waitFor();
+  await sidebar(ui.page).getByRole("link", { name: "Filed first" }).waitFor();
+});
+
+test("exports a chat from its menu in three formats", async () => {
+  await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Plain") });
+  await sidebar(ui.page).getByRole("button", { name: "Actions for “Plain”" }).click();
+  for (const [name, format] of [["Markdown", "markdown"], ["JSONL", "tavern"], ["JSON", "json"]]) {
+    const item = ui.page.getByRole("menuitem", { name: `Export as ${name}`, exact: true });
+    expect(await item.getAttribute("href")).toBe(`/api/conversations/c1/export?format=${format}`);
+  }
 });
 
 test("renames, pins, files and unfiles a chat from its menu, by keyboard alone", async () => {
@@ -64,7 +79,7 @@ test("renames, pins, files and unfiles a chat from its menu, by keyboard alone",
   await page.keyboard.press("Control+A");
   await page.keyboard.type("Renamed");
   await page.keyboard.press("Enter");
-  await page.getByRole("link", { name: "Renamed" }).waitFor();
+  await sidebar(page).getByRole("link", { name: "Renamed" }).waitFor();
   await choose("Renamed", "Pin");
   await page.getByRole("heading", { name: "Pinned" }).waitFor();
   await choose("Renamed", "Unpin");
@@ -94,7 +109,7 @@ test("reverts a refused change with a toast", async () => {
       api.refuse("PATCH /api/conversations/c1", { status: 507, code: "storage_full", message: "The disk is full" });
     },
   });
-  await ui.page.getByRole("link", { name: "Plain" }).hover();
+  await sidebar(ui.page).getByRole("link", { name: "Plain" }).hover();
   await ui.page.getByRole("button", { name: "Actions for “Plain”" }).click();
   await ui.page.getByRole("menuitem", { name: "Pin" }).click();
   await ui.page.getByText("The disk is full").waitFor();
@@ -107,7 +122,7 @@ test("after deleting a chat by keyboard, its neighbor has the focus", async () =
   await ui.page.keyboard.press("Enter");
   await ui.page.keyboard.press("End");
   await ui.page.keyboard.press("Enter");
-  await ui.page.getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
+  await sidebar(ui.page).getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
   expect(await ui.page.evaluate(() => document.activeElement?.textContent)).toBe("Filed second");
 });
 
@@ -150,5 +165,5 @@ test("on phones a chat's menu is a sheet", async () => {
   await ui.page.getByRole("menuitem", { name: "Rename" }).click();
   await ui.page.getByLabel("Title").fill("Renamed");
   await ui.page.getByRole("button", { name: "Save", exact: true }).click();
-  await ui.page.getByRole("link", { name: "Renamed" }).waitFor();
+  await sidebar(ui.page).getByRole("link", { name: "Renamed" }).waitFor();
 });

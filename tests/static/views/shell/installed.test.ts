@@ -155,11 +155,86 @@ test("shared content becomes the draft of a new chat, and isn't sent", async () 
   await page.evaluate(() => document.querySelector<HTMLFormElement>("#shared")!.submit());
   await page.waitForURL(`${app.url}/new`);
   const field = page.getByLabel("Message", { exact: true });
-  await eventually(() => field.inputValue(), (text) => text.includes("One gull."));
-  expect(await field.inputValue()).toMatch(/^A gull\n\nSeen today\n\nhttps:\/\/gulls\.test\/1\n\nnotes\.txt/);
+  await page.locator(".document-chip").getByText("notes.txt").waitFor();
+  expect(await field.inputValue()).toBe("A gull\n\nSeen today\n\nhttps://gulls.test/1");
   await page.locator(".composer img").waitFor();
   expect((await (await app.get("/api/conversations?view=summary")).json()).items).toEqual([]);
   expect(await page.evaluate(() => caches.has("parlor-shared"))).toBe(false);
   expect(errors).toEqual([]);
   await context.close();
+});
+
+test("a push message shows that a reply is ready and nothing else, and a click opens the chat", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  await app.put("/api/conversations/c1", { title: "Secret", messages: [{ id: "m1", role: "user", content: "Hello" }] });
+  const { page, context, errors } = await openKept(app.url, "/new");
+  await context.grantPermissions(["notifications"], { origin: app.url });
+  const devtools = await context.newCDPSession(page);
+  const registration = new Promise<string>((resolve) => {
+    devtools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => {
+      if (registrations[0]) resolve(registrations[0].registrationId);
+    });
+  });
+  await devtools.send("ServiceWorker.enable");
+  const registrationId = await registration;
+  const deliver = (kind: string, language: string) =>
+    devtools.send("ServiceWorker.deliverPushMessage", {
+      origin: app.url,
+      registrationId,
+      data: JSON.stringify({ kind, conversation_id: "c1", language }),
+    });
+  await deliver("reply", "de");
+  const shown = () =>
+    page.evaluate(async () => {
+      const list = await (await navigator.serviceWorker.ready).getNotifications();
+      return list.map(({ title, body, tag }) => ({ title, body, tag }));
+    });
+  const notices = await eventually(shown, ({ length }) => length > 0);
+  expect(notices).toEqual([{ title: "Parlor", body: "Eine Antwort ist fertig", tag: "c1" }]);
+  // DevTools can't click a notification: the event is what a click sends.
+  await context.serviceWorkers()[0]!.evaluate(async () => {
+    const worker = self as unknown as { registration: ServiceWorkerRegistration };
+    const [notification] = await worker.registration.getNotifications();
+    const event = Reflect.get(self, "NotificationEvent");
+    self.dispatchEvent(new event("notificationclick", { notification }));
+  });
+  await page.waitForURL("**/c/c1");
+  await page.getByRole("log").getByText("Hello").waitFor();
+  expect(await shown()).toEqual([]);
+  await deliver("approval", "ja");
+  const waiting = await eventually(shown, ({ length }) => length > 0);
+  expect(waiting).toMatchObject([{ body: "返信があなたの判断を待っています" }]);
+  expect(errors).toEqual([]);
+});
+
+test("Access turns notifications on and off for this device, names the vendor, and reports visible pages", async () => {
+  await using app = await openTestApp({ config: { setupCompleted: true } });
+  const { page, context, errors } = await openKept(app.url, "/settings/privacy");
+  await context.grantPermissions(["notifications"], { origin: app.url });
+  // The push service of the vendor can't be reached from here: the browser's part is stood in for.
+  await page.evaluate(() => {
+    const keys = {
+      p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+      auth: "BTBZMqHH6r4Tts7J_aSIgg",
+    };
+    PushManager.prototype.subscribe = function (options) {
+      if (options?.userVisibleOnly !== true || typeof options.applicationServerKey !== "string") throw new TypeError();
+      const json = { endpoint: "https://push.example.org/x", keys };
+      return Promise.resolve({ toJSON: () => json } as unknown as PushSubscription);
+    };
+  });
+  const seen: { visible: boolean }[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/presence")) seen.push(request.postDataJSON());
+  });
+  await page.getByRole("button", { name: "Turn on for this device" }).click();
+  await page.getByText("Through push.example.org").waitFor();
+  expect(await (await app.get("/api/push/subscriptions")).json()).toMatchObject([{ vendor: "push.example.org" }]);
+  await eventually(() => seen, (list) => list.at(-1)?.visible === true);
+  await page.reload();
+  await eventually(() => seen, (list) => list.length > 2 && list.at(-1)?.visible === true);
+  await page.getByRole("button", { name: "Turn off for this device" }).click();
+  await page.getByRole("button", { name: "Turn on for this device" }).waitFor();
+  expect(await (await app.get("/api/push/subscriptions")).json()).toEqual([]);
+  expect(errors).toEqual([]);
 });

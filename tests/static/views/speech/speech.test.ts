@@ -60,7 +60,7 @@ test("warns of a key over plain HTTP to the speech server, and doesn't send one 
   await address.fill("http://192.168.1.9:8880");
   await page.getByText("The saved key belongs to another URL").waitFor();
   expect(await exposed.count()).toBe(0);
-  await page.getByLabel("API key").fill("k2");
+  await page.getByLabel("API key").first().fill("k2");
   await exposed.waitFor();
   await address.fill("http://127.0.0.1:8880");
   await exposed.waitFor({ state: "detached" });
@@ -71,7 +71,7 @@ test("saves a speech server, tests it and selects a voice; another device sees i
   const { page, errors, foreign } = await bench.open();
   const other = (await bench.open(PHONE)).page;
   await page.getByLabel("URL", { exact: true }).fill(bench.speech.url);
-  await page.getByLabel("API key").fill("k1");
+  await page.getByLabel("API key").first().fill("k1");
   await page.getByRole("button", { name: "Save and test" }).click();
   await page.getByText("The speech server works").waitFor();
   await page.getByText(/^First audio after \d+ ms$/).waitFor();
@@ -80,7 +80,7 @@ test("saves a speech server, tests it and selects a voice; another device sees i
     input: "Good evening. This is how I sound.",
   });
   await page.getByText("A key is saved. Leave this empty to use it.").waitFor();
-  expect(await page.getByLabel("API key").inputValue()).toBe("");
+  expect(await page.getByLabel("API key").first().inputValue()).toBe("");
   await eventually(() => other.getByLabel("URL", { exact: true }).inputValue(), (url) => url === bench.speech.url);
 
   await page.getByLabel("Model", { exact: true }).fill("kokoro");

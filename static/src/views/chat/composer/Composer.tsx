@@ -1,6 +1,7 @@
 /** The composer: grows with its text, sends on Enter, accepts images and files, keeps the draft. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../../components/Button.tsx";
+import { Icon } from "../../../components/Icon.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
 import { useAutoHeight, useMedia } from "../../../components/hooks.ts";
 import { PHONE_QUERY } from "../../../components/overlays/Menu.tsx";
@@ -8,14 +9,28 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { commandsFor, parseCommand, runCommand } from "../../../state/chat/slash_commands.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { addFiles } from "./add_files.ts";
+import { followPress, type Press } from "../../talk/press.ts";
+import { ThinkingMenu } from "../ThinkingMenu.tsx";
+import { addFiles, toPastedFile } from "./add_files.ts";
 import { LIST_ID, optionId, useCommandActions } from "./command_actions.ts";
 import { ComposerFooter, ComposerHeader, ImageRow } from "./composer_hints.tsx";
 
 const NextSpeakerBar = lazy(() => import("./NextSpeakerBar.tsx").then((file) => file.NextSpeakerBar), {
   as: "overlay",
 });
+const RecordingRow = lazy(() => import("../../talk/RecordingRow.tsx").then((file) => file.RecordingRow), {
+  as: "overlay",
+});
+const DocumentRow = lazy(() => import("./DocumentRow.tsx").then((file) => file.DocumentRow), { as: "overlay" });
+const LinkOffer = lazy(() => import("./LinkOffer.tsx").then((file) => file.LinkOffer), { as: "overlay" });
 const CommandList = lazy(() => import("./CommandList.tsx").then((file) => file.CommandList), { as: "overlay" });
+
+const InsertDialog = lazy(() => import("./InsertDialog.tsx").then((file) => file.InsertDialog), { as: "overlay" });
+
+const DictationBar = lazy(() => import("../../talk/DictationBar.tsx").then((file) => file.DictationBar), {
+  as: "overlay",
+});
+const TalkScreen = lazy(() => import("../../talk/TalkScreen.tsx").then((file) => file.TalkScreen), { as: "overlay" });
 
 const GenerateImageDialog = lazy(
   () => import("../../images/GenerateImageDialog.tsx").then((file) => file.GenerateImageDialog),
@@ -33,19 +48,29 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const isTouch = useMedia("(pointer: coarse)");
   // On phones there is no space for it in the row; there it is a command.
   const isRoomy = !useMedia(PHONE_QUERY);
-  const [isOver, setOver] = useState(false);
   /** The prompt of the image; empty to have one written. */
   const [drawn, setDrawn] = useState<string>();
+  const [voice, setVoice] = useState<"dictation" | "talk">();
+  const press = useRef<Press>(undefined);
   const text = chat.draft.text.value;
   const isGhostwritten = chat.replies.impersonation.value !== undefined;
   const isRunning = chat.replies.isRunning.value || isGhostwritten;
-  const isEmpty = text.trim() === "" && chat.pictures.items.value.length === 0;
-  const isWaiting = chat.pictures.isBusy.value;
+  const hasDocuments = chat.documents.items.value.length > 0;
+  const isEmpty = text.trim() === "" && chat.pictures.items.value.length === 0 && !hasDocuments;
+  const isWaiting = chat.pictures.isBusy.value || chat.documents.isBusy.value || chat.recordings.isBusy.value;
   const actions = useCommandActions(chat, setDrawn);
 
   // The command list follows the text until it is dismissed.
   const [dismissed, setDismissed] = useState("");
   const [chosen, setChosen] = useState(0);
+  useEffect(() => {
+    if (text !== "/" || chat.hasServerTexts.peek()) return;
+    import("../../../api/tool_texts.ts").then(({ listTextServers }) => listTextServers(store.api.client)).then(
+      (servers) => chat.hasServerTexts.value = servers.length > 0,
+      () => {}, // the other commands work without it
+    );
+  }, [text === "/"]);
+  chat.hasServerTexts.value; // the commands depend on it
   const commands = text === dismissed ? [] : commandsFor(text, chat);
   const at = Math.min(chosen, Math.max(0, commands.length - 1));
 
@@ -69,6 +94,22 @@ export function Composer({ chat }: { chat: OpenChat }) {
     const place = area.current?.selectionEnd ?? text.length;
     void addFiles(files, chat, place, (problem) => store.toasts.show(problem, { isError: true }));
   };
+  /** Attaches a long text instead of filling the composer with it. */
+  const attachPasted = (pasted: string): boolean => {
+    const file = toPastedFile(pasted, chat);
+    if (file === undefined) return false;
+    const known = new Set(chat.documents.items.peek().map(({ key }) => key));
+    insertFiles([file]);
+    const insert = () => {
+      for (const { key } of chat.documents.items.peek()) if (!known.has(key)) chat.documents.remove(key);
+      const before = chat.draft.text.peek();
+      chat.draft.type(before === "" ? pasted : `${before}\n\n${pasted}`);
+    };
+    store.toasts.show(texts.composer.pasteAttached, { action: { label: texts.composer.pasteInsert, run: insert } });
+    return true;
+  };
+  const isOver = useFileDrop(area, insertFiles);
+  const link = chat.isTemporary ? undefined : findLinkAtEnd(text);
   const onListKey = (event: KeyboardEvent): boolean => {
     if (commands.length === 0) return false;
     if (event.key === "ArrowDown") setChosen((at + 1) % commands.length);
@@ -92,24 +133,10 @@ export function Composer({ chat }: { chat: OpenChat }) {
     }
   };
   return (
-    <div
-      class={isOver ? "composer-area is-over" : "composer-area"}
-      onDragOver={(event) => {
-        if (!event.dataTransfer?.types.includes("Files")) return;
-        event.preventDefault();
-        setOver(true);
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        setOver(false);
-        const files = event.dataTransfer?.files;
-        if (!files || files.length === 0) return;
-        event.preventDefault();
-        insertFiles(files);
-      }}
-    >
+    <div class={isOver ? "composer-area is-over" : "composer-area"}>
       <div class="column">
         <ComposerHeader chat={chat} />
+        {chat.isInserting.value && <InsertDialog chat={chat} onClose={() => chat.isInserting.value = false} />}
         {chat.isGroup.value && !chat.isNew && <NextSpeakerBar chat={chat} />}
         {commands.length > 0 && <CommandList names={commands} at={at} onChoose={(name) => run(name, "")} />}
         <form
@@ -120,19 +147,36 @@ export function Composer({ chat }: { chat: OpenChat }) {
           }}
         >
           <ImageRow chat={chat} />
+          {hasDocuments && <DocumentRow chat={chat} />}
+          {link !== undefined && <LinkOffer chat={chat} url={link} />}
+          {chat.recordings.items.value.length > 0 && <RecordingRow chat={chat} />}
+          {voice === "dictation" && (
+            <DictationBar
+              prompt={chat.title.value}
+              press={press.current}
+              chat={chat}
+              onText={(dictated) => {
+                const typed = chat.draft.text.peek().trimEnd();
+                chat.draft.type(typed === "" ? dictated : `${typed} ${dictated}`);
+                if (!isTouch) area.current?.focus();
+              }}
+              onClose={() => setVoice(undefined)}
+            />
+          )}
           <div class="composer-row">
-            <IconButton icon="image" label={texts.composer.addImage} onClick={() => picker.current?.click()} />
+            <IconButton icon="clip" label={texts.composer.addImage} onClick={() => picker.current?.click()} />
             <input
               ref={picker}
               type="file"
               hidden
               multiple
-              accept="image/*,text/*,.md,.json,.csv,.log,.ts,.js,.py"
+              accept="image/*,text/*,.pdf,.docx,.epub,.html,.md,.json,.csv,.log,.ts,.js,.py"
               onChange={(event) => {
                 insertFiles([...event.currentTarget.files ?? []]);
                 event.currentTarget.value = "";
               }}
             />
+            {isRoomy && <ThinkingMenu chat={chat} />}
             {!chat.isTemporary && !chat.isEmpty.value && (
               <IconButton
                 icon="wand"
@@ -168,11 +212,39 @@ export function Composer({ chat }: { chat: OpenChat }) {
               onPaste={(event) => {
                 const files = event.clipboardData?.files;
                 // Office programs add an image of the text to the clipboard.
-                if (!files || files.length === 0 || event.clipboardData?.types.includes("text/plain")) return;
+                if (event.clipboardData?.types.includes("text/plain")) {
+                  if (attachPasted(event.clipboardData.getData("text/plain"))) event.preventDefault();
+                  return;
+                }
+                if (!files || files.length === 0) return;
                 event.preventDefault();
                 insertFiles(files);
               }}
             />
+            <button
+              type="button"
+              class="icon-button quiet"
+              title={texts.composer.dictate}
+              aria-label={texts.composer.dictate}
+              // Pressed and held, it dictates until it's released; a click of a keyboard has no detail.
+              onPointerDown={(event) => {
+                if (event.button !== 0) return;
+                // Otherwise the browser would capture the press, and its release would go to this button only.
+                event.preventDefault();
+                press.current = followPress(globalThis);
+                setVoice("dictation");
+              }}
+              onClick={(event) => event.detail === 0 && setVoice("dictation")}
+            >
+              <Icon name="microphone" />
+            </button>
+            {isEmpty && !isRunning && (
+              <IconButton
+                icon="wave"
+                label={texts.composer.talk}
+                onClick={() => setVoice("talk")}
+              />
+            )}
             {isRunning
               ? (
                 <IconButton
@@ -184,7 +256,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
                   onClick={() => chat.replies.stop()}
                 />
               )
-              : (
+              // On phones, Talk is in its place while there's nothing to send.
+              : (isRoomy || !isEmpty) && (
                 <IconButton
                   key="send"
                   icon="send"
@@ -196,7 +269,9 @@ export function Composer({ chat }: { chat: OpenChat }) {
               )}
           </div>
         </form>
+        {!isRoomy && <ThinkingMenu chat={chat} isNamed />}
         <ComposerFooter chat={chat} />
+        {voice === "talk" && <TalkScreen chat={chat} onClose={() => setVoice(undefined)} />}
         {drawn !== undefined && <GenerateImageDialog chat={chat} prompt={drawn} onClose={() => setDrawn(undefined)} />}
       </div>
     </div>
@@ -206,4 +281,51 @@ export function Composer({ chat }: { chat: OpenChat }) {
 function sends(event: KeyboardEvent, isTouch: boolean, sendOnEnter: boolean): boolean {
   if (event.ctrlKey || event.metaKey) return true;
   return !isTouch && event.shiftKey !== sendOnEnter;
+}
+
+/** A last line that is nothing but a link, as pasted or shared: its page can be attached. */
+function findLinkAtEnd(text: string): string | undefined {
+  const [, link] = /(?:^|\n)[ \t]*(https?:\/\/\S{1,2000})\s*$/i.exec(text.slice(-2100)) ?? [];
+  return link !== undefined && URL.canParse(link) ? link : undefined;
+}
+
+/** Accepts files dropped anywhere on the chat. Returns whether some are dragged over it. */
+function useFileDrop(
+  area: { readonly current: HTMLElement | null },
+  onFiles: (files: Iterable<File>) => void,
+): boolean {
+  const [isOver, setOver] = useState(false);
+  const latest = useRef(onFiles);
+  latest.current = onFiles;
+  useEffect(() => {
+    const chat = area.current?.closest("main");
+    if (!chat) return;
+    // A dialog over the chat has files of its own.
+    const isMeant = ({ target, dataTransfer }: DragEvent) =>
+      dataTransfer?.types.includes("Files") && !(target instanceof Element && target.closest("dialog"));
+    const over = (event: DragEvent) => {
+      if (!isMeant(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const leave = ({ relatedTarget }: DragEvent) => {
+      if (!(relatedTarget instanceof Node && chat.contains(relatedTarget))) setOver(false);
+    };
+    const drop = (event: DragEvent) => {
+      setOver(false);
+      const files = event.dataTransfer?.files;
+      if (!isMeant(event) || !files || files.length === 0) return;
+      event.preventDefault();
+      latest.current(files);
+    };
+    chat.addEventListener("dragover", over);
+    chat.addEventListener("dragleave", leave);
+    chat.addEventListener("drop", drop);
+    return () => {
+      chat.removeEventListener("dragover", over);
+      chat.removeEventListener("dragleave", leave);
+      chat.removeEventListener("drop", drop);
+    };
+  }, []);
+  return isOver;
 }

@@ -1,5 +1,5 @@
-/** Pasted, dropped or chosen files: images are attached, text files are inserted into the message. */
-import { ApiError } from "../../../api/client.ts";
+/** Pasted, dropped or chosen files: images, documents and text files are attached as chips. */
+import { ApiError, asApiError } from "../../../api/client.ts";
 import { isImageFile } from "../../../state/chat/image_attachments.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
@@ -24,8 +24,15 @@ export async function addFiles(
       );
       continue;
     }
+    if (!chat.isTemporary && isDocument(file)) {
+      await chat.documents.add(file).catch((thrown) => onProblem(asApiError(thrown).message));
+      continue;
+    }
     const found = await readTextFile(file);
-    if ("text" in found) {
+    // A temporary chat has no documents, so its text goes into the message.
+    if ("text" in found && !chat.isTemporary) {
+      await chat.documents.add(file).catch((thrown) => onProblem(asApiError(thrown).message));
+    } else if ("text" in found) {
       chat.draft.type(insertBlock(chat.draft.text.peek(), at, asFencedBlock(file.name, found.text)));
       at = chat.draft.text.peek().length;
     } else if (found.problem === "too_large") onProblem(texts.composer.fileTooLarge(file.name));
@@ -33,8 +40,23 @@ export async function addFiles(
   }
 }
 
+/** Files whose text only the server can read, or that are too large to look into. */
+function isDocument({ name, size }: File): boolean {
+  return /\.(pdf|docx|epub|html?|xhtml)$/i.test(name) || size > MAX_TEXT_BYTES;
+}
+
 /** Largest text file of a message, in bytes. */
 const MAX_TEXT_BYTES = 256 * 1024;
+
+/** Pasted text with more characters or lines than this becomes a file. */
+const LONG_PASTE = { chars: 4000, lines: 60 };
+
+/** Returns a long pasted text as a file; undefined for one that belongs into the message. */
+export function toPastedFile(text: string, chat: OpenChat): File | undefined {
+  if (chat.isTemporary) return undefined;
+  const isLong = text.length > LONG_PASTE.chars || text.split("\n", LONG_PASTE.lines + 1).length > LONG_PASTE.lines;
+  return isLong ? new File([text], `${texts.composer.pastedText}.txt`, { type: "text/plain" }) : undefined;
+}
 
 /** Why a file can't be inserted as text. */
 type TextFileProblem = "too_large" | "not_text";

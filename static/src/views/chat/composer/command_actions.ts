@@ -13,7 +13,7 @@ export function useCommandActions(chat: OpenChat, draw: (prompt: string) => void
     open(what) {
       if (what === "new") store.router.go("/new");
       else if (what === "temporary") store.router.go("/temporary");
-      else if (what === "model") chat.isModelPickerOpen.value = true;
+      else if (what === "model") chat.picker.value = { kind: "chat" };
       else if (what === "persona") store.router.go("/settings/personas");
       else if (what === "lorebook") openLorebook(store, chat);
       else openChatPanel(store, what);

@@ -1,9 +1,17 @@
 /** The hints above and below the composer. */
+import { useState } from "preact/hooks";
+import type { UpstreamFailure } from "../../../api/types.ts";
 import { Button, IconButton } from "../../../components/Button.tsx";
+import { lazy } from "../../../components/Lazy.tsx";
 import { Notice } from "../../../components/Notice.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { getFailureTitle } from "../../../state/chat/reply_failure.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
+
+const FailureCure = lazy(() => import("../messages/FailureCure.tsx").then((file) => file.FailureCure), {
+  as: "overlay",
+});
 
 /** Failures and conflicts are shown right above their text. */
 export function ComposerHeader({ chat }: { chat: OpenChat }) {
@@ -13,11 +21,17 @@ export function ComposerHeader({ chat }: { chat: OpenChat }) {
       {problem && (
         <Notice
           tone="danger"
-          title={texts.chat.failedTitle}
+          title={problem.upstream ? getFailureTitle(problem) : texts.chat.failedTitle}
           error={problem}
-          actions={<Button onClick={() => chat.problem.value = undefined}>{texts.close}</Button>}
+          actions={
+            <>
+              {problem.upstream && <RefusalActions chat={chat} />}
+              <Button onClick={() => chat.problem.value = undefined}>{texts.close}</Button>
+            </>
+          }
         />
       )}
+      {problem?.upstream && <RefusalCure key={problem.message} chat={chat} upstream={problem.upstream} />}
       {chat.draft.hasClash.value && (
         <Notice
           tone="warning"
@@ -33,6 +47,31 @@ export function ComposerHeader({ chat }: { chat: OpenChat }) {
         </Notice>
       )}
     </>
+  );
+}
+
+/** The message is back in the composer: it can be sent again, to another model, too. */
+function RefusalActions({ chat }: { chat: OpenChat }) {
+  return (
+    <>
+      <Button icon="redo" onClick={() => chat.replies.send()}>{texts.chat.retry}</Button>
+      <Button icon="plug" onClick={() => chat.picker.value = { kind: "chat" }}>{texts.chat.chooseModel}</Button>
+    </>
+  );
+}
+
+function RefusalCure({ chat, upstream }: { chat: OpenChat; upstream: UpstreamFailure }) {
+  const [failed] = useState(() => ({ atMs: Date.now(), text: chat.draft.text.peek() }));
+  const isUnchanged = chat.draft.text.value === failed.text && failed.text !== "";
+  return (
+    <FailureCure
+      chat={chat}
+      upstream={upstream}
+      failedAtMs={failed.atMs}
+      // A text that is being edited must not be sent.
+      canRetryAlone={isUnchanged}
+      onRetry={() => chat.replies.send()}
+    />
   );
 }
 

@@ -16,6 +16,10 @@ const MessageDetails = lazy(() => import("./MessageDetails.tsx").then((file) => 
   as: "overlay",
 });
 
+const RememberDialog = lazy(() => import("../../memory/RememberDialog.tsx").then((file) => file.RememberDialog), {
+  as: "overlay",
+});
+
 /** Shortcuts as printed on the keys. */
 const KEYS = { regenerate: "Alt R", continueReply: "Alt C" };
 
@@ -31,6 +35,7 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
   const store = useStore();
   const isTouch = useMedia("(hover: none)");
   const [hasDetails, setDetails] = useState(false);
+  const [isRemembering, setRemembering] = useState(false);
   const isIdle = !chat.replies.isRunning.value;
   const isReply = message.role === "assistant";
   const speech = useSpeaking(chat, message);
@@ -44,6 +49,7 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
   };
   const items = listActions(store, chat, message, isLast, {
     onDetails: () => setDetails(true),
+    onRemember: () => setRemembering(true),
     onRemove: (isFollowing) => void remove(isFollowing),
   });
   const hasText = textOf(message.content) !== "";
@@ -74,6 +80,7 @@ export function MessageActionBar({ chat, message, isLast }: BarProps) {
       <span class="message-facts">
         {[isReply ? message.model : undefined, formatTime(message.created_at, new Date())].filter(Boolean).join(" · ")}
       </span>
+      {isRemembering && <RememberDialog chat={chat} message={message} onClose={() => setRemembering(false)} />}
       {hasDetails && <MessageDetails chat={chat} message={message} onClose={() => setDetails(false)} />}
     </div>
   );
@@ -84,11 +91,16 @@ function listActions(
   chat: OpenChat,
   message: Message,
   isLast: boolean,
-  { onDetails, onRemove }: { onDetails: () => void; onRemove: (isFollowing: boolean) => void },
+  { onDetails, onRemember, onRemove }: {
+    onDetails: () => void;
+    onRemember: () => void;
+    onRemove: (isFollowing: boolean) => void;
+  },
 ): (MenuItem | "line")[] {
   const { id } = message;
   const isIdle = !chat.replies.isRunning.value;
   const isReply = message.role === "assistant";
+  const keys = globalThis.matchMedia("(hover: none)").matches ? undefined : KEYS;
   const items: (MenuItem | "line" | false)[] = [
     {
       label: texts.chat.copy,
@@ -104,14 +116,20 @@ function listActions(
     {
       label: texts.chat.regenerate,
       icon: "redo",
-      hint: KEYS.regenerate,
+      hint: keys?.regenerate,
       onSelect: () => chat.replies.regenerate(id),
+    },
+    isIdle && isReply && isLast &&
+    {
+      label: texts.chat.tryOther,
+      icon: "plug",
+      onSelect: () => chat.picker.value = { kind: "version", messageId: id },
     },
     isIdle && isReply && isLast && textOf(message.content) !== "" &&
     {
       label: texts.chat.continueReply,
       icon: "forward",
-      hint: KEYS.continueReply,
+      hint: keys?.continueReply,
       onSelect: () => chat.replies.continueReply(id),
     },
     !chat.isTemporary &&
@@ -121,6 +139,13 @@ function listActions(
       icon: message.hidden ? "eye" : "eyeOff",
       onSelect: () => void chat.actions.setHidden(id, !message.hidden),
     },
+    isIdle && !chat.isTemporary && {
+      label: message.pinned ? texts.chat.unpinPrompt : texts.chat.pinPrompt,
+      icon: "pin",
+      onSelect: () => void chat.actions.setPinned(id, !message.pinned),
+    },
+    !chat.isTemporary && textOf(message.content) !== "" &&
+    { label: texts.chat.remember, icon: "bulb", onSelect: onRemember },
     { label: texts.chat.facts, icon: "info", onSelect: onDetails },
     isIdle && "line",
     isIdle && {

@@ -1,23 +1,32 @@
 /** Details of a message. */
 import type { Message } from "../../../api/types.ts";
 import { Sheet } from "../../../components/overlays/Dialog.tsx";
+import { findThinkingTokens } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { useStore } from "../../../state/store.ts";
 import { formatDateTime, formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 
-/** Model, tokens, speed and times. */
+/** Model, connection, tokens, speed and times, and what the server refused. */
 export function MessageDetails(
   { chat, message, onClose }: { chat: OpenChat; message: Message; onClose: () => void },
 ) {
+  const { connections } = useStore();
   const speed = tokensPerSecond(chat, message);
-  const { usage } = message;
+  const { usage, connection_id, output_limit, left_out = [] } = message;
+  const thinkingTokens = findThinkingTokens(usage);
+  const format = (tokens: number | undefined) => tokens === undefined ? undefined : formatNumber(tokens);
   const t = texts.chat.details;
   const rows: [string, string | undefined][] = [
     [t.model, message.model ?? undefined],
+    [t.connection, connections.items.value.find(({ id }) => id === connection_id)?.name],
     [t.written, formatDateTime(message.created_at)],
     [t.changed, message.updated_at === message.created_at ? undefined : formatDateTime(message.updated_at)],
-    [t.promptTokens, usage?.prompt_tokens === undefined ? undefined : formatNumber(usage.prompt_tokens)],
-    [t.replyTokens, usage?.completion_tokens === undefined ? undefined : formatNumber(usage.completion_tokens)],
+    [t.promptTokens, format(usage?.prompt_tokens)],
+    [t.replyTokens, format(usage?.completion_tokens)],
+    [t.thinkingTokens, format(thinkingTokens)],
+    [t.limit, format(output_limit)],
+    [t.finishReason, message.finish_reason],
     [t.speed, speed === undefined ? undefined : t.perSecond(formatNumber(Math.round(speed * 10) / 10))],
     [t.id, message.id],
   ];
@@ -31,7 +40,27 @@ export function MessageDetails(
           </div>
         ))}
       </dl>
+      <LeftOutFields title={t.leftOut} fields={left_out.filter(({ status }) => status !== 0)} />
+      <LeftOutFields title={t.notOffered} fields={left_out.filter(({ status }) => status === 0)} />
     </Sheet>
+  );
+}
+
+/** What wasn't sent, and why. A status of 0 stands for no answer of the model's server. */
+function LeftOutFields({ title, fields }: { title: string; fields: NonNullable<Message["left_out"]> }) {
+  if (fields.length === 0) return null;
+  return (
+    <section aria-label={title}>
+      <h3 class="left-out-title">{title}</h3>
+      <ul class="left-out">
+        {fields.map(({ field, status, reason }) => (
+          <li key={field}>
+            <code>{field}</code>
+            {status === 0 ? "" : ` (${status})`}: {reason}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

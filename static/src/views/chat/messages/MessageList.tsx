@@ -24,6 +24,7 @@ export function MessageList({ chat }: { chat: OpenChat }) {
   useJumpTarget(chat, content, follow.leave, follow.onScroll);
   const { hasAbove, hasBelow, shown } = chat.window;
   const lastId = chat.lastMessage.value?.id;
+  const { hidden } = chat.tools.value;
   return (
     <div class="message-area">
       <div
@@ -36,9 +37,11 @@ export function MessageList({ chat }: { chat: OpenChat }) {
       >
         <div class="column messages" ref={content} role="log" aria-live="off" aria-label={texts.chat.log}>
           {hasAbove.value && <More key="above" box={box} label={texts.chat.earlier} onNear={stepBack} />}
-          {shown.value.map((message) => (
-            <MessageView key={message.id} chat={chat} message={message} isLast={message.id === lastId} />
-          ))}
+          {shown.value.map((message) =>
+            hidden.has(message.id)
+              ? null
+              : <MessageView key={message.id} chat={chat} message={message} isLast={message.id === lastId} />
+          )}
           {hasBelow.value && (
             <More
               key="below"
@@ -139,15 +142,32 @@ function Announcer({ chat }: { chat: OpenChat }) {
       if (text !== "") setLines((before) => [...before, { id: nextId++, text }].slice(-KEPT));
     };
     // Reasoning is collapsed for everyone.
-    const said = () => splitReasoning(run.text.peek()).said;
-    const sentences = new Sentences(said());
+    let start = run.calls.peek().at(-1)?.textLength;
+    const said = () => splitReasoning(run.text.peek().slice(start)).said;
+    let sentences = new Sentences(said());
     const endPhase = run.phase.subscribe((phase) => {
       if (phase === "waiting") say(texts.chat.waitingPlain);
       if (phase === "reconnecting") say(texts.chat.reconnecting);
     });
+    const announced = new Map<string, string | undefined>();
+    const endCalls = run.calls.subscribe((calls) => {
+      const last = calls.at(-1)?.textLength;
+      if (last !== start) {
+        say(sentences.next(said(), true));
+        start = last;
+        sentences = new Sentences(said());
+      }
+      for (const { call } of calls) {
+        if (announced.get(call.id) === call.state) continue;
+        announced.set(call.id, call.state);
+        if (call.state === "pending") say(texts.chat.callPending(call.tool_name ?? call.name));
+        if (call.state === "running") say(texts.chat.callRunning(call.tool_name ?? call.name));
+      }
+    });
     const endText = run.text.subscribe(() => say(sentences.next(said(), false)));
     return () => {
       endText();
+      endCalls();
       endPhase();
       say(sentences.next(said(), true));
       say(texts.chat.replyDone);

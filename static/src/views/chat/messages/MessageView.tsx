@@ -1,20 +1,46 @@
 /** One message: author, content, how it ended, actions. */
-import { useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
+import type { ReplyNotice } from "../../../api/reply_frames.ts";
 import type { Message } from "../../../api/types.ts";
 import { ErrorBoundary } from "../../../components/ErrorBoundary.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
 import { Markdown, PlainText } from "../../../components/content/Markdown.tsx";
+import type { CitationResolver } from "../../../markdown/citations.ts";
 import { memo, useNow } from "../../../components/hooks.ts";
-import { isLocalImage, listImageUrls, splitReasoning, textOf } from "../../../state/chat/message_text.ts";
+import {
+  findThinkingTokens,
+  isLocalImage,
+  listImageUrls,
+  listRecordingUrls,
+  splitReasoning,
+  textOf,
+} from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
+import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { formatClock, formatTime } from "../../../texts/format.ts";
+import { formatClock, formatNumber, formatTime } from "../../../texts/format.ts";
 import { MessageActionBar, SpeakButton } from "./MessageActionBar.tsx";
 import { ReplyAuthor, UserAuthor } from "./MessageAuthor.tsx";
+import { Reasoning } from "./Reasoning.tsx";
 import { ReplyEnding, Unanswered } from "./ReplyEnding.tsx";
+import { StalledNote } from "./StalledNote.tsx";
 
 const ImageViewer = lazy(() => import("../../images/ImageViewer.tsx").then((file) => file.ImageViewer), {
+  as: "overlay",
+});
+const DocumentReader = lazy(() => import("../../documents/DocumentReader.tsx").then((file) => file.DocumentReader), {
+  as: "overlay",
+});
+const MessageDocuments = lazy(() => import("./MessageDocuments.tsx").then((file) => file.MessageDocuments), {
+  as: "overlay",
+});
+const MessageRecordings = lazy(
+  () => import("./MessageRecordings.tsx").then((file) => file.MessageRecordings),
+  { as: "overlay" },
+);
+const ToolRounds = lazy(() => import("./ToolRounds.tsx").then((file) => file.ToolRounds));
+const UsedMemories = lazy(() => import("../../memory/UsedMemories.tsx").then((file) => file.UsedMemories), {
   as: "overlay",
 });
 const MessageEditForm = lazy(() => import("./MessageEditForm.tsx").then((file) => file.MessageEditForm));
@@ -29,7 +55,11 @@ export interface MessageProps {
 /** A user message in a soft block, or a reply. A message that throws doesn't affect the others. */
 export const MessageView = memo((props: MessageProps) => (
   <ErrorBoundary resetKey={props.message} fallback={<BrokenMessage {...props} />}>
-    {props.message.role === "assistant" ? <ReplyView {...props} /> : <UserMessageView {...props} />}
+    {props.message.role === "assistant"
+      ? <ReplyView {...props} />
+      : props.message.role === "tool"
+      ? <ToolMessageView {...props} />
+      : <UserMessageView {...props} />}
   </ErrorBoundary>
 ));
 
@@ -50,18 +80,23 @@ function BrokenMessage({ chat, message, isLast }: MessageProps) {
 function UserMessageView({ chat, message, isLast }: MessageProps) {
   const isEdited = chat.actions.editing.value?.messageId === message.id;
   const text = textOf(message.content);
+  const isFormatted = useStore().preferences.settings.value?.user_markdown === true;
+  const hasSpeech = useSpeech(chat, message);
   return (
     <article class={getClassName("turn", message)} data-message-id={message.id}>
       <UserAuthor message={message} />
       {message.hidden && <HiddenNote />}
-      {isEdited
-        ? <MessageEditForm chat={chat} canResend={message.role === "user"} />
-        : (
-          <div class="turn-text" title={formatTime(message.created_at, new Date())}>
-            <Images chat={chat} message={message} />
-            {text}
-          </div>
-        )}
+      {isEdited ? <MessageEditForm chat={chat} canResend={message.role === "user"} /> : (
+        <div
+          class={isFormatted ? "turn-text is-formatted" : "turn-text"}
+          title={formatTime(message.created_at, new Date())}
+        >
+          <Images chat={chat} message={message} />
+          {isFormatted ? <Markdown text={text} isFinal hasSpeech={hasSpeech} /> : text}
+        </div>
+      )}
+      {listRecordingUrls(message).length > 0 && <MessageRecordings message={message} />}
+      {hasDocuments(message) && <MessageDocuments message={message} />}
       {!isEdited && <MessageActionBar chat={chat} message={message} isLast={isLast} />}
       <BranchLinks chat={chat} message={message} />
       {isLast && message.role === "user" && !isEdited && !chat.replies.isRunning.value && (
@@ -71,32 +106,68 @@ function UserMessageView({ chat, message, isLast }: MessageProps) {
   );
 }
 
+/** A result whose call isn't here. */
+function ToolMessageView({ chat, message, isLast }: MessageProps) {
+  return (
+    <article class={getClassName("reply", message)} data-message-id={message.id}>
+      <ToolRounds chat={chat} message={message} rounds={[message]} />
+      <MessageActionBar chat={chat} message={message} isLast={isLast} />
+    </article>
+  );
+}
+
 function ReplyView({ chat, message, isLast }: MessageProps) {
   const running = chat.replies.run.value;
   const run = running?.messageId === message.id ? running : undefined;
-  const { thoughts, said: text } = splitReasoning(run ? run.text.value : textOf(message.content));
-  const apart = run ? run.reasoning.value : message.reasoning ?? "";
+  const lastCall = run?.calls.value.at(-1);
+  const rounds = run ? undefined : chat.tools.value.rounds.get(message.id);
+  const whole = run ? run.text.value.slice(lastCall?.textLength) : textOf(message.content);
+  const { thoughts, said: text } = splitReasoning(whole);
+  const apart = run ? run.reasoning.value.slice(lastCall?.reasoningLength) : message.reasoning ?? "";
   const reasoning = [apart, thoughts].filter((part) => part !== "").join("\n\n");
   const thoughtMs = run ? run.thoughtMs.value : chat.replies.measured.value.get(message.id)?.thoughtMs;
   const isEdited = chat.actions.editing.value?.messageId === message.id;
+  const [cited, setCited] = useState<CitedDocument>();
+  const citations = useMemo(() => resolveCitations(message, setCited), [message.documents]);
+  const hasSpeech = useSpeech(chat, message);
   const swipe = useSwipe((step) => void chat.actions.switchVariant(message.id, step));
+  const canSwipe = (message.variant_count ?? 1) > 1 && !run && !isEdited;
   return (
     <article
-      class={getClassName("reply", message)}
+      class={canSwipe ? `${getClassName("reply", message)} is-swiped` : getClassName("reply", message)}
       data-message-id={message.id}
       data-status={run ? "streaming" : message.status}
-      {...(isLast && !run && !isEdited ? swipe : {})}
+      {...(canSwipe ? swipe : {})}
     >
       <ReplyAuthor chat={chat} message={message} />
       {message.hidden && <HiddenNote />}
+      {(lastCall ?? rounds) && <ToolRounds chat={chat} message={message} run={run} rounds={rounds} />}
       {reasoning !== "" && (
-        <Reasoning text={reasoning} isThinking={run !== undefined && text === ""} durationMs={thoughtMs} />
+        <Reasoning
+          text={reasoning}
+          isThinking={run !== undefined && text === ""}
+          durationMs={thoughtMs}
+          tokens={run ? undefined : findThinkingTokens(message.usage)}
+        />
       )}
       <Images chat={chat} message={message} />
       {isEdited
         ? <MessageEditForm chat={chat} canResend={false} />
-        : <Markdown text={text} isFinal={run === undefined} />}
-      {run ? <ReplyProgress run={run} /> : <ReplyEnding chat={chat} message={message} isLast={isLast} />}
+        : <Markdown text={text} isFinal={run === undefined} citations={citations} hasSpeech={hasSpeech} />}
+      {!run && hasOwnCalls(message) && (
+        <ToolRounds
+          chat={chat}
+          message={message}
+          rounds={[
+            { ...message, content: "", reasoning: undefined },
+            ...chat.tools.value.results.get(message.id) ?? [],
+          ]}
+        />
+      )}
+      {hasDocuments(message) && !run && <MessageDocuments message={message} />}
+      {!run && (message.memories?.length ?? 0) > 0 && <UsedMemories message={message} />}
+      {cited && <DocumentReader {...cited} onClose={() => setCited(undefined)} />}
+      {run ? <ReplyProgress chat={chat} run={run} /> : <ReplyEnding chat={chat} message={message} isLast={isLast} />}
       {run && text + reasoning !== "" && (
         // As high as the actions that replace it, so that nothing moves when the reply ends.
         <div class="message-actions">
@@ -108,6 +179,45 @@ function ReplyView({ chat, message, isLast }: MessageProps) {
       {!run && !isEdited && <MessageActionBar chat={chat} message={message} isLast={isLast} />}
     </article>
   );
+}
+
+/** Quotation marks mean speech only in chats with characters. */
+function useSpeech(chat: OpenChat, message: Message): boolean {
+  const { color_speech, dim_actions } = useStore().device.look.value;
+  const isOfCharacter = Boolean(message.character_id) || (chat.options.value.participants?.length ?? 0) > 0;
+  return isOfCharacter && (color_speech || dim_actions);
+}
+
+interface CitedDocument {
+  id: string;
+  name: string;
+  page: number;
+}
+
+/** References mean the documents that were sent with the reply. Without a name, there has to be just one. */
+function resolveCitations(
+  { documents }: Message,
+  open: (cited: CitedDocument) => void,
+): CitationResolver | undefined {
+  const sent = documents?.flatMap(({ id, sent }) =>
+    sent ? [{ id, name: sent.name ?? "", pages: sent.page_count ?? 0 }] : []
+  );
+  if (sent === undefined || sent.length === 0) return undefined;
+  return (name, page) => {
+    const meant = sent.length === 1 && name === undefined
+      ? sent[0]
+      : sent.find((one) => one.name.toLowerCase() === name?.toLowerCase());
+    if (meant === undefined || page < 1 || page > meant.pages) return undefined;
+    return { title: meant.name, open: () => open({ id: meant.id, name: meant.name, page }) };
+  };
+}
+
+function hasOwnCalls({ tool_calls }: Message): boolean {
+  return (tool_calls?.length ?? 0) > 0;
+}
+
+function hasDocuments({ documents }: Message): boolean {
+  return (documents?.length ?? 0) > 0;
 }
 
 function getClassName(kind: "turn" | "reply", message: Message): string {
@@ -168,36 +278,48 @@ function BranchLinks({ chat, message }: { chat: OpenChat; message: Message }) {
   );
 }
 
-/** Opens on demand. Plain text, since Markdown of unfinished reasoning helps nobody. */
-function Reasoning(
-  { text, isThinking, durationMs }: { text: string; isThinking: boolean; durationMs: number | undefined },
-) {
-  const title = isThinking
-    ? texts.chat.thinking
-    : durationMs === undefined
-    ? texts.chat.thoughts
-    : texts.chat.thoughtFor(Math.max(1, Math.round(durationMs / 1000)));
-  return (
-    <details class="thoughts">
-      <summary>{title}</summary>
-      <div class="thoughts-text">{text}</div>
-    </details>
-  );
-}
-
 /** Waiting with its clock, or a lost connection. The live region announces it. */
-function ReplyProgress({ run }: { run: ReplyStream }) {
+function ReplyProgress({ chat, run }: { chat: OpenChat; run: ReplyStream }) {
   const phase = run.phase.value;
+  const calls = run.calls.value;
+  const current = calls.find(({ call }) => call.state === "pending" || call.state === "running")?.call;
+  // After the results, the model reads them first.
+  const isReading = calls.length > 0 && !current && run.text.value.length === calls.at(-1)!.textLength;
   const isWaiting = phase === "waiting" || phase === "sending";
   const now = useNow(isWaiting);
   if (phase === "reconnecting") return <p class="reply-state warning">{texts.chat.reconnecting}</p>;
-  if (!isWaiting) return null;
+  if (current) {
+    // Of a call that waits, the card says so.
+    if (current.state === "pending") return null;
+    return (
+      <p class="reply-state">
+        <span class="pulse" aria-hidden="true" />
+        {texts.chat.callRunning(current.tool_name ?? current.name)}
+      </p>
+    );
+  }
+  if (isReading) {
+    return (
+      <p class="reply-state">
+        <span class="pulse" aria-hidden="true" />
+        {texts.chat.waitingPlain}
+      </p>
+    );
+  }
+  if (!isWaiting) return <StalledNote chat={chat} run={run} />;
+  const notice = run.notice.value;
   return (
     <p class="reply-state">
       <span class="pulse" aria-hidden="true" />
       {texts.chat.waiting(formatClock(now - run.startedAtMs))}
+      {notice && <span role="status">{getNoticeText(notice)}</span>}
     </p>
   );
+}
+
+function getNoticeText({ code, message, contextSize }: ReplyNotice): string {
+  if (code !== "model_reload" || contextSize === undefined) return message;
+  return texts.chat.reloading(contextSize % 1024 === 0 ? `${contextSize / 1024}k` : formatNumber(contextSize));
 }
 
 /** A swipe has at least this length in px, and at most this slope. */

@@ -1,73 +1,184 @@
 /** How a reply ended, unless it is complete, and what to do about it. */
-import type { Message } from "../../../api/types.ts";
-import { Button, LinkButton } from "../../../components/Button.tsx";
+import type { ComponentChildren } from "preact";
+import type { ErrorBody, Message } from "../../../api/types.ts";
+import { Button } from "../../../components/Button.tsx";
+import { useNow } from "../../../components/hooks.ts";
+import { lazy } from "../../../components/Lazy.tsx";
 import { ErrorDetails } from "../../../components/Notice.tsx";
 import { Icon } from "../../../components/Icon.tsx";
+import { findRetryTime, getFailureTitle } from "../../../state/chat/reply_failure.ts";
 import { textOf } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { findThinking } from "../../../state/connections/connection_state.ts";
+import { useStore } from "../../../state/store.ts";
+import { formatClock, formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 
+const FailureCure = lazy(() => import("./FailureCure.tsx").then((file) => file.FailureCure), { as: "overlay" });
+
+/** What every ending needs. */
+interface EndingProps {
+  chat: OpenChat;
+  message: Message;
+  isLast: boolean;
+}
+
 /** Nothing for a complete reply with content. */
-export function ReplyEnding({ chat, message, isLast }: { chat: OpenChat; message: Message; isLast: boolean }) {
+export function ReplyEnding(props: EndingProps) {
+  const { chat, message, isLast } = props;
   const hasText = textOf(message.content) !== "";
-  const { error, status } = message;
-  const retry = isLast && (
-    <Button icon="redo" onClick={() => chat.replies.regenerate(message.id)}>{texts.chat.retry}</Button>
-  );
-  const more = isLast && hasText && (
-    <Button icon="forward" onClick={() => chat.replies.continueReply(message.id)}>
-      {texts.chat.continueReply}
-    </Button>
-  );
-  const attempt = message.last_attempt;
+  const { status, last_attempt: attempt } = message;
   if (status === "complete" && attempt) {
+    const { attemptFailed, attemptInterrupted } = texts.chat;
+    const title = attempt.status === "interrupted" ? attemptInterrupted : attemptFailed;
     return (
-      <div class="ending danger">
-        <p>
-          <Icon name="warning" />
-          <strong>{attempt.status === "interrupted" ? texts.chat.attemptInterrupted : texts.chat.attemptFailed}</strong>
-        </p>
-        {attempt.error && <p>{attempt.error.message}</p>}
-        {isLast && <div class="actions-row">{retry}</div>}
+      <Failure {...props} error={attempt.error} at={attempt.created_at}>
+        <p>{title}</p>
+      </Failure>
+    );
+  }
+  if (status === "failed") return <Failure {...props} error={message.error} at={message.updated_at} />;
+  if (status === "interrupted" || status === "stopped") {
+    return (
+      <div class="ending">
+        <p>{status === "stopped" ? texts.chat.stopped : texts.chat.interrupted}</p>
+        {isLast && (
+          <div class="actions-row">{hasText ? <ContinueButton {...props} /> : <RetryButton {...props} />}</div>
+        )}
       </div>
     );
   }
-  if (status === "failed") {
+  if (status === "complete" && message.finish_reason === "length") return <CutOff {...props} hasText={hasText} />;
+  if (!hasText && status !== "streaming" && !message.tool_calls?.length) {
     return (
-      <div class="ending danger">
-        <p>
-          <Icon name="warning" />
-          <strong>{texts.chat.failed}</strong>
-        </p>
-        {error && <p>{error.message}</p>}
-        {error?.request_id && <ErrorDetails code={error.code} requestId={error.request_id} />}
+      <div class="ending">
+        <p>{texts.chat.empty}</p>
         {isLast && (
           <div class="actions-row">
-            {retry}
-            {more}
-            <LinkButton href="/settings/connections" icon="plug">{texts.chat.switchConnection}</LinkButton>
+            <RetryButton {...props} />
+            <ChooseModelButton chat={chat} message={message} />
           </div>
         )}
       </div>
     );
   }
-  if (status === "interrupted" || status === "stopped") {
-    return (
-      <div class="ending">
-        <p>{status === "stopped" ? texts.chat.stopped : texts.chat.interrupted}</p>
-        {isLast && <div class="actions-row">{more}{!hasText && retry}</div>}
-      </div>
-    );
-  }
-  if (!hasText && status !== "streaming") {
-    return (
-      <div class="ending">
-        <p>{texts.chat.empty}</p>
-        {isLast && <div class="actions-row">{retry}</div>}
-      </div>
-    );
-  }
   return null;
+}
+
+/** Why the reply failed and what helps. Retry and the choice of a model are always there. */
+function Failure(
+  { error, at, children, ...props }: EndingProps & {
+    error: ErrorBody | undefined;
+    /** When it failed, by the server's clock. */
+    at: string | undefined;
+    children?: ComponentChildren;
+  },
+) {
+  const { chat, message, isLast } = props;
+  const failedAtMs = chat.replies.measured.value.get(message.id)?.endedAtMs ?? (Date.parse(at ?? "") || 0);
+  const hasText = textOf(message.content) !== "";
+  return (
+    <div class="ending danger">
+      <p>
+        <Icon name="warning" />
+        <strong>{getFailureTitle(error)}</strong>
+      </p>
+      {children}
+      {error && <p>{error.message}</p>}
+      {error?.request_id && <ErrorDetails code={error.code} requestId={error.request_id} />}
+      {isLast && error?.upstream && (
+        <FailureCure
+          key={failedAtMs}
+          chat={chat}
+          upstream={error.upstream}
+          messageId={message.id}
+          failedAtMs={failedAtMs}
+          // A good answer, or a part of one, is never replaced by itself.
+          canRetryAlone={!hasText}
+          onRetry={() => chat.replies.regenerate(message.id)}
+        />
+      )}
+      {isLast && (
+        <div class="actions-row">
+          <RetryButton {...props} untilMs={findRetryTime(error, failedAtMs)} />
+          {hasText && message.status === "failed" && <ContinueButton {...props} />}
+          <ChooseModelButton chat={chat} message={message} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Counts down while the server wants no further request. */
+function RetryButton({ chat, message, untilMs = 0 }: EndingProps & { untilMs?: number }) {
+  const now = useNow(untilMs > Date.now());
+  const leftMs = untilMs - now;
+  return (
+    <Button icon="redo" isDisabled={leftMs > 0} onClick={() => chat.replies.regenerate(message.id)}>
+      {leftMs > 0 ? texts.chat.retryIn(formatClock(leftMs + 999)) : texts.chat.retry}
+    </Button>
+  );
+}
+
+function ContinueButton({ chat, message }: EndingProps) {
+  return (
+    <Button icon="forward" onClick={() => chat.replies.continueReply(message.id)}>{texts.chat.continueReply}</Button>
+  );
+}
+
+function ChooseModelButton({ chat, message }: { chat: OpenChat; message: Message }) {
+  return (
+    <Button icon="plug" onClick={() => chat.picker.value = { kind: "retry", messageId: message.id }}>
+      {texts.chat.chooseModel}
+    </Button>
+  );
+}
+
+/** Most tokens that are offered as a higher limit. */
+const MAX_LIMIT = 1_000_000;
+
+/** The limit ended the reply, perhaps before its first word. */
+function CutOff({ hasText, ...props }: EndingProps & { hasText: boolean }) {
+  const store = useStore();
+  const { chat, message, isLast } = props;
+  const { output_limit: limit } = message;
+  const t = texts.chat;
+  if (hasText) {
+    return (
+      <div class="ending">
+        <p>{limit === undefined ? t.cutOffPlain : t.cutOff(formatNumber(limit))}</p>
+        {isLast && (
+          <div class="actions-row">
+            <ContinueButton {...props} />
+          </div>
+        )}
+      </div>
+    );
+  }
+  const connection = store.connections.find(message.connection_id ?? chat.options.value.connection_id);
+  const hasSwitch = findThinking(connection, message.model ?? undefined)?.hasOff ?? false;
+  const retryWith = (name: string, value: unknown) =>
+    void chat.changeParam(name, value).then(
+      () => chat.replies.regenerate(message.id),
+      (thrown) => store.report(thrown),
+    );
+  const higher = limit === undefined ? undefined : Math.min(MAX_LIMIT, limit * 2);
+  return (
+    <div class="ending">
+      <p>{limit === undefined ? t.eatenPlain : t.eaten(formatNumber(limit))}</p>
+      {isLast && (
+        <div class="actions-row">
+          {higher !== undefined && (
+            <Button icon="redo" onClick={() => retryWith("max_tokens", higher)}>
+              {t.raiseLimit(formatNumber(higher))}
+            </Button>
+          )}
+          {hasSwitch && <Button onClick={() => retryWith("reasoning_effort", "none")}>{t.withoutThinking}</Button>}
+          {higher === undefined && <RetryButton {...props} />}
+        </div>
+      )}
+    </div>
+  );
 }
 
 /** A user message without a reply. */

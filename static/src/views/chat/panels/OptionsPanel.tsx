@@ -6,19 +6,14 @@ import { TextField } from "../../../components/forms/Field.tsx";
 import { Select } from "../../../components/forms/Select.tsx";
 import { Switch } from "../../../components/forms/Switch.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import {
-  formatStops,
-  NUMBER_FIELDS,
-  type NumberField,
-  type NumberFieldName,
-  parseNumber,
-  parseStops,
-} from "../../../state/documents/sampling.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
+import { AlwaysAtHand } from "../../documents/AlwaysAtHand.tsx";
+import { ChaptersSection } from "./ChaptersSection.tsx";
 import { GroupSection } from "./GroupSection.tsx";
 import { LorebooksSection } from "./LorebooksSection.tsx";
 import { openChatPanel } from "./panels.tsx";
+import { SamplingSection } from "./SamplingSection.tsx";
 
 /** Pause in typing before a change is saved, in milliseconds. */
 const SAVE_AFTER_MS = 500;
@@ -26,8 +21,8 @@ const SAVE_AFTER_MS = 500;
 /** Default depth of a note: before the last messages, where models heed it. */
 const NOTE_DEPTH = 4;
 
-/** Saves a change, at once or after a pause. */
-export type Change = (options: ChatOptions) => void;
+/** Saves a change after a pause. A function gets the options with all changes so far. */
+export type Change = (options: ChatOptions | ((current: ChatOptions) => ChatOptions)) => void;
 
 /** The panel; every change is saved automatically. */
 export function OptionsPanel({ chat }: { chat: OpenChat }) {
@@ -54,13 +49,15 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
         <>
           <GroupSection chat={chat} />
           <LorebooksSection chat={chat} />
+          <DocumentsSection chat={chat} />
+          <ToolsSection chat={chat} />
           <SummarySection chat={chat} onChange={change} />
         </>
       )}
       <section aria-labelledby="options-sampling">
         <h3 id="options-sampling">{t.sampling}</h3>
         <p class="hint">{t.samplingHint}</p>
-        <Sampling options={options} onChange={change} />
+        <SamplingSection chat={chat} onChange={change} />
       </section>
     </div>
   );
@@ -69,17 +66,22 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
 /** Collects changes, and saves them when typing pauses or the panel closes. */
 function useSaving(chat: OpenChat): Change {
   const store = useStore();
-  const waiting = useRef<ChatOptions>({});
+  const waiting = useRef<Parameters<Change>[0][]>([]);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const save = () => {
     clearTimeout(timer.current);
-    const options = waiting.current;
-    waiting.current = {};
+    // Only now, so that what was changed elsewhere in the meantime stays.
+    const before = chat.options.peek();
+    const options = waiting.current.reduce<ChatOptions>((sum, change) => ({
+      ...sum,
+      ...(typeof change === "function" ? change({ ...before, ...sum }) : change),
+    }), {});
+    waiting.current = [];
     if (Object.keys(options).length > 0) chat.change(options).catch((thrown) => store.report(thrown));
   };
   useEffect(() => save, []);
-  return (options) => {
-    waiting.current = { ...waiting.current, ...options };
+  return (change) => {
+    waiting.current.push(change);
     clearTimeout(timer.current);
     timer.current = setTimeout(save, SAVE_AFTER_MS);
   };
@@ -139,75 +141,46 @@ function Note({ options, onChange }: { options: ChatOptions; onChange: Change })
   );
 }
 
-function Sampling({ options, onChange }: { options: ChatOptions; onChange: Change }) {
-  const params = useRef<Record<string, unknown>>({ ...options.params });
-  const [stops, setStops] = useState(formatStops(options.params?.stop));
-  const t = texts.chatOptions.options;
-  const set = (name: string, value: unknown) => {
-    if (value === undefined) delete params.current[name];
-    else params.current[name] = value;
-    onChange({ params: Object.keys(params.current).length === 0 ? null : { ...params.current } });
-  };
+/** Documents that go with every message of the chat. */
+function DocumentsSection({ chat }: { chat: OpenChat }) {
+  const store = useStore();
+  const t = texts.documents;
   return (
-    <>
-      <div class="options-grid">
-        {NUMBER_FIELDS.map((field) => (
-          <NumberInput
-            key={field.name}
-            field={field}
-            name={field.name}
-            initial={options.params?.[field.name]}
-            onChange={(value) => set(field.name, value)}
-          />
-        ))}
-      </div>
-      <TextField
-        label={t.stop}
-        hint={t.stopHint}
-        rows={2}
-        value={stops}
-        isMono
-        onInput={(typed) => {
-          setStops(typed);
-          set("stop", parseStops(typed));
+    <section aria-labelledby="options-documents">
+      <h3 id="options-documents">{t.title}</h3>
+      <AlwaysAtHand
+        uses={chat.options.value.documents ?? []}
+        hint={t.atHandChat}
+        onChange={(change) => {
+          const documents = change(chat.options.peek().documents ?? []);
+          chat.change({ documents: documents.length === 0 ? null : documents }).catch((thrown) => store.report(thrown));
         }}
       />
-    </>
+    </section>
   );
 }
 
-/** Empty means: the model's default. */
-function NumberInput(
-  { field, name, initial, onChange }: {
-    field: NumberField;
-    name: NumberFieldName;
-    initial: unknown;
-    onChange: (value: number | undefined) => void;
-  },
-) {
-  const [text, setText] = useState(typeof initial === "number" ? String(initial) : "");
-  const isBad = parseNumber(field, text) === "bad";
-  const t = texts.chatOptions.options;
+/** Whether the model may call tools in this chat. */
+function ToolsSection({ chat }: { chat: OpenChat }) {
+  const store = useStore();
+  const t = texts.toolCalls;
   return (
-    <TextField
-      label={t.fields[name]}
-      inputMode="decimal"
-      value={text}
-      placeholder={t.standard}
-      error={isBad ? t.bad(field.min, field.max) : undefined}
-      onInput={(typed) => {
-        setText(typed);
-        const value = parseNumber(field, typed);
-        if (value !== "bad") onChange(value);
-      }}
-    />
+    <section aria-labelledby="options-tools">
+      <h3 id="options-tools">{t.option}</h3>
+      <Switch
+        label={t.optionSwitch}
+        hint={t.optionHint}
+        isOn={chat.options.value.tools !== false}
+        onChange={(isOn) => void chat.change({ tools: isOn ? null : false }).catch((thrown) => store.report(thrown))}
+      />
+    </section>
   );
 }
 
 /** A new summary is shown unless the user is editing it. */
 function SummarySection({ chat, onChange }: { chat: OpenChat; onChange: Change }) {
   const store = useStore();
-  const { summary } = chat.options.value;
+  const { summary, chapters, learn } = chat.options.value;
   const [text, setText] = useState(summary?.text ?? "");
   const box = useRef<HTMLElement>(null);
   const isMine = () => box.current?.contains(document.activeElement) ?? false;
@@ -223,14 +196,18 @@ function SummarySection({ chat, onChange }: { chat: OpenChat; onChange: Change }
   return (
     <section aria-labelledby="options-summary" ref={box}>
       <h3 id="options-summary">{t.summary}</h3>
-      <TextField
-        label={t.summary}
-        hint={summary?.up_to_message_id === undefined ? t.summaryHint : `${t.summaryHint} ${t.summaryExtent}`}
-        rows={4}
-        value={text}
-        onInput={write}
-      />
-      {text !== "" && <Button kind="quiet" icon="trash" onClick={() => write("")}>{t.removeSummary}</Button>}
+      {chapters && chapters.length > 0 ? <ChaptersSection chat={chat} chapters={chapters} onChange={onChange} /> : (
+        <>
+          <TextField
+            label={t.summary}
+            hint={summary?.up_to_message_id === undefined ? t.summaryHint : `${t.summaryHint} ${t.summaryExtent}`}
+            rows={4}
+            value={text}
+            onInput={write}
+          />
+          {text !== "" && <Button kind="quiet" icon="trash" onClick={() => write("")}>{t.removeSummary}</Button>}
+        </>
+      )}
       {settings && (
         <Switch
           label={t.autoSummary}
@@ -238,6 +215,14 @@ function SummarySection({ chat, onChange }: { chat: OpenChat; onChange: Change }
           isOn={settings.auto_summary}
           onChange={(auto_summary) =>
             void store.preferences.change({ auto_summary }).catch((thrown) => store.report(thrown))}
+        />
+      )}
+      {settings?.memory_proposals && (
+        <Switch
+          label={texts.memory.learn}
+          hint={texts.memory.learnHint}
+          isOn={learn !== false}
+          onChange={(isOn) => onChange({ learn: isOn ? null : false })}
         />
       )}
     </section>

@@ -2,6 +2,7 @@
 import type { ChatPreview, DroppedEntry, PromptPiece, UnexpandedField } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
+import { memoryApi } from "../../../api/memories.ts";
 import { Button } from "../../../components/Button.tsx";
 import { ErrorNote } from "../../../components/Notice.tsx";
 import { findImageUrls, textOf } from "../../../state/chat/message_text.ts";
@@ -9,6 +10,7 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 import { useStore } from "../../../state/store.ts";
+import { useResource } from "../../use_resource.ts";
 import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
 
 /** Reloaded when the chat changes, and on demand for the composer's text. */
@@ -48,7 +50,8 @@ export function PreviewPanel({ chat }: { chat: OpenChat }) {
           );
         })}
       </ol>
-      <LeftOut dropped={found.dropped} />
+      <OfferedTools tools={found.tools ?? []} />
+      <LeftOut preview={found} />
     </div>
   );
 }
@@ -106,8 +109,27 @@ function getFieldName(field: string, source: string | undefined): string {
   return `${getPieceName(field)}: ${which}`;
 }
 
-function LeftOut({ dropped: { pieces = [], lorebook_entries = [] } }: Pick<ChatPreview, "dropped">) {
-  if (pieces.length + lorebook_entries.length === 0) return null;
+/** By the names that the model sees. Their definitions go with the prompt. */
+function OfferedTools({ tools }: Pick<ChatPreview, "tools">) {
+  if (tools.length === 0) return null;
+  return (
+    <section class="preview-left-out" aria-labelledby="preview-tools">
+      <h3 id="preview-tools">{texts.chatOptions.preview.tools}</h3>
+      <ul>
+        {tools.map(({ name, server_name }) => (
+          <li key={name}>
+            <code>{name}</code> · {server_name}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function LeftOut({ preview }: { preview: ChatPreview }) {
+  const { dropped: { pieces = [], lorebook_entries = [] }, memories_left_out: notes = [], tools_left_out: tools = [] } =
+    preview;
+  if (pieces.length + lorebook_entries.length + notes.length + tools.length === 0) return null;
   const t = texts.chatOptions;
   return (
     <section class="preview-left-out" aria-labelledby="preview-left-out">
@@ -121,8 +143,33 @@ function LeftOut({ dropped: { pieces = [], lorebook_entries = [] } }: Pick<ChatP
         {lorebook_entries.map((entry, index) => (
           <li key={`entry ${index}`}>{t.fired(entry.lorebook_name, entry.entry_name)} ({formatDropReason(entry)})</li>
         ))}
+        {notes.length > 0 && <LeftOutNotes key={notes.join(" ")} ids={notes} />}
+        {tools.map(({ name, reason }, index) => <li key={`tool ${index}`}>{name} ({reason})</li>)}
       </ul>
     </section>
+  );
+}
+
+/** The preview names notes by their ids only. */
+function LeftOutNotes({ ids }: { ids: readonly string[] }) {
+  const { client } = useStore().api;
+  const { value, error, again } = useResource(() => memoryApi(client).list());
+  const { missed, pieces } = texts.chatOptions;
+  if (error) {
+    return (
+      <li>
+        <ErrorNote title={texts.memory.failed} error={error} onRetry={again} />
+      </li>
+    );
+  }
+  return (
+    <>
+      {ids.map((id) => (
+        <li key={id}>
+          {pieces.memory}: {value?.find((note) => note.id === id)?.text ?? "…"} ({missed.budget})
+        </li>
+      ))}
+    </>
   );
 }
 
@@ -147,21 +194,28 @@ function Sums({ preview }: { preview: ChatPreview }) {
   const store = useStore();
   const speakers = preview.speakers ?? [];
   const t = texts.chatOptions.preview;
+  // A size that nobody has confirmed can't show that something fits.
+  const isAssumed = preview.context_size_assumed;
   return (
     <div class="preview-sums">
       <p>
-        <strong>{t.tokens(formatNumber(preview.tokens), formatNumber(preview.context_size))}</strong>
+        <strong>
+          {isAssumed
+            ? t.tokensAlone(formatNumber(preview.tokens))
+            : t.tokens(formatNumber(preview.tokens), formatNumber(preview.context_size))}
+        </strong>
       </p>
-      <meter value={preview.tokens} max={preview.context_size} aria-label={texts.chat.preview.title} />
+      {isAssumed
+        ? <p class="assumed">{t.assumed(formatNumber(preview.context_size))}</p>
+        : <meter value={preview.tokens} max={preview.context_size} aria-label={texts.chat.preview.title} />}
       <p class="hint">
         {[
           t.answer(formatNumber(preview.answer_tokens)),
-          preview.context_size_assumed ? t.assumed : "",
           preview.counted_by === "estimate" ? t.estimated : "",
         ].filter(Boolean).join(" ")}
       </p>
       {preview.dropped.count > 0 && <p>{t.dropped(preview.dropped.count)}</p>}
-      {!preview.fits && <p class="field-error">{t.tooLong}</p>}
+      {!isAssumed && preview.fits === false && <p class="field-error">{t.tooLong}</p>}
       <p class="hint">{preview.connection.name} · {preview.model}</p>
       {preview.preset && <p class="hint">{texts.chatOptions.presetUsed(preview.preset.name)}</p>}
       {speakers.length > 0 && (
@@ -178,7 +232,8 @@ function getPartName(part: string, role: string): string {
   return role === "system" || role === "user" || role === "assistant" || role === "tool" ? roles[role] : role;
 }
 
-function getShownText(content: ChatPreview["messages"][number]["content"]): string {
+function getShownText(given: ChatPreview["messages"][number]["content"]): string {
+  const content = given ?? "";
   const images = findImageUrls(content).length;
   return [textOf(content), images > 0 ? `[${texts.chatOptions.preview.images(images)}]` : ""].filter(Boolean).join(
     "\n",

@@ -6,12 +6,13 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import type { ComponentType } from "preact";
 
 /** The panels. */
-export type ChatPanel = "options" | "preview" | "history";
+export type ChatPanel = "options" | "preview" | "history" | "recall";
 
 const VIEWS: Record<ChatPanel, ComponentType<{ chat: OpenChat }>> = {
   options: lazy(() => import("./OptionsPanel.tsx").then(({ OptionsPanel }) => OptionsPanel)),
   preview: lazy(() => import("./PreviewPanel.tsx").then(({ PreviewPanel }) => PreviewPanel)),
   history: lazy(() => import("./HistoryPanel.tsx").then(({ HistoryPanel }) => HistoryPanel)),
+  recall: lazy(() => import("./RecallPanel.tsx").then(({ RecallPanel }) => RecallPanel)),
 };
 
 /** Opens a panel of the open chat. */

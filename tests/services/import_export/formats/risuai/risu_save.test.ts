@@ -1,13 +1,13 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { openRisuSave, unpacked } from "../../../../../services/import_export/formats/risuai/risu_save.ts";
+import { openRisuSave, unpack } from "../../../../../services/import_export/formats/risuai/risu_save.ts";
 
 const none = () => Promise.resolve(undefined);
 
-test("what unpacks beyond the limit is given up before it is whole", () => {
+test("a file that unpacks beyond the limit is rejected early", () => {
   const packed = gzipSync(new Uint8Array(1_000_000));
-  expect(() => unpacked(packed, 999_999)).toThrow(expect.objectContaining({ code: "too_large" }));
-  expect(unpacked(packed, 1_000_000).length).toBe(1_000_000);
+  expect(() => unpack(packed, 999_999)).toThrow(expect.objectContaining({ code: "too_large" }));
+  expect(unpack(packed, 1_000_000).length).toBe(1_000_000);
 });
 
 test.each([
@@ -19,7 +19,7 @@ test.each([
   await expect(openRisuSave(new Uint8Array(bytes), none)).rejects.toMatchObject({ code: "unprocessable" });
 });
 
-test("a character that lies in a file of its own is fetched, one that is nowhere is named", async () => {
+test("a character in a separate file is read, a missing one is named", async () => {
   const block = (type: number, name: string, value: unknown) => {
     const [about, content] = [name, JSON.stringify(value)].map((text) => new TextEncoder().encode(text));
     const length = new Uint8Array(4);

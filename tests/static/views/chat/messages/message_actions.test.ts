@@ -258,7 +258,7 @@ test("marks a hidden message, and doesn't send it", async () => {
   await message(ui.page, 1).getByText("Hidden from the model").waitFor({ state: "detached" });
 });
 
-test("a branch is a chat of its own, and both link to each other", async () => {
+test("a branch is a new chat, and both link to each other", async () => {
   await using ui = await openTalk();
   await choose(ui.page, 1, "Branch from here");
   await ui.page.waitForURL(`${ui.api.origin}/c/c1-fork`);

@@ -25,6 +25,9 @@ function openStory() {
         base_url: "http://127.0.0.1:1",
         model: "small",
         has_key: false,
+        header_names: [],
+        server: {},
+        refused: [],
         active: false,
         created_at: "2026-01-02T03:04:05Z",
         updated_at: "2026-01-02T03:04:05Z",
@@ -105,8 +108,10 @@ test("previews the prompt with its size and what is left out", async () => {
   await ui.page.getByRole("button", { name: "Chat options" }).click();
   await ui.page.getByRole("button", { name: "Preview prompt" }).click();
   const panel = ui.page.getByRole("complementary", { name: "Prompt preview" });
-  await panel.getByText("120 of 8,192 tokens").waitFor();
-  await panel.getByText("The context size is unknown, so a default is used.").waitFor();
+  // A size that nobody has confirmed shows no share of it.
+  await panel.getByText("120 tokens", { exact: true }).waitFor();
+  await panel.getByText("It assumes 8,192 tokens.").waitFor();
+  expect(await panel.getByRole("meter").count()).toBe(0);
   await panel.getByText("3 older messages don’t fit and are left out").waitFor();
   await panel.getByText("And then?").waitFor();
   expect(ui.api.seen("POST", "/api/chat/preview")[0]!.body).toMatchObject({
@@ -117,6 +122,31 @@ test("previews the prompt with its size and what is left out", async () => {
   ui.api.refuse("POST /api/chat/preview", { status: 503, code: "not_available", message: "No connection is active" });
   await panel.getByRole("button", { name: "Refresh" }).click();
   await panel.getByText("No connection is active").waitFor();
+  ui.api.allow("POST /api/chat/preview");
+  ui.api.preview.context_size_assumed = false;
+  await panel.getByRole("button", { name: "Try again" }).click();
+  await panel.getByText("120 of 8,192 tokens").waitFor();
+  await panel.getByRole("meter").waitFor();
+});
+
+test("lists tools that go with the prompt, and notes and tools that don't", async () => {
+  await using ui = await openStory();
+  const scope = { kind: "everything" as const };
+  const times = { created_at: "2026-01-02T03:04:05Z", updated_at: "2026-01-02T03:04:05Z" };
+  const note = { id: "n1", text: "Likes tea", scope, pinned: false, ...times };
+  await ui.page.route("**/api/memories", (route) => route.fulfill({ json: [note] }));
+  Object.assign(ui.api.preview, {
+    tools: [{ name: "lookup", server_id: "files", server_name: "Files", tool_name: "lookup" }],
+    tools_left_out: [{ name: "Web", reason: "it doesn't answer" }],
+    memories_left_out: ["n1"],
+  });
+  await ui.page.getByRole("button", { name: "Chat options" }).click();
+  await ui.page.getByRole("button", { name: "Preview prompt" }).click();
+  const panel = ui.page.getByRole("complementary", { name: "Prompt preview" });
+  await panel.getByRole("region", { name: "Tools sent with the prompt" }).getByText("lookup · Files").waitFor();
+  const leftOut = panel.getByRole("region", { name: "Not included" });
+  await leftOut.getByText("Web (it doesn't answer)").waitFor();
+  await leftOut.getByText("Memory: Likes tea (over the token budget)").waitFor();
 });
 
 const NOT_EXPANDED = [
@@ -259,7 +289,7 @@ test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme,
     await page.getByLabel("Temperature").fill("99");
     await check("options");
     await page.getByRole("button", { name: "Preview prompt" }).click();
-    await page.getByText("of 8,192 tokens").waitFor();
+    await page.getByText("It assumes 8,192 tokens.").waitFor();
     await check("preview");
     await page.getByRole("button", { name: "Close" }).first().click();
     await page.getByLabel("Message", { exact: true }).fill("/");

@@ -52,7 +52,8 @@ async function openGroup(
 }
 
 const speakers = (page: Page) => page.getByRole("log", { name: "Messages" }).getByRole("heading", { level: 2 });
-const isIdle = (page: Page) => page.getByRole("button", { name: "Send" }).waitFor();
+/** On phones, Talk replaces Send while nothing is written. */
+const isIdle = (page: Page) => page.getByRole("button", { name: /^(Send|Talk)$/ }).first().waitFor();
 const head = async (app: TestApp) => await (await app.get("/api/conversations/c1?view=head")).json();
 
 test("a chat with a character sends its texts, the persona, the lorebooks and the chat's note", async () => {

@@ -1,0 +1,117 @@
+/**
+ * Writes what a release has beside the executables: its notes, a compose file that pulls its image, and a Homebrew
+ * formula.
+ *
+ *   deno run --allow-read --allow-write build/release.ts --tag v1.2.3 --repository owner/name
+ */
+import { parseArgs } from "node:util";
+
+/** What the release is called, and where it is. */
+export interface Release {
+  /** `"1.2.3"`, or `"1.3.0-rc.1"` for a version to try. */
+  version: string;
+  /** `"owner/name"` on GitHub. */
+  repository: string;
+}
+
+const DIST = new URL("../dist/", import.meta.url);
+const FORMULA_TARGETS = { arm: "parlor-macos-arm64", intel: "parlor-macos-x64" };
+
+/** Reports whether a version is stable, so that `latest` may point to it. */
+export function isStable(version: string): boolean {
+  return /^\d+\.\d+\.\d+$/.test(version);
+}
+
+/** Returns the version of a tag. @throws {Error} if it isn't the one of the program. */
+export function versionOfTag(tag: string, programVersion: string): string {
+  if (tag !== `v${programVersion}`) {
+    throw new Error(`The tag is "${tag}", but the program is version ${programVersion}`);
+  }
+  return programVersion;
+}
+
+/**
+ * Returns the section of a version in the changelog, without its heading: `## 1.2.3 (2026-01-31)`.
+ *
+ * @throws {Error} if there is none, it has no date, or it is empty.
+ */
+export function notesOf(changelog: string, version: string): string {
+  const heading = `## ${version}`;
+  const lines = changelog.split("\n");
+  const start = lines.findIndex((line) => line === heading || line.startsWith(`${heading} `));
+  if (start < 0) throw new Error(`CHANGELOG.md has no section "${heading}"`);
+  if (!/ \(\d{4}-\d\d-\d\d\)$/.test(lines[start]!)) throw new Error(`"${lines[start]}" in CHANGELOG.md has no date`);
+  const length = lines.slice(start + 1).findIndex((line) => line.startsWith("## "));
+  const notes = lines.slice(start + 1, length < 0 ? undefined : start + 1 + length).join("\n").trim();
+  if (notes === "") throw new Error(`"${heading}" in CHANGELOG.md is empty`);
+  return `${notes}\n`;
+}
+
+/** Returns the compose file of the source with the image of the release instead of a build. */
+export function composeFile(source: string, { version, repository }: Release): string {
+  const image = `ghcr.io/${repository.toLowerCase()}:${version}`;
+  const text = source.replace(/^ {4}# In the source.*\n {4}build: .*\n/m, "").replace(
+    /^( {4}image: ).*$/m,
+    `$1\${PARLOR_IMAGE:-${image}}`,
+  );
+  if (!text.includes(image) || text.includes("build:")) {
+    throw new Error("compose.yaml isn't in the form that is expected");
+  }
+  return text;
+}
+
+/** Returns a formula for `brew install`. @param checksums Text of SHA256SUMS. */
+export function formula({ version, repository }: Release, checksums: string): string {
+  const block = (when: string, file: string) => {
+    const [, sum] = new RegExp(`^([0-9a-f]{64})  ${file}$`, "m").exec(checksums) ?? [];
+    if (sum === undefined) throw new Error(`SHA256SUMS has no ${file}`);
+    return `  on_${when} do
+    url "https://github.com/${repository}/releases/download/v${version}/${file}"
+    sha256 "${sum}"
+  end
+`;
+  };
+  return `class Parlor < Formula
+  desc "Self-hosted chat for language models"
+  homepage "https://github.com/${repository}"
+  version "${version}"
+  license "MIT"
+  depends_on :macos
+
+${block("arm", FORMULA_TARGETS.arm)}
+${block("intel", FORMULA_TARGETS.intel)}
+  def install
+    bin.install Dir["parlor-macos-*"].first => "parlor"
+  end
+
+  service do
+    run [opt_bin/"parlor"]
+    keep_alive true
+    log_path var/"log/parlor.log"
+    error_log_path var/"log/parlor.log"
+  end
+
+  test do
+    assert_match version.to_s, shell_output("#{bin}/parlor --version")
+  end
+end
+`;
+}
+
+async function main(): Promise<void> {
+  const { tag = "", repository = "" } = parseArgs({
+    args: Deno.args,
+    options: { tag: { type: "string" }, repository: { type: "string" } },
+  }).values;
+  const read = (path: string) => Deno.readTextFile(new URL(`../${path}`, import.meta.url));
+  const version = versionOfTag(tag, JSON.parse(await read("deno.json")).version);
+  const release = { version, repository };
+  const files = {
+    "notes.md": notesOf(await read("CHANGELOG.md"), version),
+    "compose.yaml": composeFile(await read("compose.yaml"), release),
+    "parlor.rb": formula(release, await Deno.readTextFile(new URL("SHA256SUMS", DIST))),
+  };
+  for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(new URL(name, DIST), text);
+}
+
+if (import.meta.main) await main();

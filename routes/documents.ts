@@ -1,0 +1,110 @@
+/** `/api/documents`: files and links whose text a model can be sent. */
+import type { Services } from "../services/services.ts";
+import { type AppContext, clientSignal } from "../middleware/env.ts";
+import { AppError } from "../services/errors.ts";
+import type { StoredDocument } from "../services/documents/document.ts";
+import { parsePages } from "../services/documents/page_ranges.ts";
+import { etag } from "./http/etag.ts";
+import { readStreamedUpload } from "./http/form.ts";
+import { attachment, toRangedAnswer } from "./http/file_response.ts";
+import { newRouter, schemaError } from "./http/router.ts";
+import * as schema from "./schemas/documents.ts";
+import { rawAnswer, startedStream } from "./server/raw_response.ts";
+
+/** What a browser may do with the original: save it. */
+const SAVE_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "X-Content-Type-Options": "nosniff" };
+
+/** Routes of documents. */
+export function documentRoutes(services: Services) {
+  return newRouter()
+    .openapi(schema.addRoute, async (c) => {
+      const { documents } = await services.documents();
+      const isForm = /^multipart\/form-data\b/i.test(c.req.header("content-type") ?? "");
+      const { document, jobId } = isForm
+        ? await readStreamedUpload(c, (content, getName) => documents.add({ content, getName }))
+        : await documents.addLink(await readLink(c));
+      c.header("X-Parlor-Job-Id", jobId);
+      c.header("ETag", etag(document.updatedAtMs));
+      return rawAnswer(c.json(schema.toDocumentJson(document), 201));
+    })
+    .openapi(schema.listRoute, async (c) => {
+      const { documents } = await services.documents();
+      return c.json(documents.list().map(schema.toDocumentJson), 200);
+    })
+    .openapi(schema.getRoute, async (c) => {
+      const { documents } = await services.documents();
+      const document = documents.get(c.req.valid("param").id);
+      c.header("ETag", etag(document.updatedAtMs));
+      return c.json(schema.toDocumentJson(document), 200);
+    })
+    .openapi(schema.textRoute, async (c) => {
+      const { documents } = await services.documents();
+      const { pages } = c.req.valid("query");
+      const ranges = pages === undefined ? undefined : parsePages(pages);
+      const found = documents.readPages(c.req.valid("param").id, ranges);
+      return rawAnswer(
+        c.body(await startedStream(c, toTextJson(found)), 200, { "Content-Type": "application/json" }),
+      );
+    })
+    .openapi(schema.pageImageRoute, async (c) => {
+      const { documents } = await services.documents();
+      const { id, page } = c.req.valid("param");
+      const jpeg = await documents.readPageImage(id, page, clientSignal(c));
+      return rawAnswer(new Response(jpeg, { headers: { "Content-Type": "image/jpeg", ...SAVE_ONLY } }));
+    })
+    .openapi(schema.fileRoute, async (c) => {
+      const { documents } = await services.documents();
+      const document = documents.get(c.req.valid("param").id);
+      const { id, name, sizeBytes, createdAtMs } = document;
+      if (sizeBytes === 0 && document.url !== undefined) {
+        throw new AppError("not_found", `The link "${name}" isn't fetched, so there is no file`);
+      }
+      const { status, headers, part } = toRangedAnswer({
+        sizeBytes,
+        version: `${id}-${createdAtMs}`,
+        asked: c.req.valid("header"),
+        headers: { "Content-Type": toSafeType(document), "Content-Disposition": attachment(name), ...SAVE_ONLY },
+      });
+      const content = documents.readOriginal(id, part);
+      return rawAnswer(new Response(await startedStream(c, content), { status, headers }));
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      const { documents } = await services.documents();
+      await documents.remove(c.req.valid("param").id);
+      return c.body(null, 204);
+    });
+}
+
+/** HTML is never served as HTML, because strangers wrote it. */
+function toSafeType({ contentType }: StoredDocument): string {
+  return contentType.startsWith("text/") ? "text/plain" : contentType;
+}
+
+/** @throws {AppError} `invalid_json`, `invalid_request`, `unsupported_media_type` */
+async function readLink(c: AppContext): Promise<string> {
+  if (!/^application\/json\b/i.test(c.req.header("content-type") ?? "")) {
+    throw new AppError("unsupported_media_type", "The body of the request must be multipart/form-data or JSON");
+  }
+  let body: unknown;
+  try {
+    body = await c.req.json();
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    throw new AppError("invalid_json", "The body of the request isn't valid JSON");
+  }
+  const parsed = schema.LinkBody.safeParse(body);
+  if (!parsed.success) throw schemaError("json", parsed.error.issues);
+  return parsed.data.url;
+}
+
+async function* toTextJson(
+  pages: AsyncIterable<{ n: number; text: string }>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const encoder = new TextEncoder();
+  let before = '{"pages":[';
+  for await (const page of pages) {
+    yield encoder.encode(before + JSON.stringify(page));
+    before = ",";
+  }
+  yield encoder.encode(before === "," ? "]}" : `${before}]}`);
+}

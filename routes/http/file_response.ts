@@ -1,0 +1,136 @@
+/** File responses: as a download, as JSON, or the range of a Range header. */
+import type { AppContext } from "../../middleware/env.ts";
+import { AppError } from "../../services/errors.ts";
+import { normalized } from "../../services/json/unicode.ts";
+import { matchesStrongly, parseTagList } from "../../services/storage/preconditions.ts";
+import { rawAnswer } from "../server/raw_response.ts";
+import { etag } from "./etag.ts";
+
+/** A file to answer with. */
+export interface RangedFile {
+  sizeBytes: number;
+  /** Changes whenever the bytes do. */
+  version: string;
+  /** Headers of the request. */
+  asked: { range?: string; "if-range"?: string };
+  headers: Record<string, string>;
+}
+
+/**
+ * Answers with a file and closes it at the end.
+ *
+ * Several ranges at once, a range that can't be read, and one of another version (`If-Range`) are answered with the whole
+ * file, as RFC 9110, sections 13.1.5 and 14.2 say.
+ *
+ * @throws {AppError} `range_not_satisfiable` for a range that begins at or beyond the end; the file is closed
+ */
+export async function sendFile(file: Deno.FsFile, options: RangedFile): Promise<Response> {
+  let answer: RangedAnswer;
+  try {
+    answer = toRangedAnswer(options);
+    if (answer.part !== undefined) await seekTo(file, answer.part.start);
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+  const { status, headers, part } = answer;
+  const body = part === undefined ? file.readable : file.readable.pipeThrough(limitStream(part.end - part.start + 1));
+  return new Response(body, { status, headers });
+}
+
+/** Status and headers of a response, and the part of the file that is its body; the whole file without one. */
+export interface RangedAnswer {
+  status: 200 | 206;
+  headers: Headers;
+  part?: { start: number; end: number };
+}
+
+/** Decides which part of a file is sent; see `sendFile`. @throws {AppError} `range_not_satisfiable` */
+export function toRangedAnswer({ sizeBytes, version, asked, headers: given }: RangedFile): RangedAnswer {
+  const headers = new Headers({ ...given, "Accept-Ranges": "bytes", "ETag": etag(version) });
+  const ifRange = asked["if-range"];
+  // A date never matches: responses have no Last-Modified.
+  const isSameVersion = ifRange === undefined || matchesStrongly(parseTagList(ifRange), version);
+  const part = isSameVersion ? parseRange(asked.range, sizeBytes) : undefined;
+  if (part === undefined) {
+    headers.set("Content-Length", String(sizeBytes));
+    return { status: 200, headers };
+  }
+  if (part === "beyond") {
+    throw new AppError(
+      "range_not_satisfiable",
+      `The range starts after the end of the file, which has ${sizeBytes} bytes`,
+      { contentRange: `bytes */${sizeBytes}` },
+    );
+  }
+  headers.set("Content-Length", String(part.end - part.start + 1));
+  headers.set("Content-Range", `bytes ${part.start}-${part.end}/${sizeBytes}`);
+  return { status: 206, headers, part };
+}
+
+async function seekTo(file: Deno.FsFile, offset: number): Promise<void> {
+  try {
+    await file.seek(offset, Deno.SeekMode.Start);
+  } catch (cause) {
+    throw new AppError("internal", "Can't read this range of the file", { cause });
+  }
+}
+
+/** Reads `bytes=a-b`, `bytes=a-` and `bytes=-n`; both ends are part of it. */
+function parseRange(
+  header: string | undefined,
+  sizeBytes: number,
+): { start: number; end: number } | "beyond" | undefined {
+  const match = /^bytes=\s*(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? "");
+  if (match === null || (match[1] === "" && match[2] === "")) return undefined;
+  const [first, last] = [match[1]!, match[2]!];
+  if (first === "") {
+    const start = Math.max(0, sizeBytes - Number(last));
+    return start < sizeBytes ? { start, end: sizeBytes - 1 } : "beyond";
+  }
+  if (last !== "" && Number(last) < Number(first)) return undefined;
+  if (Number(first) >= sizeBytes) return "beyond";
+  return { start: Number(first), end: last === "" ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1) };
+}
+
+function limitStream(length: number): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  let left = length;
+  return new TransformStream({
+    transform(chunk, controller) {
+      const taken = chunk.subarray(0, left);
+      left -= taken.length;
+      if (taken.length > 0) controller.enqueue(taken);
+      if (left === 0) controller.terminate();
+    },
+  });
+}
+
+/** Answers with a JSON file, indented as people read it. */
+export function sendJsonFile(c: AppContext, fileName: string, json: unknown): never {
+  const headers = { "Content-Type": "application/json", "Content-Disposition": attachment(fileName) };
+  return rawAnswer(c.body(JSON.stringify(json, null, 4), 200, headers));
+}
+
+/** Value of `X-Parlor-Warning` on an export that is larger than the import of its kind takes. */
+export const TOO_LARGE_TO_IMPORT = "larger_than_import_limit";
+
+const MAX_NAME_LENGTH = 100;
+
+/**
+ * Returns a Content-Disposition that saves a file. Its name can have any characters.
+ *
+ * @see RFC 6266, section 4.3 and appendix D: a plain name for old readers, then the whole one.
+ */
+export function attachment(fileName: string): string {
+  const dot = fileName.lastIndexOf(".");
+  const [stem, ending] = dot < 0 ? [fileName, ""] : [fileName.slice(0, dot), fileName.slice(dot)];
+  // Some systems read these names as a folder, a drive or nothing.
+  const clean = stem.toWellFormed().replace(/[\p{Cc}\p{Cf}\\/:*?"<>|%]+/gu, " ").replace(/^[\s.]+|[\s.]+$/g, "");
+  const name = `${[...clean].slice(0, MAX_NAME_LENGTH).join("") || "character"}${ending}`;
+  const plain = normalized(name, "NFKD").replace(/\p{M}+/gu, "").replace(/[^\x20-\x7e]+/g, "_");
+  const encoded = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
+}

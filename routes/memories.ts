@@ -1,0 +1,71 @@
+/** `/api/memories` and `/api/recall`: notes that go with chats, proposals of notes, and passages of other chats. */
+import { type AppContext, clientSignal } from "../middleware/env.ts";
+import type { Memory } from "../services/memories/memory.ts";
+import type { Services } from "../services/services.ts";
+import { etag, preconditionOf } from "./http/etag.ts";
+import { newRouter } from "./http/router.ts";
+import * as schema from "./schemas/memories.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+
+/** Routes of notes. */
+export function memoryRoutes(services: Services) {
+  return newRouter()
+    .openapi(schema.listRoute, async (c) => {
+      const { memories } = await services.memory();
+      const { scope: kind, id } = c.req.valid("query");
+      return c.json(memories.list({ kind, id }).map(schema.toMemoryJson), 200);
+    })
+    .openapi(schema.proposalsRoute, async (c) => {
+      const { proposals } = await services.memory();
+      return c.json(proposals.list().map(schema.toProposalJson), 200);
+    })
+    .openapi(schema.decideRoute, async (c) => {
+      const { proposals } = await services.memory();
+      const memory = await proposals.decide(c.req.valid("param").id, schema.toDecision(c.req.valid("json")));
+      return memory === undefined ? c.body(null, 204) : answer(c, memory, 200);
+    })
+    .openapi(schema.getRoute, async (c) => {
+      const { memories } = await services.memory();
+      return answer(c, await memories.get(c.req.valid("param").id), 200);
+    })
+    .openapi(schema.putRoute, async (c) => {
+      const { memories } = await services.memory();
+      const expected = preconditionOf(c.req.valid("header"));
+      const saved = await memories.put(c.req.valid("param").id, schema.toMemoryInput(c.req.valid("json")), expected);
+      return answer(c, saved, saved.isNew ? 201 : 200);
+    })
+    .openapi(schema.deleteRoute, async (c) => {
+      const { memories } = await services.memory();
+      await memories.remove(c.req.valid("param").id, preconditionOf(c.req.valid("header")));
+      return c.body(null, 204);
+    })
+    .openapi(schema.versionsRoute, async (c) => {
+      const { memories } = await services.memory();
+      return c.json((await memories.versions(c.req.valid("param").id)).map(schema.toVersionJson), 200);
+    })
+    .openapi(schema.restoreVersionRoute, async (c) => {
+      const { memories } = await services.memory();
+      const { id, n } = c.req.valid("param");
+      return answer(c, await memories.restoreVersion(id, n, preconditionOf(c.req.valid("header"))), 200);
+    })
+    .openapi(schema.recallRoute, async (c) => {
+      const [search, { recall }] = await Promise.all([
+        services.search(),
+        import("../services/conversations/search/recall.ts"),
+      ]);
+      const { q: query, conversation_id: conversationId } = c.req.valid("query");
+      const client = clientSignal(c);
+      try {
+        const found = await recall(search, { query, conversationId }, client);
+        return c.json({ ...found, next_cursor: null }, 200);
+      } catch (error) {
+        // Whoever types on leaves every search but the last.
+        if (client.aborted) return c.json({ items: [], next_cursor: null }, 200);
+        throw error;
+      }
+    });
+}
+
+function answer(c: AppContext, memory: Memory, status: 200 | 201): never {
+  return rawAnswer(c.json(schema.toMemoryJson(memory), status, { ETag: etag(memory.version) }));
+}

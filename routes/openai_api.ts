@@ -1,0 +1,192 @@
+/** `/api/v1`: characters and connections as models of an OpenAI-compatible API. */
+import type { Services } from "../services/services.ts";
+import { type AppContext, clientSignal } from "../middleware/env.ts";
+import type { ChatService, StartedReply } from "../services/chat/chat_service.ts";
+import type { AnyChatRequest, StatefulChatRequest } from "../services/chat/chat_request.ts";
+import type { ReplyCursor } from "../services/chat/reply_source.ts";
+import { randomToken } from "../services/crypto/random.ts";
+import { AppError, type ErrorCode } from "../services/errors.ts";
+import type { TranscriptEvent } from "../services/transcription/transcript_events.ts";
+import type { ChatEvent } from "../services/llm/chat_event.ts";
+import { nameMessages, waitForStart, wholeReply } from "./chat.ts";
+import { openAiError } from "./errors.ts";
+import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
+import { parseFormField, readUpload } from "./http/form.ts";
+import { newRouter } from "./http/router.ts";
+import { ChunkFrames } from "./schemas/chat_frames.ts";
+import * as schema from "./schemas/openai_api.ts";
+import { SpeechLanguage, TranscriptionPrompt } from "./schemas/transcription.ts";
+import { rawAnswer } from "./server/raw_response.ts";
+
+/** Routes of the OpenAI-compatible API. */
+export function openAiRoutes(services: Services) {
+  return newRouter()
+    .openapi(schema.modelsRoute, async (c) => {
+      const models = await services.openAiModels();
+      return c.json(schema.toModelListJson(await models.list(clientSignal(c))), 200);
+    })
+    .openapi(schema.completionsRoute, async (c) => {
+      const [models, chat] = [await services.openAiModels(), await services.chat()];
+      const body = c.req.valid("json");
+      const request = schema.toChatRequest(body, await models.resolve(body.model, clientSignal(c)));
+      if (request.conversationId !== undefined) {
+        return await answerStored(c, chat, body, request as StatefulChatRequest);
+      }
+      if (body.stream === true) return await answerStream(c, chat, body, request);
+      return c.json({ ...await chat.complete(request, clientSignal(c)), model: body.model }, 200);
+    })
+    .openapi(schema.embeddingsRoute, async (c) => {
+      const [models, { modelRouter, upstream }] = [await services.openAiModels(), await services.llm()];
+      const body = c.req.valid("json");
+      const { connectionId, model, characterId } = await models.resolve(body.model, clientSignal(c));
+      if (characterId !== undefined) {
+        const message = "a character has no embeddings; use default or a model of a connection";
+        throw new AppError("invalid_request", message, { issues: [{ path: "model", message }] });
+      }
+      const { target } = await modelRouter.route({ requestConnectionId: connectionId, model }, clientSignal(c));
+      const request = schema.toEmbeddingsRequest(body, model);
+      const bytes = await upstream.createEmbeddings(target, request, clientSignal(c));
+      return rawAnswer(c.body(bytes, 200, { "Content-Type": "application/json" }));
+    })
+    .openapi(schema.speechRoute, async (c) => {
+      const { speech } = await services.speech();
+      const body = c.req.valid("json");
+      const model = await speech.chooseModel(body.model ?? "", clientSignal(c));
+      const audio = await speech.speak(schema.toSpeakRequest(body, model), clientSignal(c));
+      return c.body(audio.body, 200, { "Content-Type": audio.contentType });
+    })
+    .openapi(schema.transcriptionsRoute, async (c) => {
+      const transcription = await services.transcription();
+      const form = await readUpload(c, "file");
+      const format = parseFormField(schema.TranscriptFormat, "response_format", form.text("response_format"));
+      const request = {
+        audio: form.file,
+        model: await transcription.chooseModel(form.text("model") ?? "", clientSignal(c)),
+        language: parseFormField(SpeechLanguage.optional(), "language", form.text("language")),
+        prompt: parseFormField(TranscriptionPrompt.optional(), "prompt", form.text("prompt")),
+      };
+      if (form.text("stream") === "true") {
+        const events = transcription.stream(request, clientSignal(c));
+        // What fails before the first event is an ordinary error.
+        const first = await events.next();
+        return streamed(c, transcriptFrames(first, events), () => void events.return(undefined));
+      }
+      const transcript = await transcription.transcribe(request, clientSignal(c));
+      const type = format.endsWith("json") ? "application/json" : "text/plain; charset=utf-8";
+      return rawAnswer(c.body(schema.formatTranscript(transcript, format), 200, { "Content-Type": type }));
+    });
+}
+
+/** Passes a model's stream on. The client's leaving ends the upstream call. */
+async function answerStream(c: AppContext, chat: ChatService, body: schema.OpenAiChatJson, request: AnyChatRequest) {
+  const { batches, cancel } = await chat.stream(request, clientSignal(c));
+  const created = Math.floor(Date.now() / 1000);
+  const frames = new OpenAiFrames(body, `chatcmpl-${randomToken(12)}`, created);
+  return streamed(c, frames.around(batches), cancel);
+}
+
+/** Answers with a reply that the server keeps. It continues when the client leaves. */
+async function answerStored(
+  c: AppContext,
+  chat: ChatService,
+  body: schema.OpenAiChatJson,
+  request: StatefulChatRequest,
+) {
+  const started = await chat.start(request);
+  nameMessages(c, started);
+  c.var.holdCall?.(waitForEnd(started));
+  if (body.stream !== true) return c.json({ ...await wholeReply(started), model: body.model }, 200);
+  await waitForStart(started, clientSignal(c));
+  const { reply } = started;
+  const frames = new OpenAiFrames(body, reply.messageId, Math.floor(reply.startedAtMs / 1000));
+  return streamed(c, frames.around(readReply(started)));
+}
+
+function streamed(c: AppContext, frames: AsyncGenerator<Uint8Array>, close?: () => void): never {
+  const next = async () => {
+    const { done, value } = await frames.next();
+    return done ? undefined : value;
+  };
+  return rawAnswer(c.body(eventStream({ next, close }), 200, EVENT_STREAM_HEADERS));
+}
+
+/** Makes the frames of one streamed response. */
+class OpenAiFrames {
+  readonly #chunks: ChunkFrames;
+  readonly #hasUsage: boolean;
+
+  constructor({ model, stream_options: options }: schema.OpenAiChatJson, id: string, created: number) {
+    this.#chunks = new ChunkFrames({ id, created, model });
+    // A chunk without choices is a surprise to clients that didn't ask for it.
+    this.#hasUsage = options?.include_usage === true;
+  }
+
+  /** Yields the frames of a whole reply; a failure is the last one. */
+  async *around(batches: AsyncIterable<ChatEvent[]>): AsyncGenerator<Uint8Array> {
+    const encoder = new TextEncoder();
+    yield encoder.encode(this.#chunks.role());
+    try {
+      for await (const batch of batches) {
+        const events = this.#hasUsage ? batch : batch.filter(({ type }) => type !== "usage");
+        if (events.length > 0) yield this.#chunks.events(events);
+      }
+    } catch (error) {
+      yield encoder.encode(toErrorFrame(error));
+      return;
+    }
+    yield encoder.encode("data: [DONE]\n\n");
+  }
+}
+
+/** Yields the frames of a transcript; a failure is the last one. */
+async function* transcriptFrames(
+  first: IteratorResult<TranscriptEvent>,
+  events: AsyncGenerator<TranscriptEvent>,
+): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  try {
+    for (let step = first; !step.done; step = await events.next()) {
+      yield encoder.encode(schema.toOpenAiTranscriptFrame(step.value));
+    }
+  } catch (error) {
+    yield encoder.encode(toErrorFrame(error));
+  }
+}
+
+function toErrorFrame(thrown: unknown): string {
+  return `data: ${JSON.stringify(openAiError(thrown).body)}\n\n`;
+}
+
+/** Reads a reply as the events of a model. @throws {AppError} as the reply ended */
+async function* readReply({ reply, from }: StartedReply): AsyncGenerator<ChatEvent[]> {
+  let place: ReplyCursor = from;
+  for (;;) {
+    const step = await reply.next(place);
+    if ("batch" in step) {
+      yield step.batch.map(({ type, delta }) => ({ type, text: delta }));
+      place = { ...step.batch.at(-1)!, calls: place.calls };
+      continue;
+    }
+    // OpenAI's API has no form for notices, and Parlor's own tools aren't used here.
+    if ("notice" in step || "calls" in step) {
+      place = step.after;
+      continue;
+    }
+    const { error, toolCalls, finishReason, usage, timings } = step.end;
+    if (error !== undefined) throw new AppError(error.code as ErrorCode, error.message);
+    if (toolCalls !== undefined) yield [{ type: "tool_calls", delta: toolCalls }];
+    yield [{ type: "finish", reason: finishReason ?? "stop" }];
+    if (usage !== undefined) yield [{ type: "usage", usage, timings }];
+    return;
+  }
+}
+
+async function waitForEnd({ reply }: StartedReply): Promise<void> {
+  // Nothing of it is kept: only the end counts.
+  let place: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
+  for (;;) {
+    const step = await reply.next(place);
+    if ("end" in step) return;
+    place = "batch" in step ? { ...step.batch.at(-1)!, calls: place.calls } : step.after;
+  }
+}

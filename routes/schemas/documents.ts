@@ -1,0 +1,200 @@
+/** Documents on the wire, and how messages, conversations, characters and personas name them. */
+import { createRoute, z } from "@hono/zod-openapi";
+import {
+  DOCUMENT_ERRORS,
+  type DocumentUse as StoredUse,
+  MAX_DOCUMENTS,
+  type StoredDocument,
+} from "../../services/documents/document.ts";
+import { formatPages, parsePages } from "../../services/documents/page_ranges.ts";
+import { BINARY, ERRORS, Id, IdParams, json, RangeHeaders, Time } from "./common.ts";
+
+const tags = ["Documents"];
+
+export { MAX_DOCUMENTS };
+
+/** A list of pages: `"3-5,12"`. */
+const Pages = z.string().max(4_000).refine((text) => parsePages(text) !== undefined, 'write pages as "3-5,12"')
+  .openapi({ example: "3-5,12" });
+
+const Document = z.object({
+  id: Id,
+  name: z.string(),
+  content_type: z.string(),
+  size_bytes: z.number().int(),
+  pages: z.number().int().openapi({ description: "Number of pages, or of sections; 0 until they are known" }),
+  unit: z.enum(["page", "section"]).openapi({ description: "Only PDF has pages; other text is divided into sections" }),
+  tokens: z.number().int().openapi({ description: "Estimate for the whole text" }),
+  state: z.enum(["extracting", "ready", "failed"]),
+  error: z.object({ code: z.enum(DOCUMENT_ERRORS), message: z.string() }).optional(),
+  url: z.string().optional().openapi({ description: "Address of a link" }),
+  created_at: Time,
+}).openapi("Document");
+
+/** How one document is used. */
+export const DocumentUse = z.object({
+  id: Id,
+  use: z.enum(["auto", "whole", "pages"]).default("auto").openapi({
+    description: "auto: whole if it fits, else the passages that match best",
+  }),
+  pages: Pages.nullish(),
+}).refine(({ use, pages }) => use !== "pages" || typeof pages === "string", {
+  message: "use: pages needs pages",
+  path: ["pages"],
+}).openapi("DocumentUse");
+
+/** The `documents` field of characters and personas. */
+export const DocumentUses = z.array(DocumentUse).max(MAX_DOCUMENTS);
+
+/** Converts the `documents` of a request. */
+export function toDocumentUses(uses: z.output<typeof DocumentUses>): StoredUse[] {
+  return uses.map(({ id, use, pages }) =>
+    use === "pages" ? { id, use, pages: formatPages(parsePages(pages!)!) } : { id, use }
+  );
+}
+
+/** What of a document is sent. */
+export const SentDocument = z.object({
+  id: Id,
+  name: z.string(),
+  use: z.enum(["auto", "whole", "pages"]),
+  pages: z.string().openapi({ description: 'What is sent, such as "3-5,12"; empty if nothing is' }),
+  page_count: z.number().int(),
+  unit: z.enum(["page", "section"]),
+  tokens: z.number().int(),
+  error: z.object({ code: z.string(), message: z.string() }).optional().openapi({
+    description: "Why nothing is sent: not_found, extracting, or as the document's",
+  }),
+}).openapi("SentDocument");
+
+/** Body of a link. */
+export const LinkBody = z.object({ url: z.string().min(1) });
+
+/** Add. */
+export const addRoute = createRoute({
+  method: "post",
+  path: "/api/documents",
+  tags,
+  summary: "Add a file or a link; its text is read in a job",
+  request: {
+    body: {
+      required: true,
+      content: {
+        "multipart/form-data": {
+          schema: { type: "object" as const, properties: { file: BINARY }, required: ["file"] },
+        },
+        "application/json": {
+          schema: {
+            type: "object" as const,
+            properties: { url: { type: "string" as const } },
+            required: ["url"],
+          },
+        },
+      },
+    },
+  },
+  responses: { 201: json(Document, "The document; X-Parlor-Job-Id names the job that reads its text"), ...ERRORS },
+});
+
+/** List. */
+export const listRoute = createRoute({
+  method: "get",
+  path: "/api/documents",
+  tags,
+  summary: "All documents, newest first",
+  responses: { 200: json(z.array(Document), "The documents"), ...ERRORS },
+});
+
+/** One. */
+export const getRoute = createRoute({
+  method: "get",
+  path: "/api/documents/{id}",
+  tags,
+  summary: "One document without its text",
+  request: { params: IdParams },
+  responses: { 200: json(Document, "The document"), ...ERRORS },
+});
+
+/** Its text. */
+export const textRoute = createRoute({
+  method: "get",
+  path: "/api/documents/{id}/text",
+  tags,
+  summary: "The text of a document by pages",
+  request: { params: IdParams, query: z.object({ pages: Pages.optional() }) },
+  responses: {
+    200: json(z.object({ pages: z.array(z.object({ n: z.number().int(), text: z.string() })) }), "The pages"),
+    ...ERRORS,
+  },
+});
+
+/** The images of a page. */
+export const pageImageRoute = createRoute({
+  method: "get",
+  path: "/api/documents/{id}/pages/{page}/image",
+  tags,
+  summary: "The images of a PDF page, such as a scan, as one JPEG; 422 if it has none",
+  request: {
+    params: IdParams.extend({
+      page: z.coerce.number().int().min(1).max(1_000_000).openapi({ description: "From 1", type: "integer" }),
+    }),
+  },
+  responses: {
+    200: {
+      description: "The images at their places, at most 2048 pixels on the longer side; no text or lines",
+      content: { "image/jpeg": { schema: BINARY } },
+    },
+    ...ERRORS,
+  },
+});
+
+/** The original. */
+export const fileRoute = createRoute({
+  method: "get",
+  path: "/api/documents/{id}/file",
+  tags,
+  summary: "The original file, whole or in part",
+  request: { params: IdParams, headers: RangeHeaders },
+  responses: {
+    200: { description: "The file", content: { "application/octet-stream": { schema: BINARY } } },
+    206: { description: "A part of it", content: { "application/octet-stream": { schema: BINARY } } },
+    ...ERRORS,
+  },
+});
+
+/** Remove. */
+export const deleteRoute = createRoute({
+  method: "delete",
+  path: "/api/documents/{id}",
+  tags,
+  summary: "Move a document to the trash",
+  request: { params: IdParams },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+/** Converts a document for the API. */
+export function toDocumentJson(document: StoredDocument): z.output<typeof Document> {
+  const { id, name, contentType, sizeBytes, pages, unit, tokens, state, error, url, createdAtMs } = document;
+  return {
+    id,
+    name,
+    content_type: contentType,
+    size_bytes: sizeBytes,
+    pages,
+    unit,
+    tokens,
+    state,
+    ...(error && { error }),
+    ...(url !== undefined && { url }),
+    created_at: new Date(createdAtMs).toISOString(),
+  };
+}
+
+/** A document. */
+export type DocumentJson = z.output<typeof Document>;
+
+/** How one document is used. */
+export type DocumentUseJson = z.input<typeof DocumentUse>;
+
+/** What of a document is sent. */
+export type SentDocumentJson = z.output<typeof SentDocument>;

@@ -1,0 +1,273 @@
+/** Notes, proposals of notes, and passages of other chats, on the wire. */
+import { createRoute, z } from "@hono/zod-openapi";
+import {
+  MAX_FOLDER,
+  MAX_MEMORY_TEXT,
+  type Memory,
+  type MemoryScope,
+  SCOPE_KINDS,
+} from "../../services/memories/memory.ts";
+import type { MemoryInput, MemoryVersion } from "../../services/memories/memories.ts";
+import type { Proposal, ProposalDecision } from "../../services/memories/memory_proposals.ts";
+import { ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
+import { SearchHit } from "./search.ts";
+import { createRestoreVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
+import { VERSION_CAUSES } from "../../services/storage/versions.ts";
+
+const Scope = z.object({
+  kind: z.enum(SCOPE_KINDS),
+  id: z.string().min(1).max(MAX_FOLDER).optional().openapi({
+    description: "Id of the character or persona, or name of the folder",
+  }),
+  persona_id: Id.optional().openapi({ description: "Of a character's note: only in chats with this persona" }),
+}).refine(({ kind, id }) => kind === "everything" ? id === undefined : id !== undefined, {
+  message: "all scopes but everything name an id",
+  path: ["id"],
+}).refine(({ kind, id }) => kind === "folder" || id === undefined || Id.safeParse(id).success, {
+  message: "an id has 1 to 64 letters, digits, _ or -",
+  path: ["id"],
+}).refine(({ kind, persona_id }) => kind === "character" || persona_id === undefined, {
+  message: "only a character's note names a persona beside it",
+  path: ["persona_id"],
+}).openapi("MemoryScope");
+
+const Source = z.object({ conversation_id: Id, message_id: Id.optional() }).openapi("MemorySource", {
+  description: "The message that it comes from",
+});
+const Text = z.string().min(1).max(MAX_MEMORY_TEXT);
+
+const MemoryAnswer = z.object({
+  id: Id,
+  text: z.string(),
+  scope: Scope,
+  pinned: z.boolean().openapi({ description: "Sent before all others if not every note fits" }),
+  source: Source.optional(),
+  created_at: Time,
+  updated_at: Time,
+  error: Unreadable.optional().openapi({ description: "The note can't be read" }),
+}).openapi("Memory");
+
+const MemoryBody = z.object({
+  text: Text.optional(),
+  scope: Scope.optional(),
+  pinned: z.boolean().optional(),
+  source: Source.nullish(),
+}).openapi("MemoryInput", { description: "Omitted fields stay as they are; a new note needs a text" });
+
+const ProposalAnswer = z.object({
+  id: Id,
+  text: z.string(),
+  scope: Scope,
+  source: Source.optional(),
+  replaces: Id.optional().openapi({ description: "The note that it contradicts: accepting changes that note" }),
+  created_at: Time,
+}).openapi("MemoryProposal");
+
+const DecisionBody = z.object({
+  decision: z.enum(["accept", "dismiss"]),
+  text: Text.optional().openapi({ description: "Instead of the proposed text" }),
+  scope: Scope.optional().openapi({ description: "Instead of the proposed scope" }),
+});
+
+const VersionAnswer = z.object({
+  n: z.number().int(),
+  created_at: Time.openapi({ description: "When it was replaced" }),
+  cause: z.enum(VERSION_CAUSES),
+  text: z.string(),
+  scope: Scope,
+  pinned: z.boolean(),
+}).openapi("MemoryVersion");
+
+const tags = ["Memory"];
+const path = "/api/memories";
+
+/** All, or those of one scope. */
+export const listRoute = createRoute({
+  method: "get",
+  path,
+  tags,
+  summary: "List notes, newest first",
+  request: {
+    query: z.object({
+      scope: z.enum(SCOPE_KINDS).optional(),
+      id: z.string().max(MAX_FOLDER).optional().openapi({ description: "Of the character, persona or folder" }),
+    }),
+  },
+  responses: { 200: json(z.array(MemoryAnswer), "The notes"), ...ERRORS },
+});
+
+/** One. */
+export const getRoute = createRoute({
+  method: "get",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Fetch one note",
+  request: { params: IdParams },
+  responses: { 200: json(MemoryAnswer, "The note; its ETag is its version"), ...ERRORS },
+});
+
+/** Create or change. */
+export const putRoute = createRoute({
+  method: "put",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Create or change a note; what it replaces becomes a version",
+  request: { params: IdParams, headers: IfMatch, body: jsonBody(MemoryBody) },
+  responses: { 200: json(MemoryAnswer, "Saved"), 201: json(MemoryAnswer, "Created"), ...ERRORS },
+});
+
+/** Remove. */
+export const deleteRoute = createRoute({
+  method: "delete",
+  path: `${path}/{id}`,
+  tags,
+  summary: "Move a note to the trash",
+  request: { params: IdParams, headers: IfMatch },
+  responses: { 204: { description: "Removed" }, ...ERRORS },
+});
+
+/** Earlier versions. */
+export const versionsRoute = createRoute({
+  ...createVersionsRoute({
+    path: `${path}/{id}`,
+    what: "a note",
+    tags,
+    params: IdParams,
+    numbered: IdParams,
+    answer: MemoryAnswer,
+  }),
+  responses: { 200: json(z.array(VersionAnswer), "At most 50, from the last 30 days"), ...ERRORS },
+});
+
+/** Restore one. */
+export const restoreVersionRoute = createRestoreVersionRoute({
+  path: `${path}/{id}`,
+  what: "a note",
+  tags,
+  params: IdParams,
+  numbered: IdParams.extend({ n: VersionNumber }),
+  answer: MemoryAnswer,
+});
+
+/** The inbox. */
+export const proposalsRoute = createRoute({
+  method: "get",
+  path: `${path}/proposals`,
+  tags,
+  summary: "List the proposed notes that wait for a decision, newest first",
+  responses: { 200: json(z.array(ProposalAnswer), "The proposals"), ...ERRORS },
+});
+
+/** Accept or dismiss. */
+export const decideRoute = createRoute({
+  method: "post",
+  path: `${path}/proposals/{id}`,
+  tags,
+  summary: "Accept a proposed note, as it is or with another text, or dismiss it; a dismissed one isn't proposed again",
+  request: { params: IdParams, body: jsonBody(DecisionBody) },
+  responses: {
+    200: json(MemoryAnswer, "The note of an accepted proposal"),
+    204: { description: "Dismissed" },
+    ...ERRORS,
+  },
+});
+
+/** Passages of other chats. */
+export const recallRoute = createRoute({
+  method: "get",
+  path: "/api/recall",
+  tags,
+  summary: "Find passages of other chats about a question, those with the most of its words first",
+  request: {
+    query: z.object({
+      q: z.string().openapi({ description: "A question in everyday words; 1 to 500 characters" }),
+      conversation_id: Id.optional().openapi({ description: "The chat that asks; it isn't searched" }),
+    }),
+  },
+  responses: {
+    200: json(
+      z.object({
+        items: z.array(SearchHit),
+        next_cursor: z.null(),
+        unreadable: z.array(Id).optional().openapi({ description: "Conversations that can't be searched completely" }),
+      }),
+      "At most 20 messages",
+    ),
+    ...ERRORS,
+  },
+});
+
+/** Gives what a client sent its form inside the server. */
+export function toMemoryInput({ text, scope, pinned, source }: z.infer<typeof MemoryBody>): MemoryInput {
+  return {
+    text,
+    scope: scope && parseScope(scope),
+    pinned,
+    source: source && { conversationId: source.conversation_id, messageId: source.message_id },
+  };
+}
+
+/** Gives a decision its form inside the server. */
+export function toDecision({ decision, text, scope }: z.infer<typeof DecisionBody>): ProposalDecision {
+  return { decision, text, scope: scope && parseScope(scope) };
+}
+
+/** Gives a note its form on the wire. */
+export function toMemoryJson({ id, fields, createdAtMs, updatedAtMs }: Memory): z.infer<typeof MemoryAnswer> {
+  return {
+    id,
+    text: fields?.text ?? "",
+    scope: toScopeJson(fields?.scope ?? { kind: "everything" }),
+    pinned: fields?.pinned ?? false,
+    ...(fields?.source && { source: toSourceJson(fields.source) }),
+    created_at: new Date(createdAtMs).toISOString(),
+    updated_at: new Date(updatedAtMs).toISOString(),
+    ...(fields === undefined && { error: { code: "unreadable" as const } }),
+  };
+}
+
+/** Gives a proposal its form on the wire. */
+export function toProposalJson(proposal: Proposal): z.infer<typeof ProposalAnswer> {
+  const { id, text, scope, source, replaces, createdAtMs } = proposal;
+  return {
+    id,
+    text,
+    scope: toScopeJson(scope),
+    ...(source && { source: toSourceJson(source) }),
+    ...(replaces && { replaces }),
+    created_at: new Date(createdAtMs).toISOString(),
+  };
+}
+
+/** Gives a version of a note its form on the wire. */
+export function toVersionJson({ n, createdAtMs, cause, fields }: MemoryVersion): z.infer<typeof VersionAnswer> {
+  const { text, scope, pinned } = fields;
+  return { n, created_at: new Date(createdAtMs).toISOString(), cause, text, scope: toScopeJson(scope), pinned };
+}
+
+function parseScope({ kind, id, persona_id: personaId }: z.infer<typeof Scope>): MemoryScope {
+  return { kind, ...(id !== undefined && { id }), ...(personaId !== undefined && { personaId }) };
+}
+
+function toScopeJson({ kind, id, personaId }: MemoryScope): z.infer<typeof Scope> {
+  return { kind, ...(id !== undefined && { id }), ...(personaId !== undefined && { persona_id: personaId }) };
+}
+
+function toSourceJson({ conversationId, messageId }: NonNullable<NonNullable<Memory["fields"]>["source"]>) {
+  return { conversation_id: conversationId, ...(messageId !== undefined && { message_id: messageId }) };
+}
+
+/** A note. */
+export type MemoryJson = z.output<typeof MemoryAnswer>;
+
+/** What a note says, to be saved. */
+export type MemoryInputJson = z.input<typeof MemoryBody>;
+
+/** The chats that a note is for. */
+export type MemoryScopeJson = z.output<typeof Scope>;
+
+/** A proposed note. */
+export type MemoryProposalJson = z.output<typeof ProposalAnswer>;
+
+/** An earlier version of a note. */
+export type MemoryVersionJson = z.output<typeof VersionAnswer>;

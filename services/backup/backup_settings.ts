@@ -1,0 +1,122 @@
+/** Where backups go and how often: the part of the configuration that the owner can change while the server runs. */
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { saveConfigKey } from "../config/config_file.ts";
+import type { Config } from "../config/config.ts";
+import type { ConfigKeyName } from "../config/config_keys.ts";
+import { randomToken } from "../crypto/random.ts";
+import { AppError } from "../errors.ts";
+import { fileError } from "../storage/atomic_file.ts";
+import { BACKUP_NAME } from "./backup_name.ts";
+
+/** When backups are made without being asked for. */
+export type BackupSchedule = "daily" | "weekly" | "off";
+
+/** Folder, schedule and number of backups. */
+export interface BackupSettings {
+  /** Absolute; `null` for no backups. */
+  folder: string | null;
+  schedule: BackupSchedule;
+  /** Number of scheduled backups to keep; 1–1000. */
+  keep: number;
+}
+
+/** Keys of config.toml. */
+const KEYS = { folder: "backup_dir", schedule: "backup_schedule", keep: "backup_keep" } as const satisfies Record<
+  keyof BackupSettings,
+  ConfigKeyName
+>;
+
+/** Reads the settings of a configuration. */
+export function readBackupSettings(config: Pick<Config, "backupDir" | "backupSchedule" | "backupKeep">) {
+  const schedule = config.backupSchedule as BackupSchedule;
+  return { folder: config.backupDir, schedule, keep: config.backupKeep } satisfies BackupSettings;
+}
+
+/** Lists the settings that a flag or the environment sets, so that they can't be changed here. */
+export function listFixedSettings({ sources }: Pick<Config, "sources">): (keyof BackupSettings)[] {
+  return (Object.keys(KEYS) as (keyof BackupSettings)[]).filter((name) => {
+    const source = sources[KEYS[name]];
+    return source === "flag" || source === "environment";
+  });
+}
+
+/** Saves what changed to config.toml. @throws {AppError} `conflict` if a flag or the environment sets it. */
+export async function saveBackupSettings(
+  config: Config,
+  before: BackupSettings,
+  after: BackupSettings,
+): Promise<void> {
+  for (const name of Object.keys(KEYS) as (keyof BackupSettings)[]) {
+    if (after[name] !== before[name]) await saveConfigKey(config, KEYS[name], after[name] ?? "");
+  }
+}
+
+/** A file that a folder may have besides backups: what file managers and file systems leave there. */
+const HARMLESS_NAMES = new Set([".DS_Store", "desktop.ini", "Thumbs.db", "lost+found", ".stfolder", ".stignore"]);
+
+/**
+ * Checks a folder that a client asks for, and creates it if its parent exists.
+ *
+ * Parlor lists, serves and deletes the backups in this folder, so one with other files isn't taken: a client can't point
+ * it at the backups of another program. Links are resolved first.
+ *
+ * @returns The folder without links.
+ * @throws {AppError} `invalid_request` if it isn't absolute, lies in the data folder, has other files, or its parent is
+ *   missing; `storage_full` and others if it can't be written.
+ */
+export async function prepareBackupFolder(path: string, dataDir: string): Promise<string> {
+  if (path.includes("\0") || !isAbsolute(path)) {
+    throw invalid(`"${path.replaceAll("\0", "")}" isn't an absolute path. Enter one such as "/mnt/backup/parlor"`);
+  }
+  const asked = resolve(path);
+  const parent = await Deno.realPath(dirname(asked)).catch((cause) => {
+    if (cause instanceof Deno.errors.NotFound) {
+      throw invalid(`"${dirname(asked)}" doesn't exist on the server. Is the disk mounted?`);
+    }
+    throw fileError(`Can't open the folder "${dirname(asked)}"`, cause);
+  });
+  const target = join(parent, basename(asked));
+  const folder = await Deno.realPath(target).catch((cause) => {
+    if (cause instanceof Deno.errors.NotFound) return target;
+    throw fileError(`Can't open the folder "${asked}"`, cause);
+  });
+  const data = await Deno.realPath(dataDir);
+  if (`${folder}/`.startsWith(`${data}/`)) {
+    throw invalid(`"${asked}" is inside the data folder, so both would be lost together`);
+  }
+  await Deno.mkdir(folder, { mode: 0o700 }).catch((cause) => {
+    if (!(cause instanceof Deno.errors.AlreadyExists)) throw fileError(`Can't create the folder "${asked}"`, cause);
+  });
+  const names = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name).catch((cause) => {
+    throw fileError(`Can't list the folder "${asked}"`, cause);
+  });
+  const other = names.find((name) => !BACKUP_NAME.test(name) && !HARMLESS_NAMES.has(name));
+  if (other !== undefined) {
+    throw invalid(
+      `"${asked}" has other files, for example "${other}". Enter a new folder, such as "${join(asked, "parlor")}"`,
+    );
+  }
+  await assertWritable(folder, asked);
+  return folder;
+}
+
+async function assertWritable(folder: string, asked: string): Promise<void> {
+  const probe = join(folder, `.parlor-${randomToken(9)}.tmp`);
+  try {
+    await Deno.writeFile(probe, new Uint8Array(1), { createNew: true, mode: 0o600 });
+  } catch (cause) {
+    throw fileError(`Can't write to the folder "${asked}"`, cause);
+  } finally {
+    await Deno.remove(probe).catch(() => {});
+  }
+}
+
+/** Says whether two folders are on the same disk; `undefined` if one is missing or the system doesn't say. */
+export async function isSameDisk(one: string, other: string): Promise<boolean | undefined> {
+  const [a, b] = await Promise.all([one, other].map((path) => Deno.stat(path).catch(() => undefined)));
+  return a === undefined || b === undefined || a.dev === null ? undefined : a.dev === b.dev;
+}
+
+function invalid(why: string): AppError {
+  return new AppError("invalid_request", `Can't use this backup folder: ${why}`);
+}

@@ -1,0 +1,271 @@
+/**
+ * Reads chats that have ended for facts worth remembering, while no reply is being written, and proposes them as notes. Only
+ * chats that changed since the owner switched this on are read, and of each only what is new. Temporary chats aren't stored,
+ * so they are never read.
+ */
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import type { ConversationStore } from "../conversations/conversation_store.ts";
+import type { ConversationState } from "../conversations/conversation.ts";
+import { type Message, textOfContent } from "../conversations/message.ts";
+import { AppError, traceOf } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { ModelRouter } from "../llm/model_router.ts";
+import { stripReasoning } from "../llm/reasoning.ts";
+import { estimateTokens } from "../llm/token_estimate.ts";
+import type { Log } from "../log.ts";
+import type { MemoryScope } from "../memories/memory.ts";
+import type { MemoryServices } from "../memories/open_memories.ts";
+import { askForProposals, type ProposalQuestion } from "../memories/proposal_call.ts";
+import { type CardSource, loadParticipants } from "../prompts/participants.ts";
+import type { IdleQueue } from "./idle_queue.ts";
+
+/** Dependencies of MemoryReading. */
+export interface MemoryReadingDeps extends MemoryServices {
+  store: ConversationStore;
+  blocks: BlockStore;
+  idle: IdleQueue;
+  modelRouter: ModelRouter;
+  cards: CardSource;
+  personas: { findName(id: string): Promise<string | undefined> };
+  /** The user's name without a persona. */
+  ownerName(): string;
+  settings(): {
+    memory_proposals: boolean;
+    memory_idle_minutes: number;
+    default_persona_id: string | null;
+  };
+  events: EventHub;
+  log: Log;
+  now(): number;
+}
+
+/** Messages of one reading. */
+interface Unread {
+  messages: Message[];
+  /** Whether more follow that don't fit into one call. */
+  isCut: boolean;
+}
+
+const TIMEOUT_MS = 5 * 60 * 1000;
+/** Chats queued at a time. The others come with the next check. */
+const MAX_QUEUED = 4;
+/** Conversations looked at in one check, the last changed first. */
+const MAX_LOOKED_AT = 200;
+/** Tokens of messages in one call, at most. */
+const MAX_TOKENS = 8_000;
+/** Share of the context for messages. Notes, instruction and answer need the rest. */
+const CONTEXT_SHARE = 0.4;
+const USUAL_CONTEXT = 4_096;
+/** Failures after which a chat isn't tried again until it changes. */
+const MAX_FAILURES = 2;
+const MAX_REMEMBERED = 1_000;
+
+/** Reads chats for proposals. */
+export class MemoryReading {
+  readonly #deps: MemoryReadingDeps;
+  /** Failures by chat and the last message of it. */
+  readonly #failures = new Map<string, number>();
+
+  readonly #unsubscribe: () => void;
+
+  constructor(deps: MemoryReadingDeps) {
+    this.#deps = deps;
+    this.#unsubscribe = deps.events.subscribe(({ kind, id }) => {
+      if (kind === "conversation") this.#withdraw(id);
+    });
+  }
+
+  /** Stops following what happens to chats. */
+  close(): void {
+    this.#unsubscribe();
+  }
+
+  /** Queues the chats that have been quiet for long enough. Called every minute. */
+  async check(): Promise<void> {
+    const { proposals, store, idle, settings, now, log } = this.#deps;
+    const { memory_proposals: isWanted, memory_idle_minutes: idleMinutes } = settings();
+    const sinceMs = await proposals.settleReading(isWanted);
+    if (sinceMs === undefined) return;
+    const quietMs = now() - idleMinutes * 60_000;
+    let queued = 0;
+    for (const { id, updated_at: updatedAtMs } of store.summaries(MAX_LOOKED_AT)) {
+      if (updatedAtMs < sinceMs || queued === MAX_QUEUED) break;
+      if (updatedAtMs > quietMs) continue;
+      const last = await this.#findUnread(id);
+      if (last === undefined || (this.#failures.get(`${id} ${last}`) ?? 0) >= MAX_FAILURES) continue;
+      queued++;
+      idle.add(`memory ${id}`, {
+        run: (signal) => this.#read(id, signal),
+        onError: (error) => {
+          this.#recordFailure(`${id} ${last}`);
+          log("debug", "Couldn't read a chat for notes", { error: traceOf(error) });
+        },
+      });
+    }
+  }
+
+  /** Withdraws what was proposed from a chat that shall not be learned from. */
+  #withdraw(id: string): void {
+    const { proposals, store, log } = this.#deps;
+    if (!proposals.list().some(({ source }) => source?.conversationId === id)) return;
+    try {
+      if (store.find(id)?.head.learn !== false) return;
+    } catch {
+      return; // Its head can't be read; what was proposed stays.
+    }
+    proposals.withdraw(id).catch((error) => log("error", "Couldn't withdraw proposals", { error: traceOf(error) }));
+  }
+
+  /** Returns the last message of a chat if it may be read and wasn't. */
+  async #findUnread(id: string): Promise<string | undefined> {
+    const { store, blocks, readMarks } = this.#deps;
+    let state: ConversationState | undefined;
+    try {
+      state = store.find(id);
+    } catch {
+      return undefined; // Its head can't be read, so nobody knows whether it may be.
+    }
+    if (state === undefined || state.head.learn === false) return undefined;
+    const row = blocks.previous(id);
+    const last = row && blocks.readableMessagesOf(id, row)?.at(-1);
+    if (last === undefined || last.status === "streaming") return undefined;
+    return (await readMarks.find(id))?.head.messageId === last.id ? undefined : last.id;
+  }
+
+  async #read(id: string, stop: AbortSignal): Promise<void> {
+    const { store, readMarks, modelRouter, settings } = this.#deps;
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
+    for (;;) {
+      const state = store.find(id);
+      if (state === undefined || state.head.learn === false || !settings().memory_proposals) return;
+      const { connection_id: connectionId, model: conversationModel } = state.head;
+      const { target, model } = await modelRouter.route({ connectionId, conversationModel }, signal);
+      if (target.kind === "demo") return;
+      const context = await modelRouter.client.readContextSize(target, model, signal).catch(() => undefined) ??
+        target.contextSize ?? USUAL_CONTEXT;
+      const budget = Math.min(MAX_TOKENS, context * CONTEXT_SHARE);
+      const { messages, isCut } = this.#unread(id, (await readMarks.find(id))?.head.messageId, budget);
+      const last = messages.at(-1);
+      if (last === undefined) return;
+      if (messages.some(isReadable)) {
+        const question = await this.#createQuestion(state, messages, context * CONTEXT_SHARE / 2);
+        const found = await askForProposals(modelRouter.client, { target, model }, question, signal);
+        // It may have been switched off, or the chat deleted, while the model was writing.
+        const current = store.find(id);
+        if (current === undefined || current.head.learn === false || !settings().memory_proposals) return;
+        const persona = this.#personaOf(state);
+        for (const { text, scope, replaces, messageId } of found) {
+          await this.#deps.proposals.add({
+            text,
+            scope: toScope(scope, state.head.participants[0]?.character_id, persona),
+            source: { conversationId: id, messageId },
+            replaces,
+          });
+        }
+      }
+      await readMarks.put(id, () => ({ head: { messageId: last.id }, body: null }));
+      if (!isCut) return;
+    }
+  }
+
+  /** Reads the messages after a mark, as many as fit. If the marked one is gone, the newest that fit. */
+  #unread(id: string, mark: string | undefined, budget: number): Unread {
+    const { blocks } = this.#deps;
+    const isMarked = mark !== undefined && blocks.rowOf(id, mark) !== undefined;
+    const messages: Message[] = [];
+    let tokens = 0;
+    if (!isMarked) {
+      for (let row = blocks.previous(id); row !== undefined; row = blocks.previous(id, row)) {
+        for (const message of (blocks.readableMessagesOf(id, row) ?? []).toReversed()) {
+          tokens += tokensOf(message);
+          if (messages.length > 0 && tokens > budget) return { messages, isCut: false };
+          messages.unshift(message);
+        }
+      }
+      return { messages, isCut: false };
+    }
+    for (let row = blocks.rowOf(id, mark); row !== undefined; row = blocks.next(id, row)) {
+      const all = blocks.readableMessagesOf(id, row) ?? [];
+      for (const message of all.slice(all.findIndex((candidate) => candidate.id === mark) + 1)) {
+        tokens += tokensOf(message);
+        if (messages.length > 0 && tokens > budget) return { messages, isCut: true };
+        messages.push(message);
+      }
+    }
+    return { messages, isCut: false };
+  }
+
+  async #createQuestion(
+    state: ConversationState,
+    messages: readonly Message[],
+    notesBudget: number,
+  ): Promise<ProposalQuestion> {
+    const { cards, personas, ownerName, proposals } = this.#deps;
+    const personaId = this.#personaOf(state);
+    const [cast, persona] = await Promise.all([
+      loadParticipants(cards, state.head.participants).catch((error) => {
+        if (error instanceof AppError) return [];
+        throw error;
+      }),
+      personaId === undefined ? undefined : personas.findName(personaId),
+    ]);
+    const user = persona ?? ownerName();
+    const characterId = cast[0]?.id;
+    let left = notesBudget;
+    const notes = proposals.listUsable().filter(({ fields: { scope } }) =>
+      scope.kind === "everything" || (scope.kind === "persona" && scope.id === personaId) ||
+      (scope.kind === "character" && scope.id === characterId)
+    ).sort((a, b) => b.usedAtMs - a.usedAtMs).filter(({ fields }) => (left -= estimateTokens(fields.text) + 10) > 0);
+    return {
+      user,
+      character: cast[0]?.name,
+      hasPersona: personaId !== undefined,
+      notes: notes.map(({ id, fields }) => ({ id, text: fields.text })),
+      messages: messages.filter(isReadable).map((message) => ({
+        id: message.id,
+        name: message.role === "user"
+          ? user
+          : cast.find(({ id }) => id === message.character_id)?.name ?? cast[0]?.name ?? "Assistant",
+        text: readText(message),
+      })),
+    };
+  }
+
+  #personaOf({ head }: ConversationState): string | undefined {
+    return typeof head.persona_id === "string" && head.persona_id !== ""
+      ? head.persona_id
+      : this.#deps.settings().default_persona_id ?? undefined;
+  }
+
+  #recordFailure(key: string): void {
+    if (this.#failures.size >= MAX_REMEMBERED) this.#failures.clear();
+    this.#failures.set(key, (this.#failures.get(key) ?? 0) + 1);
+  }
+}
+
+/** What a character learns of a persona is between the two. */
+function toScope(
+  kind: "everything" | "character" | "persona",
+  characterId: string | undefined,
+  personaId: string | undefined,
+): MemoryScope {
+  if (kind === "character" && characterId !== undefined) {
+    return { kind, id: characterId, ...(personaId && { personaId }) };
+  }
+  if (kind === "persona" && personaId !== undefined) return { kind, id: personaId };
+  return { kind: "everything" };
+}
+
+function isReadable(message: Message): boolean {
+  const { role, hidden, status } = message;
+  return (role === "user" || role === "assistant") && hidden !== true && status !== "failed" &&
+    readText(message) !== "";
+}
+
+function readText({ content }: Message): string {
+  return stripReasoning(textOfContent(content)).trim();
+}
+
+function tokensOf(message: Message): number {
+  return isReadable(message) ? estimateTokens(readText(message)) + 8 : 0;
+}

@@ -1,0 +1,530 @@
+/** Stores documents: the original as a sealed file, its text as sealed rows. Reads their text in jobs. */
+import { join } from "node:path";
+import { Semaphore } from "../async/semaphore.ts";
+import { uuidV7 } from "../crypto/random.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { Guard } from "../http/guard/guarded_fetch.ts";
+import type { JobContext, JobRunner } from "../jobs/job.ts";
+import type { Log } from "../log.ts";
+import { estimateTokens } from "../llm/token_estimate.ts";
+import { TEMPORARY_ENDING } from "../storage/atomic_file.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
+import { readSealedFile, readSealedRange, writeSealedFile } from "../storage/sealed_file.ts";
+import type { DocumentError, DocumentPage, StoredDocument } from "./document.ts";
+import {
+  DOCUMENT_COLUMNS,
+  type DocumentRow,
+  findTextRow,
+  insertDocument,
+  openDocument,
+  openText,
+  originalFile,
+  removeText,
+  sealText,
+  updateDocument,
+} from "./document_rows.ts";
+import { DOCUMENT_HEAD_BYTES, type DocumentType, sniffDocument } from "./extraction/document_type.ts";
+import { ExtractionFault } from "./extraction/extraction.ts";
+import { extractDocument, extractPageImage, WORKER_LIMITS } from "./extraction/extractor.ts";
+import type { PageRange } from "./page_ranges.ts";
+
+/** Dependencies of `Documents`. */
+export interface DocumentsDeps {
+  db: Database;
+  /** For the purpose "documents". */
+  sealer: PurposeSealer;
+  /** `<datadir>/documents` */
+  folder: string;
+  /** Maximum size of an original. */
+  maxBytes: number;
+  trash: { put(kind: string, title: string, record: unknown, id?: string): Statement; changed(): void };
+  jobs: JobRunner;
+  /** Opens the guard, which fetches links. */
+  openGuard(): Promise<Guard>;
+  events: EventHub;
+  log: Log;
+  now(): number;
+  /** Limits of the Worker that reads the text. */
+  limits?: Partial<typeof WORKER_LIMITS>;
+}
+
+/** A file to store. */
+export interface DocumentUpload {
+  content: AsyncIterable<Uint8Array>;
+  /** Returns the file name, once the first bytes have arrived. */
+  getName(): string | undefined;
+  /** Id and creation time of a document that is imported again. */
+  id?: string;
+  createdAtMs?: number;
+  /** Type of the original, where the name doesn't tell. */
+  contentType?: string;
+  /** Address that it was fetched from. */
+  url?: string;
+}
+
+/** Kind of job. */
+const EXTRACTION = "document";
+/** Extractions at the same time: each may take 512 MiB. */
+const PARALLEL = 1;
+const PDF = "application/pdf";
+/** Longest name. */
+const MAX_NAME = 200;
+const MAX_URL = 2048;
+/** Younger files without a row may be about to get one; older ones are left from a crash. */
+const LEFTOVER_AGE_MS = 60 * 60 * 1000;
+
+/** The documents. */
+export class Documents {
+  readonly #deps: DocumentsDeps;
+  readonly #pageImages = new Semaphore(PARALLEL);
+
+  /** Continues extractions that an earlier process left. */
+  constructor(deps: DocumentsDeps) {
+    this.#deps = deps;
+    deps.jobs.register(EXTRACTION, {
+      parallel: PARALLEL,
+      resumable: true,
+      run: (context) => this.#runJob(context),
+      discard: (params) => this.#fail(toDocumentId(params), { code: "cancelled", message: "The job was cancelled" }),
+    });
+  }
+
+  /** Lists all documents, newest first. Those that can't be opened are `failed` with the error `damaged`. */
+  list(): StoredDocument[] {
+    return this.#deps.db.all<DocumentRow>(
+      `SELECT ${DOCUMENT_COLUMNS} FROM document_file WHERE deleted_at IS NULL ORDER BY created_at DESC, id DESC`,
+    ).map((row) => this.#open(row));
+  }
+
+  /** @throws {AppError} `not_found`, also for one in the trash */
+  get(id: string): StoredDocument {
+    const document = this.find(id);
+    if (document === undefined) throw new AppError("not_found", `There is no document "${id}"`);
+    return document;
+  }
+
+  /** Finds a document that isn't in the trash. One that can't be opened is `failed` with the error `damaged`. */
+  find(id: string): StoredDocument | undefined {
+    const row = this.#findRow(id);
+    return row === undefined || row.deleted_at !== null ? undefined : this.#open(row);
+  }
+
+  /**
+   * Stores a file and starts reading its text.
+   *
+   * @throws {AppError} `unsupported_media_type` if it can't have text; `too_large`, `storage_full`; errors of `content`;
+   *   `conflict` if there is a document of this id
+   */
+  async add(upload: DocumentUpload): Promise<{ document: StoredDocument; jobId: string }> {
+    const { now } = this.#deps;
+    const id = upload.id ?? uuidV7();
+    if (this.#findRow(id) !== undefined) throw new AppError("conflict", `There is a document "${id}" already`);
+    const { head, content } = await readHead(upload.content);
+    const name = toName(upload.getName());
+    const contentType = sniffDocument(head, name, upload.contentType);
+    if (contentType === undefined) throw unsupported(name);
+    const sizeBytes = await this.#writeOriginal(id, content);
+    const createdAtMs = upload.createdAtMs ?? now();
+    const document = createDocument({ id, name, contentType, sizeBytes, createdAtMs, updatedAtMs: now() });
+    return await this.#insert(upload.url === undefined ? document : { ...document, url: upload.url });
+  }
+
+  /**
+   * Adds a link. It's fetched in the job.
+   *
+   * @throws {AppError} `invalid_request` if it isn't a URL; `address_not_allowed`
+   */
+  async addLink(address: string): Promise<{ document: StoredDocument; jobId: string }> {
+    const { now, openGuard } = this.#deps;
+    const url = parseLink(address);
+    (await openGuard()).check(url);
+    const name = toName(`${url.host}${url.pathname === "/" ? "" : url.pathname}`);
+    const nowMs = now();
+    const facts = {
+      id: uuidV7(),
+      name,
+      contentType: "text/html",
+      sizeBytes: 0,
+      createdAtMs: nowMs,
+      updatedAtMs: nowMs,
+    };
+    return await this.#insert({ ...createDocument(facts), url: url.href });
+  }
+
+  /** Yields the original, or a part of it. @throws {AppError} `not_found`; `internal` while reading */
+  readOriginal(id: string, range?: { start: number; end: number }): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    const { sealer, folder } = this.#deps;
+    this.get(id);
+    const file = originalFile(folder, id);
+    return range === undefined ? readSealedFile(sealer, file) : readSealedRange(sealer, file, range);
+  }
+
+  /**
+   * Yields pages in order, all of them by default.
+   *
+   * @throws {AppError} `not_found`; `conflict` if its text isn't read yet; `unprocessable` if it can't be read; `internal`
+   */
+  async *readPages(id: string, ranges: readonly PageRange[] = ALL_PAGES): AsyncGenerator<DocumentPage> {
+    const { db, sealer } = this.#deps;
+    const { name, state, error } = this.get(id);
+    if (state === "failed") throw new AppError("unprocessable", `"${name}" has no text: ${error?.message ?? ""}`);
+    if (state !== "ready") throw new AppError("conflict", `The text of "${name}" isn't read yet`);
+    for (const { first, last } of ranges) {
+      // A few rows at a time: the text of a document can be many megabytes.
+      for (let from = first; from <= last;) {
+        const row = findTextRow(db, id, from, last);
+        if (row === undefined) break;
+        for (const page of await openText(sealer, row)) if (page.n >= from && page.n <= last) yield page;
+        from = row.last_page + 1;
+      }
+    }
+  }
+
+  /**
+   * Returns the images of a page of a PDF, such as a scan, as one JPEG. Nothing is stored.
+   *
+   * @param page From 1.
+   * @throws {AppError} `not_found`; `unprocessable` if it isn't a PDF, can't be read or the page has no images. The reason of
+   *   `signal`.
+   */
+  async readPageImage(id: string, page: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+    const { sealer, folder, limits } = this.#deps;
+    const { name, contentType, sizeBytes, url } = this.get(id);
+    if (contentType !== PDF || sizeBytes === 0) {
+      throw new AppError("unprocessable", `"${name}" has no page images: it isn't a PDF`);
+    }
+    const content = readSealedFile(sealer, originalFile(folder, id));
+    const source = { content, sizeBytes, name, contentType, url, signal };
+    // Each may take as much memory as an extraction.
+    const release = await this.#pageImages.acquire(signal);
+    try {
+      return await extractPageImage(source, page, { ...WORKER_LIMITS, ...limits });
+    } catch (error) {
+      if (!(error instanceof ExtractionFault)) throw error;
+      throw new AppError("unprocessable", `Can't read page ${page} of "${name}" as an image: ${error.message}`);
+    } finally {
+      release();
+    }
+  }
+
+  /** Waits until the text is read or can't be. @throws The reason of `signal`. */
+  async waitUntilRead(id: string, signal: AbortSignal): Promise<StoredDocument | undefined> {
+    const document = this.find(id);
+    const job = document?.state === "extracting" ? this.#findJob(id) : undefined;
+    if (job === undefined) return document;
+    const left = Promise.withResolvers<never>();
+    const leave = () => left.reject(signal.reason);
+    signal.throwIfAborted();
+    signal.addEventListener("abort", leave);
+    try {
+      await Promise.race([this.#deps.jobs.ended(job.id), left.promise]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
+    return this.find(id);
+  }
+
+  /** Moves a document to the trash. @throws {AppError} `not_found` */
+  async remove(id: string): Promise<void> {
+    const { db, trash, events, now } = this.#deps;
+    const { name } = this.get(id);
+    await db.write([
+      {
+        sql: "UPDATE document_file SET deleted_at = ? WHERE id = ? AND deleted_at IS NULL",
+        params: [now(), id],
+        expectChanges: 1,
+      },
+      trash.put("document", name, { id } satisfies TrashRecord),
+    ]);
+    events.publish({ kind: "document", id });
+    trash.changed();
+  }
+
+  /** Restores a document from the trash. @throws {AppError} `conflict` */
+  async restore(record: unknown, takeOut: Statement): Promise<void> {
+    const { db, events } = this.#deps;
+    const { id } = record as TrashRecord;
+    await db.write([takeOut, {
+      sql: "UPDATE document_file SET deleted_at = NULL WHERE id = ?",
+      params: [id],
+      expectChanges: 1,
+    }]);
+    events.publish({ kind: "document", id });
+  }
+
+  /** Deletes a document for good. */
+  async purge(record: unknown, takeOut: Statement): Promise<void> {
+    const { db } = this.#deps;
+    const { id } = record as TrashRecord;
+    const job = this.#findJob(id);
+    if (job !== undefined) await this.#deps.jobs.cancel(job.id).catch(ignoreConflict);
+    await db.write([
+      takeOut,
+      { sql: "DELETE FROM document_file WHERE id = ? AND deleted_at IS NOT NULL", params: [id] },
+      removeText(id),
+    ]);
+    await this.#removeOriginal(id);
+  }
+
+  /** Removes files that a crash left. */
+  async sweep(): Promise<void> {
+    const { db, folder } = this.#deps;
+    // Lists files first: a file that gets its row in between is recent.
+    const found = (await Array.fromAsync(Deno.readDir(folder))).filter((entry) => entry.isFile);
+    const wanted = new Set(db.all<{ id: string }>("SELECT id FROM document_file").map(({ id }) => id));
+    for (const { name } of found) {
+      if (wanted.has(name)) continue;
+      const changedAtMs = (await Deno.lstat(join(folder, name))).mtime?.getTime() ?? 0;
+      if (changedAtMs < Date.now() - LEFTOVER_AGE_MS || name.endsWith(TEMPORARY_ENDING)) {
+        await this.#removeOriginal(name);
+      }
+    }
+  }
+
+  async #insert(document: StoredDocument): Promise<{ document: StoredDocument; jobId: string }> {
+    const { db, sealer, jobs, events } = this.#deps;
+    const { id, name, createdAtMs } = document;
+    try {
+      await db.write([insertDocument(sealer, document)]);
+    } catch (error) {
+      await this.#removeOriginal(id);
+      throw error;
+    }
+    events.publish({ kind: "document", id });
+    const params = { id, createdAtMs };
+    const job = await jobs.start(EXTRACTION, { title: name, params, key: id }).catch(async (error) => {
+      await this.#fail(id, { code: "internal", message: "The server is shutting down" });
+      throw error;
+    });
+    return { document, jobId: job.id };
+  }
+
+  async #writeOriginal(id: string, content: AsyncIterable<Uint8Array>): Promise<number> {
+    const { sealer, folder, maxBytes } = this.#deps;
+    return await writeSealedFile(sealer, originalFile(folder, id), limitBytes(content, maxBytes));
+  }
+
+  async #runJob(context: JobContext): Promise<void> {
+    const id = toDocumentId(context.params);
+    try {
+      const document = this.#load(id);
+      if (document === undefined || document.state !== "extracting") return; // removed, or ended before the restart
+      const fetched = document.url !== undefined && document.sizeBytes === 0
+        ? await this.#fetch(document, context.signal)
+        : document;
+      await this.#extract(fetched, context);
+    } catch (error) {
+      if (context.signal.aborted) throw error; // cancelled, or continued at the next start
+      const failure = toDocumentError(error);
+      await this.#fail(id, failure, error instanceof ExtractionFault ? error.pages : 0);
+      if (failure.code === "internal") throw error;
+      throw new AppError("unprocessable", failure.message);
+    }
+  }
+
+  /** Fetches a link and stores it as the original. */
+  async #fetch(document: StoredDocument, signal: AbortSignal): Promise<StoredDocument> {
+    const { openGuard, maxBytes } = this.#deps;
+    const { id, url, name } = document;
+    const guard = await openGuard();
+    const response = await guard.fetch(url!, { signal, maxBytes, headers: { accept: "text/html, */*;q=0.8" } });
+    if (!response.ok || response.body === null) {
+      await response.body?.cancel();
+      throw new AppError("upstream_error", `Can't read "${name}": the server answered with status ${response.status}`);
+    }
+    const { head, content } = await readHead(response.body);
+    const path = new URL(response.url || url!).pathname;
+    const contentType = sniffDocument(head, path, response.headers.get("content-type") ?? "");
+    if (contentType === undefined) {
+      await response.body.cancel().catch(() => {});
+      throw new ExtractionFault("unsupported", unsupported(name).message);
+    }
+    const sizeBytes = await this.#writeOriginal(id, content);
+    return await this.#change(id, (before) => ({ ...before, contentType, sizeBytes }));
+  }
+
+  async #extract(document: StoredDocument, { signal, progress }: JobContext): Promise<void> {
+    const { db, sealer, folder, limits } = this.#deps;
+    const { id, sizeBytes, contentType, url } = document;
+    // An earlier process may have stored a part.
+    await db.write([removeText(id)]);
+    let about: Pick<StoredDocument, "unit"> & { total: number; title?: string } = { unit: "section", total: 0 };
+    let [part, pages, tokens] = [0, 0, 0];
+    await extractDocument({
+      content: readSealedFile(sealer, originalFile(folder, id)),
+      sizeBytes,
+      name: document.name,
+      contentType: contentType as DocumentType,
+      url,
+      signal,
+      begin: (found) => about = found,
+      store: async (batch) => {
+        await db.write([await sealText(sealer, id, part++, batch)]);
+        pages += batch.length;
+        tokens += batch.reduce((sum, { text }) => sum + estimateTokens(text), 0);
+        progress({ done: pages, total: about.total || null, unit: `${about.unit}s` });
+      },
+    }, { ...WORKER_LIMITS, ...limits });
+    await this.#change(id, (before) => ({
+      ...before,
+      name: url !== undefined && about.title ? toName(about.title) : before.name,
+      unit: about.unit,
+      pages,
+      tokens: Math.ceil(tokens),
+      state: "ready",
+    }));
+  }
+
+  async #fail(id: string, error: DocumentError, pages = 0): Promise<void> {
+    if (this.#load(id) === undefined) return;
+    await this.#deps.db.write([removeText(id)]);
+    const unit = pages > 0 ? "page" : "section";
+    await this.#change(id, (before) => ({ ...before, unit, pages, tokens: 0, state: "failed", error }));
+  }
+
+  /** Changes a document, also one in the trash. */
+  async #change(id: string, change: (before: StoredDocument) => StoredDocument): Promise<StoredDocument> {
+    const { db, sealer, events, now } = this.#deps;
+    const before = this.#load(id);
+    if (before === undefined) throw new AppError("not_found", `There is no document "${id}"`);
+    const after = { ...change(before), updatedAtMs: Math.max(now(), before.updatedAtMs + 1) };
+    await db.write([updateDocument(sealer, after)]);
+    events.publish({ kind: "document", id });
+    return after;
+  }
+
+  #load(id: string): StoredDocument | undefined {
+    const row = this.#findRow(id);
+    return row && openDocument(this.#deps.sealer, row);
+  }
+
+  #open(row: DocumentRow): StoredDocument {
+    const { sealer, log } = this.#deps;
+    try {
+      return openDocument(sealer, row);
+    } catch (error) {
+      log("error", "Can't open a document", { id: row.id, error: messageOf(error) });
+      const { id, bytes, created_at, updated_at } = row;
+      const facts = { sizeBytes: bytes, createdAtMs: created_at, updatedAtMs: updated_at };
+      return {
+        ...createDocument({ id, name: toName(undefined), contentType: "application/octet-stream", ...facts }),
+        state: "failed",
+        error: { code: "damaged", message: "What is stored about this document can't be opened" },
+        isUnreadable: true,
+      };
+    }
+  }
+
+  #findRow(id: string): DocumentRow | undefined {
+    return this.#deps.db.get<DocumentRow>(`SELECT ${DOCUMENT_COLUMNS} FROM document_file WHERE id = ?`, id);
+  }
+
+  #findJob(id: string) {
+    return this.#deps.jobs.list().find(({ kind, key, state }) =>
+      kind === EXTRACTION && key === id && (state === "queued" || state === "running" || state === "verifying")
+    );
+  }
+
+  async #removeOriginal(id: string): Promise<void> {
+    const { folder, log } = this.#deps;
+    await Deno.remove(originalFile(folder, id).path).catch((error) => {
+      if (error instanceof Deno.errors.NotFound) return;
+      log("warn", "Can't remove the file of a document", { error: messageOf(error) });
+    });
+  }
+}
+
+const ALL_PAGES: readonly PageRange[] = [{ first: 1, last: Number.MAX_SAFE_INTEGER }];
+
+/** Record of a document in the trash; its rows and its file stay in place. */
+interface TrashRecord {
+  id: string;
+}
+
+function createDocument(
+  facts: Pick<StoredDocument, "id" | "name" | "contentType" | "sizeBytes" | "createdAtMs" | "updatedAtMs">,
+): StoredDocument {
+  return { ...facts, pages: 0, unit: "section", tokens: 0, state: "extracting" };
+}
+
+function toDocumentId(params: unknown): string {
+  return (params as { id: string }).id;
+}
+
+function toDocumentError(error: unknown): DocumentError {
+  if (error instanceof ExtractionFault) return { code: error.code, message: error.message };
+  if (!(error instanceof AppError)) return { code: "internal", message: "Internal error. See the server's log" };
+  const { code, message } = error;
+  if (code === "upstream_timeout") return { code: "timeout", message };
+  if (code === "too_large" || code === "upstream_error") return { code, message };
+  return { code: "internal", message };
+}
+
+/** @throws {AppError} `invalid_request` */
+function parseLink(address: string): URL {
+  const text = address.trim();
+  const url = text.length <= MAX_URL && URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    const message = `the address has to be an http or https URL of at most ${MAX_URL} characters`;
+    throw new AppError("invalid_request", message, { issues: [{ path: "url", message }] });
+  }
+  url.hash = "";
+  return url;
+}
+
+/** Returns a name for display, without folders and control characters. */
+function toName(given: string | undefined): string {
+  const name = (given ?? "").replace(/^.*\\/s, "").replace(/[\p{Cc}\p{Cf}]+/gu, " ").replace(/\s+/g, " ").trim();
+  return name.toWellFormed().slice(0, MAX_NAME).trim() || "Document";
+}
+
+function unsupported(name: string): AppError {
+  return new AppError(
+    "unsupported_media_type",
+    `Can't read "${name}": supported are PDF, DOCX, EPUB, HTML, Markdown, CSV and other plain text`,
+  );
+}
+
+async function readHead(
+  source: AsyncIterable<Uint8Array>,
+): Promise<{ head: Uint8Array; content: AsyncIterable<Uint8Array> }> {
+  const iterator = source[Symbol.asyncIterator]();
+  const read: Uint8Array[] = [];
+  let length = 0;
+  while (length < DOCUMENT_HEAD_BYTES) {
+    const { done, value } = await iterator.next();
+    if (done) break;
+    read.push(value);
+    length += value.length;
+  }
+  const head = new Uint8Array(Math.min(length, DOCUMENT_HEAD_BYTES));
+  let at = 0;
+  for (const piece of read) {
+    if (at >= head.length) break;
+    const taken = piece.subarray(0, head.length - at);
+    head.set(taken, at);
+    at += taken.length;
+  }
+  async function* content() {
+    yield* read.splice(0);
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  }
+  return { head, content: content() };
+}
+
+async function* limitBytes(content: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let sizeBytes = 0;
+  for await (const piece of content) {
+    sizeBytes += piece.length;
+    if (sizeBytes > maxBytes) {
+      throw new AppError("too_large", `Can't store the document: it is larger than ${maxBytes} bytes`);
+    }
+    yield piece;
+  }
+}
+
+function ignoreConflict(error: unknown): void {
+  if (!(error instanceof AppError && error.code === "conflict")) throw error;
+}

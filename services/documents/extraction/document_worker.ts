@@ -1,0 +1,147 @@
+/** The Worker of extractor.ts: reads one document and ends. It's a Node Worker, since only those have a memory limit. */
+import { parentPort } from "node:worker_threads";
+import { messageOf } from "../../errors.ts";
+import type { DocumentPage, PageUnit } from "../document.ts";
+import {
+  type ExtractionAnswer,
+  ExtractionFault,
+  type ExtractionInput,
+  type ExtractionOrder,
+  type PageSink,
+} from "./extraction.ts";
+
+/** Pages are sent together up to this many UTF-16 units. */
+const BATCH_CHARS = 64 * 1024;
+
+type Extractor = (input: ExtractionInput, sink: PageSink) => Promise<void>;
+
+/** Each is loaded only for its own type. */
+async function loadExtractor(contentType: string): Promise<Extractor> {
+  switch (contentType) {
+    case "application/pdf":
+      return (await import("./pdf.ts")).extractPdf;
+    case "application/epub+zip":
+      return (await import("./epub.ts")).extractEpub;
+    case "text/html":
+      return (await import("./html_files.ts")).extractHtml;
+    case "text/plain":
+    case "text/markdown":
+    case "text/csv":
+      return (await import("./text_files.ts")).extractText;
+    default:
+      return (await import("./docx.ts")).extractDocx;
+  }
+}
+
+/** Sends pages in batches and waits until each is stored. */
+class BatchSink implements PageSink {
+  #batch: DocumentPage[] = [];
+  #batchChars = 0;
+  #chars = 0;
+  #count = 0;
+  #hasText = false;
+  #unit: PageUnit = "section";
+  #next: PromiseWithResolvers<void> | undefined;
+
+  constructor(readonly limits: ExtractionInput["limits"], readonly send: (answer: ExtractionAnswer) => void) {}
+
+  begin(about: Parameters<PageSink["begin"]>[0]): void {
+    this.#unit = about.unit;
+    this.send({ kind: "begin", ...about });
+  }
+
+  async add(given: string): Promise<void> {
+    const text = given.replaceAll("\0", "").toWellFormed();
+    this.#chars += text.length;
+    this.#count++;
+    if (this.#count > this.limits.pages) {
+      throw new ExtractionFault("too_large", `The text has more than ${this.limits.pages} sections`);
+    }
+    if (this.#chars > this.limits.chars) {
+      const limit = Math.round(this.limits.chars / 1024 / 1024);
+      throw new ExtractionFault("too_large", `The text has more than ${limit} million characters`);
+    }
+    if (/[\p{L}\p{N}]/u.test(text)) this.#hasText = true;
+    this.#batch.push({ n: this.#count, text });
+    this.#batchChars += text.length;
+    if (this.#batchChars >= BATCH_CHARS) await this.#flush();
+  }
+
+  /** @throws {ExtractionFault} `no_text` */
+  async end(): Promise<void> {
+    if (!this.#hasText) {
+      throw new ExtractionFault(
+        "no_text",
+        "The file has no text. It may be a scan: attach its pages as images instead",
+        this.#unit === "page" ? this.#count : 0,
+      );
+    }
+    await this.#flush();
+  }
+
+  /** The last batch is stored. */
+  more(): void {
+    this.#next?.resolve();
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#batch.length === 0) return;
+    this.#next = Promise.withResolvers();
+    const { heapUsed, external } = Deno.memoryUsage();
+    this.send({ kind: "memory", bytes: heapUsed + external });
+    this.send({ kind: "pages", pages: this.#batch });
+    this.#batch = [];
+    this.#batchChars = 0;
+    await this.#next.promise;
+  }
+}
+
+async function extract(input: ExtractionInput, sink: BatchSink): Promise<ExtractionAnswer> {
+  try {
+    if (input.imagePage !== undefined) {
+      const { drawPageImages } = await import("./page_image.ts");
+      return { kind: "image", jpeg: await drawPageImages(input.bytes, input.imagePage) };
+    }
+    const run = await loadExtractor(input.contentType);
+    await run(input, sink);
+    await sink.end();
+    return { kind: "end" };
+  } catch (error) {
+    if (error instanceof ExtractionFault) {
+      const { code, message, pages } = error;
+      return { kind: "fault", code, message, pages };
+    }
+    // An error of a parser: the file is the likely cause.
+    const isTooDeep = error instanceof RangeError;
+    const found = isTooDeep ? "it is nested too deep or too large" : messageOf(error).slice(0, 200);
+    return { kind: "fault", code: "damaged", message: `The file can't be read: ${found}`, pages: 0 };
+  }
+}
+
+// Importing this file outside a Worker does nothing.
+if (parentPort !== null) {
+  const port = parentPort;
+  let input: ExtractionInput | undefined;
+  let sink: BatchSink | undefined;
+  let at = 0;
+  const send = (answer: ExtractionAnswer) => port.postMessage(answer);
+  port.on("message", (order: ExtractionOrder) => {
+    switch (order.kind) {
+      case "begin": {
+        const { kind: _, sizeBytes, ...rest } = order;
+        input = { bytes: new Uint8Array(sizeBytes), ...rest };
+        sink = new BatchSink(rest.limits, send);
+        return;
+      }
+      case "bytes":
+        input!.bytes.set(order.bytes, at);
+        at += order.bytes.length;
+        return;
+      case "end":
+        extract(input!, sink!).then(send);
+        return;
+      case "more":
+        sink!.more();
+    }
+  });
+}

@@ -1,0 +1,180 @@
+/** Reads the text of a document in a Worker that ends with it. document_worker.ts is its other side. */
+import { Worker } from "node:worker_threads";
+import { AppError, messageOf } from "../../errors.ts";
+import type { DocumentPage, PageUnit } from "../document.ts";
+import {
+  EXTRACTION_LIMITS,
+  type ExtractionAnswer,
+  ExtractionFault,
+  type ExtractionLimits,
+  type ExtractionOrder,
+} from "./extraction.ts";
+
+/** The file of a document. */
+export interface ExtractionSource {
+  content: AsyncIterable<Uint8Array<ArrayBuffer>>;
+  sizeBytes: number;
+  name: string;
+  contentType: string;
+  /** Address of a link. */
+  url?: string;
+  signal: AbortSignal;
+}
+
+/** A document to read. */
+export interface ExtractionRequest extends ExtractionSource {
+  /** Called once it's known what the parts are. */
+  begin(about: { unit: PageUnit; total: number; title?: string }): void;
+  /** Stores pages; the Worker goes on afterwards. */
+  store(pages: DocumentPage[]): Promise<void>;
+}
+
+/** Limits of the Worker. */
+export interface WorkerLimits extends ExtractionLimits {
+  timeMs: number;
+  /** Memory of the Worker. */
+  memoryBytes: number;
+}
+
+const MIB = 1024 * 1024;
+
+/** The limits of every document. */
+export const WORKER_LIMITS: WorkerLimits = { ...EXTRACTION_LIMITS, timeMs: 120_000, memoryBytes: 512 * MIB };
+
+/** How often memory is checked. A parser that runs wild allocates about 1 GB per second. */
+const WATCH_MS = 100;
+/** The Worker reports its memory with every batch. An older report says nothing. */
+const REPORT_TTL_MS = 1_000;
+
+/** Limits of the images of one page. */
+const IMAGE_TIME_MS = 60_000;
+
+/**
+ * Reads a document.
+ *
+ * @throws {ExtractionFault} if the document can't be read. {AppError} errors of `content` and `store`. The signal's reason.
+ */
+export async function extractDocument(request: ExtractionRequest, limits = WORKER_LIMITS): Promise<void> {
+  await runWorker(request, limits, undefined, (answer, more) => {
+    if (answer.kind === "begin") request.begin(answer);
+    else if (answer.kind === "pages") return request.store(answer.pages).then(more);
+  });
+}
+
+/**
+ * Returns the images of a page of a PDF as one JPEG, as they are placed.
+ *
+ * @param page From 1.
+ * @throws {ExtractionFault} As `drawPageImages`, and `too_large`, `timeout`. {AppError} errors of `content`. The signal's reason.
+ */
+export async function extractPageImage(
+  source: ExtractionSource,
+  page: number,
+  limits = WORKER_LIMITS,
+): Promise<Uint8Array<ArrayBuffer>> {
+  let jpeg: Uint8Array<ArrayBuffer> | undefined;
+  await runWorker(source, { ...limits, timeMs: Math.min(IMAGE_TIME_MS, limits.timeMs) }, page, (answer) => {
+    if (answer.kind === "image") jpeg = answer.jpeg;
+  });
+  return jpeg!;
+}
+
+/**
+ * Runs a Worker for one document.
+ *
+ * The Worker is terminated at its limits. Its JavaScript heap is limited by the runtime (since Deno 2.9). Buffers
+ * outside the heap, and the heap in older runtimes, are limited by watching how much the process has grown.
+ *
+ * @param imagePage The page whose images are wanted instead of the text.
+ * @param take Called with what the Worker finds; `more` lets it go on after pages.
+ */
+async function runWorker(
+  { content, sizeBytes, name, contentType, url, signal }: ExtractionSource,
+  limits: WorkerLimits,
+  imagePage: number | undefined,
+  take: (answer: ExtractionAnswer, more: () => void) => Promise<void> | void,
+): Promise<void> {
+  signal.throwIfAborted();
+  const done = Promise.withResolvers<void>();
+  done.promise.catch(() => {}); // awaited below, once the content is sent
+  const worker = new Worker(new URL("./document_worker.ts", import.meta.url), {
+    resourceLimits: { maxOldGenerationSizeMb: Math.ceil(limits.memoryBytes / MIB) },
+  });
+  const post = (order: ExtractionOrder) => worker.postMessage(order);
+  const tooLarge = () => {
+    const limit = Math.round(limits.memoryBytes / MIB);
+    done.reject(new ExtractionFault("too_large", `Reading the file takes more than ${limit} MiB of memory`));
+  };
+  worker.on("message", (answer: ExtractionAnswer) => {
+    switch (answer.kind) {
+      case "memory":
+        return watch.report(answer.bytes);
+      case "end":
+        return done.resolve();
+      case "fault":
+        return done.reject(new ExtractionFault(answer.code, answer.message, answer.pages));
+      default:
+        take(answer, () => post({ kind: "more" }))?.catch(done.reject);
+        if (answer.kind === "image") done.resolve();
+    }
+  });
+  worker.on("error", (error: Error & { code?: string }) => {
+    if (error.code === "ERR_WORKER_OUT_OF_MEMORY") return tooLarge();
+    done.reject(new ExtractionFault("damaged", `The file can't be read: ${messageOf(error)}`));
+  });
+  worker.on("exit", () => done.reject(new ExtractionFault("damaged", "The file can't be read: the reader ended")));
+  const timer = setTimeout(() => {
+    const limit = Math.round(limits.timeMs / 1000);
+    done.reject(new ExtractionFault("timeout", `Reading the file took longer than ${limit} s`));
+  }, limits.timeMs);
+  const watch = watchMemory(limits.memoryBytes, tooLarge);
+  const stop = () => done.reject(signal.reason);
+  signal.addEventListener("abort", stop);
+  try {
+    post({ kind: "begin", name, contentType, sizeBytes, limits: toExtractionLimits(limits), url, imagePage });
+    await Promise.race([sendContent(content, sizeBytes, post), done.promise]);
+    await done.promise;
+  } finally {
+    clearTimeout(timer);
+    watch.end();
+    signal.removeEventListener("abort", stop);
+    await worker.terminate();
+  }
+}
+
+async function sendContent(
+  content: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  sizeBytes: number,
+  post: (order: ExtractionOrder) => void,
+): Promise<void> {
+  let sentBytes = 0;
+  for await (const bytes of content) {
+    sentBytes += bytes.length;
+    if (sentBytes > sizeBytes) break;
+    post({ kind: "bytes", bytes });
+  }
+  if (sentBytes !== sizeBytes) throw new AppError("internal", "The stored file of a document has another size");
+  post({ kind: "end" });
+}
+
+function toExtractionLimits({ inflatedBytes, pages, chars }: WorkerLimits): ExtractionLimits {
+  return { inflatedBytes, pages, chars };
+}
+
+/**
+ * Calls `onExceeded` when the process has grown by more than the limit, unless the Worker has just said that it isn't
+ * the cause.
+ */
+function watchMemory(limitBytes: number, onExceeded: () => void) {
+  const startBytes = Deno.memoryUsage().rss;
+  let last = { bytes: 0, atMs: -Infinity };
+  const timer = setInterval(() => {
+    if (Deno.memoryUsage().rss - startBytes <= limitBytes) return;
+    const isInnocent = last.bytes < limitBytes && performance.now() - last.atMs < REPORT_TTL_MS;
+    if (!isInnocent) onExceeded();
+  }, WATCH_MS);
+  return {
+    report: (bytes: number) => void (last = { bytes, atMs: performance.now() }),
+    end: () => clearInterval(timer),
+  };
+}

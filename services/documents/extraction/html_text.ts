@@ -1,0 +1,96 @@
+/**
+ * Converts HTML to blocks of text without building a document: memory and time grow with the text, however deep it is
+ * nested. Scripts, styles and hidden elements have no text; nothing is fetched.
+ */
+import { Parser } from "htmlparser2";
+import type { TextBlock } from "./sections.ts";
+
+/** Elements without text of their own. */
+const SKIPPED = new Set([
+  ...["script", "style", "template", "noscript", "svg", "math", "head", "iframe", "object", "embed"],
+  ...["select", "textarea", "canvas", "audio", "video", "map"],
+]);
+
+/** Elements that start and end a block. */
+const BLOCKS = new Set([
+  ...["address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "dialog", "div", "dl", "dt"],
+  ...["fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "html"],
+  ...["li", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul"],
+]);
+
+/** What the text of an HTML file is. */
+export interface HtmlText {
+  title: string;
+  blocks: TextBlock[];
+  /** Deepest nesting of elements. */
+  depth: number;
+}
+
+/** Converts HTML. @param options.isXml XHTML of an EPUB: empty elements may be closed anywhere. */
+export function convertHtml(html: string, { isXml = false } = {}): HtmlText {
+  const blocks: TextBlock[] = [];
+  let text = "";
+  let title = "";
+  let heading: number | undefined;
+  /** Nesting of skipped elements. */
+  let skipped = 0;
+  let isTitle = false;
+  let preformatted = 0;
+  let depth = 0;
+  let deepest = 0;
+  let isRowStart = true;
+  const endBlock = () => {
+    const clean = preformatted > 0 ? text.replace(/^\n+|\s+$/g, "") : text.replace(/[ \t]*\n[ \t]*/g, "\n").trim();
+    if (clean !== "") blocks.push({ text: clean, ...(heading !== undefined && { heading }) });
+    text = "";
+  };
+  const parser = new Parser({
+    onopentag(name, attributes) {
+      deepest = Math.max(deepest, ++depth);
+      if (skipped > 0) {
+        if (SKIPPED.has(name)) skipped++;
+        if (name === "title") isTitle = skipped === 1;
+        return;
+      }
+      if (SKIPPED.has(name)) return void skipped++;
+      if (name === "title") return void (isTitle = true);
+      if (name === "br") return void (text += "\n");
+      if (name === "td" || name === "th") {
+        if (!isRowStart) text += " | ";
+        isRowStart = false;
+        return;
+      }
+      if (name === "img" && attributes.alt) text += ` ${attributes.alt} `;
+      if (!BLOCKS.has(name)) return;
+      endBlock();
+      if (name === "tr") isRowStart = true;
+      if (name === "pre") preformatted++;
+      if (name === "li") text = "- ";
+      if (/^h[1-6]$/.test(name)) heading = Number(name[1]);
+    },
+    ontext(data) {
+      if (isTitle) title += data;
+      else if (skipped === 0) text += preformatted > 0 ? data : collapse(data, text);
+    },
+    onclosetag(name) {
+      depth--;
+      if (name === "title") return void (isTitle = false);
+      if (SKIPPED.has(name)) return void (skipped = Math.max(0, skipped - 1));
+      if (skipped > 0 || !BLOCKS.has(name)) return;
+      if (text === "- ") text = "";
+      endBlock();
+      if (name === "pre") preformatted = Math.max(0, preformatted - 1);
+      if (/^h[1-6]$/.test(name)) heading = undefined;
+    },
+  }, { decodeEntities: true, xmlMode: isXml, lowerCaseTags: true });
+  parser.write(html);
+  parser.end();
+  endBlock();
+  return { title: title.replace(/\s+/g, " ").trim(), blocks, depth: deepest };
+}
+
+/** Collapses white space as browsers do, also across elements. */
+function collapse(data: string, before: string): string {
+  const line = data.replace(/[\s\u200b]+/g, " ");
+  return line.startsWith(" ") && (before === "" || /\s$/.test(before)) ? line.slice(1) : line;
+}

@@ -1,0 +1,199 @@
+/** What was learned of each connection: its server's dialect and models, the fields it refuses, how the last call ended. */
+import { Mutex } from "../../async/keyed_mutex.ts";
+import type { PurposeSealer } from "../../crypto/sealer.ts";
+import { messageOf } from "../../errors.ts";
+import type { EventHub } from "../../events/event_hub.ts";
+import type { Log } from "../../log.ts";
+import type { Database } from "../../storage/database/database.ts";
+import type { DialectName } from "../dialects/dialect.ts";
+import { parseDialectName } from "../dialects/dialects.ts";
+import type { CallConnection, CallFailure, ModelThinking, ServerNotice } from "../provider.ts";
+import type { Refusal } from "../refusals/send_learning.ts";
+
+/** A refusal with the model it is about and how long it counts. */
+export interface StoredRefusal extends Refusal {
+  model: string;
+  atMs: number;
+}
+
+/** How the last call ended. */
+export interface LastCall {
+  atMs: number;
+  /** Absent if it succeeded. */
+  failure?: CallFailure;
+}
+
+/** What is known of one connection. */
+export interface ConnectionFacts {
+  detected?: DialectName;
+  /** First model of the server's list, as last seen. */
+  firstModel?: string;
+  /** Whether models think, where the server says so. */
+  thinking?: Record<string, ModelThinking>;
+  refusals: StoredRefusal[];
+  lastCall?: LastCall;
+  notice?: ServerNotice;
+}
+
+/** Dependencies of `ConnectionMemory`. */
+export interface ConnectionMemoryDeps {
+  db: Database;
+  /** For the purpose "connections". */
+  sealer: PurposeSealer;
+  events: EventHub;
+  log: Log;
+  now(): number;
+}
+
+/** How long a refusal counts. */
+export const REFUSAL_TTL_MS = 7 * 24 * 60 * 60 * 1000;
+/** Refusals of one connection; the oldest go first. */
+const MAX_REFUSALS = 200;
+const SAVE_DELAY_MS = 2_000;
+/** Models whose facts are kept. */
+const MAX_MODELS = 1_000;
+/** Key in table `setting`. */
+const KEY = "connection_facts";
+const AAD = { table: "setting", id: KEY, field: "value", version: 1 };
+
+/** What is known of all connections. All but the last calls is stored, sealed. */
+export class ConnectionMemory {
+  readonly #deps: ConnectionMemoryDeps;
+  readonly #facts: Map<string, ConnectionFacts>;
+  readonly #lock = new Mutex();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(deps: ConnectionMemoryDeps) {
+    this.#deps = deps;
+    this.#facts = this.#load();
+  }
+
+  /** Returns what is known of a connection, without refusals that are over. */
+  find(id: string): ConnectionFacts {
+    const facts = this.#facts.get(id);
+    if (facts === undefined) return { refusals: [] };
+    return { ...facts, refusals: facts.refusals.filter((refusal) => this.#counts(refusal)) };
+  }
+
+  /** Forgets a connection that was edited or deleted. Calls that are still running can't bring anything back. */
+  async forget(id: string): Promise<void> {
+    const wasStored = isStored(this.#facts.get(id));
+    if (this.#facts.delete(id) && wasStored) await this.#save();
+  }
+
+  /** Returns what the calls of a connection use. @param hasModel False if the first model of the server's list answers. */
+  toCallMemory(id: string, hasModel: boolean): NonNullable<CallConnection["memory"]> {
+    const facts = this.#of(id);
+    const isCurrent = () => this.#facts.get(id) === facts;
+    return {
+      list: (model) => facts.refusals.filter((refusal) => refusal.model === model && this.#counts(refusal)),
+      add: (model, refusal) => {
+        if (!isCurrent()) return;
+        const others = facts.refusals.filter((one) => one.model !== model || one.wire !== refusal.wire);
+        facts.refusals = [...others, { ...refusal, model, atMs: this.#deps.now() }].slice(-MAX_REFUSALS);
+        this.#changed(id);
+      },
+      reportCall: (failure) => {
+        if (!isCurrent()) return;
+        const before = facts.lastCall;
+        facts.lastCall = { atMs: this.#deps.now(), ...(failure && { failure }) };
+        // A server that works, as expected, is no news.
+        const isNews = failure !== undefined || before?.failure !== undefined;
+        if (isNews) this.#deps.events.publish({ kind: "connection", id });
+      },
+      reportDialect: (detected) => {
+        if (!isCurrent() || facts.detected === detected) return;
+        facts.detected = detected;
+        this.#changed(id);
+      },
+      reportNotice: (notice) => {
+        if (!isCurrent() || facts.notice?.message === notice?.message) return;
+        facts.notice = notice;
+        this.#deps.events.publish({ kind: "connection", id });
+      },
+      reportThinking: (model, thinking) => {
+        if (!isCurrent() || facts.thinking?.[model] === thinking) return;
+        const others = Object.entries(facts.thinking ?? {}).filter(([name]) => name !== model);
+        facts.thinking = Object.fromEntries([...others, [model, thinking] as const].slice(-MAX_MODELS));
+        this.#changed(id);
+      },
+      reportModels: (models) => {
+        if (!isCurrent()) return;
+        const firstModel = models[0]?.id;
+        const known = models.filter(({ thinking }) => thinking !== undefined).slice(0, MAX_MODELS);
+        // One request may list less than another says.
+        const thinking = { ...facts.thinking, ...Object.fromEntries(known.map((one) => [one.id, one.thinking!])) };
+        const isSame = facts.firstModel === firstModel &&
+          JSON.stringify(facts.thinking ?? {}) === JSON.stringify(thinking);
+        if (isSame) return;
+        const isVisible = !hasModel || JSON.stringify(facts.thinking ?? {}) !== JSON.stringify(thinking);
+        facts.firstModel = firstModel;
+        facts.thinking = thinking;
+        this.#changed(id, isVisible);
+      },
+    };
+  }
+
+  /** Writes what isn't stored yet. */
+  async close(): Promise<void> {
+    if (this.#timer !== undefined) await this.#save();
+    await this.#lock.settled();
+  }
+
+  #counts({ atMs }: StoredRefusal): boolean {
+    return atMs + REFUSAL_TTL_MS > this.#deps.now();
+  }
+
+  #of(id: string): ConnectionFacts {
+    let facts = this.#facts.get(id);
+    if (facts === undefined) this.#facts.set(id, facts = { refusals: [] });
+    return facts;
+  }
+
+  /** Many facts arrive with the first call, and none of them is worth a write of its own. */
+  #changed(id: string, isVisible = true): void {
+    if (this.#timer === undefined) {
+      this.#timer = setTimeout(() => this.#save(), SAVE_DELAY_MS);
+      Deno.unrefTimer(this.#timer as unknown as number);
+    }
+    if (isVisible) this.#deps.events.publish({ kind: "connection", id });
+  }
+
+  #load(): Map<string, ConnectionFacts> {
+    const { db, sealer, log } = this.#deps;
+    try {
+      const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", KEY);
+      if (row === undefined) return new Map();
+      const stored: [string, ConnectionFacts][] = JSON.parse(new TextDecoder().decode(sealer.openNow(AAD, row.sealed)));
+      return new Map(stored.map(([id, facts]) => [id, { ...facts, detected: parseDialectName(facts.detected) }]));
+    } catch (error) {
+      // It is learned again with the next calls.
+      log("warn", "Can't read what was learned of connections", { error: messageOf(error) });
+      return new Map();
+    }
+  }
+
+  async #save(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const { db, sealer, log } = this.#deps;
+    const stored = [...this.#facts].filter(([, facts]) => isStored(facts)).map((
+      [id, { lastCall: _, notice: __, ...facts }],
+    ) => [
+      id,
+      { ...facts, refusals: facts.refusals.filter((refusal) => this.#counts(refusal)) },
+    ]);
+    const sealed = sealer.sealNow(AAD, JSON.stringify(stored));
+    const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)";
+    await this.#lock.run(() => db.write([{ sql, params: [KEY, sealed] }])).catch((error) =>
+      log("warn", "Can't save what was learned of connections", { error: messageOf(error) })
+    );
+  }
+}
+
+/** Returns whether there is something to store: a failed call alone isn't. */
+function isStored(facts: ConnectionFacts | undefined): boolean {
+  if (facts === undefined) return false;
+  const { detected, firstModel, thinking, refusals } = facts;
+  return detected !== undefined || firstModel !== undefined || thinking !== undefined || refusals.length > 0;
+}

@@ -1,0 +1,165 @@
+/** Dialects of servers that people run themselves, and the one of unknown servers. */
+import {
+  COMMON_IMAGE_TYPES,
+  type Dialect,
+  OPENAI_SAMPLERS,
+  sameNames,
+  sendEffort,
+  sendTemplateSwitch,
+} from "./dialect.ts";
+
+const LOCAL = {
+  outputLimit: "max_tokens",
+  needsOutputLimit: false,
+  asksForUsage: true,
+  keyHeader: "authorization",
+  trimsContext: "client",
+  continues: false,
+  imageTypes: COMMON_IMAGE_TYPES,
+  documents: false,
+  tools: true,
+  cacheMarks: "none",
+  returnsReasoningWithTools: [],
+} as const satisfies Partial<Dialect>;
+
+/** @see https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
+const llamaCpp: Dialect = {
+  ...LOCAL,
+  name: "llama.cpp",
+  title: "llama.cpp",
+  samplers: {
+    ...OPENAI_SAMPLERS,
+    ...sameNames("top_k", "min_p", "dry_multiplier", "dry_base", "dry_allowed_length", "mirostat", "mirostat_tau"),
+    ...sameNames(
+      "mirostat_eta",
+      "xtc_probability",
+      "xtc_threshold",
+      "dynatemp_range",
+      "dynatemp_exponent",
+      "top_n_sigma",
+    ),
+    typical_p: "typical_p",
+    repetition_penalty: "repeat_penalty",
+    repetition_penalty_range: "repeat_last_n",
+    rep_pen_range: "repeat_last_n",
+  },
+  // Templates of models that think between calls need it.
+  returnsReasoningWithTools: ["reasoning_content"],
+  thinking: sendTemplateSwitch("chat_template_kwargs"),
+  continues: true,
+  imageTypes: ["image/png", "image/jpeg", "image/gif", "image/bmp"],
+};
+
+/** @see https://github.com/LostRuins/koboldcpp/wiki */
+const koboldcpp: Dialect = {
+  ...LOCAL,
+  name: "koboldcpp",
+  title: "KoboldCpp",
+  // Without a limit it stops after 400 tokens (docs/protocols/llm.md, "Chat request").
+  needsOutputLimit: true,
+  samplers: {
+    ...sameNames("temperature", "top_p", "top_k", "top_a", "min_p", "presence_penalty", "stop"),
+    typical_p: "typical",
+    repetition_penalty: "rep_pen",
+    repetition_penalty_range: "rep_pen_range",
+    seed: "seed",
+  },
+  thinking: sendTemplateSwitch("chat_template_kwargs"),
+  trimsContext: "server",
+  continues: true,
+};
+
+/** @see https://github.com/theroyallab/tabbyAPI/wiki */
+const tabbyapi: Dialect = {
+  ...LOCAL,
+  name: "tabbyapi",
+  title: "TabbyAPI",
+  samplers: {
+    ...OPENAI_SAMPLERS,
+    ...sameNames("top_k", "min_p", "top_a", "repetition_penalty", "dry_multiplier", "dry_base", "dry_allowed_length"),
+    ...sameNames("xtc_probability", "xtc_threshold"),
+    typical_p: "typical",
+    repetition_penalty_range: "penalty_range",
+  },
+  thinking: sendTemplateSwitch("template_vars"),
+  continues: true,
+};
+
+/** @see https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html */
+const vllm: Dialect = {
+  ...LOCAL,
+  name: "vllm",
+  title: "vLLM",
+  samplers: { ...OPENAI_SAMPLERS, ...sameNames("top_k", "min_p", "repetition_penalty") },
+  returnsReasoningWithTools: ["reasoning_content"],
+  thinking: sendTemplateSwitch("chat_template_kwargs"),
+};
+
+/** @see https://lmstudio.ai/docs/developer/openai-compat/chat-completions */
+const lmstudio: Dialect = {
+  ...LOCAL,
+  name: "lmstudio",
+  title: "LM Studio",
+  samplers: {
+    ...OPENAI_SAMPLERS,
+    top_k: "top_k",
+    min_p: "min_p",
+    repetition_penalty: "repeat_penalty",
+  },
+  thinking: sendEffort("low", "medium", "high"),
+  continues: true,
+};
+
+/** @see https://docs.ollama.com/api */
+const ollama: Dialect = {
+  ...LOCAL,
+  name: "ollama",
+  title: "Ollama",
+  samplers: {
+    ...sameNames("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "stop", "top_k", "min_p"),
+    repetition_penalty: "repeat_penalty",
+    typical_p: "typical_p",
+  },
+  thinking: sendEffort("none", "low", "medium", "high"),
+  trimsContext: "server",
+  continues: true,
+  imageTypes: ["image/png", "image/jpeg", "image/webp"],
+};
+
+/** @see https://github.com/ml-explore/mlx-lm/blob/main/mlx_lm/SERVER.md */
+const mlx: Dialect = {
+  ...LOCAL,
+  name: "mlx",
+  title: "mlx_lm",
+  // Without a limit it stops after 512 tokens.
+  needsOutputLimit: true,
+  samplers: sameNames("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed", "stop", "logit_bias"),
+  thinking: sendTemplateSwitch("chat_template_kwargs"),
+  imageTypes: [],
+};
+
+/** A server that speaks OpenAI's protocol and doesn't say what it is. */
+const generic: Dialect = {
+  ...LOCAL,
+  name: "generic",
+  title: "OpenAI-compatible",
+  samplers: {
+    ...OPENAI_SAMPLERS,
+    ...sameNames("top_k", "min_p", "top_a", "typical_p", "repetition_penalty", "repeat_penalty"),
+  },
+  returnsReasoningWithTools: ["reasoning_content"],
+  thinking: sendEffort("none", "minimal", "low", "medium", "high"),
+  continues: true,
+};
+
+/** The servers that people run themselves. */
+export const LOCAL_DIALECTS: readonly Dialect[] = [
+  llamaCpp,
+  koboldcpp,
+  tabbyapi,
+  vllm,
+  lmstudio,
+  ollama,
+  mlx,
+  generic,
+];

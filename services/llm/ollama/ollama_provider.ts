@@ -1,0 +1,204 @@
+/** Ollama through its own API, which unlike its OpenAI-compatible one sets the context size (docs/protocols/llm.md, "Ollama"). */
+import { toBearerHeader } from "../../http/api_key.ts";
+import { getServerRoot } from "../../http/base_url.ts";
+import type { HttpClient } from "../../http/http_client.ts";
+import { UpstreamError } from "../../http/upstream_error.ts";
+import type { ChatCall } from "../chat_event.ts";
+import { type ModelCall, openStream, runCall, sendRequest } from "../model_call.ts";
+import type { ListenToNotices, Provider, SentFacts, ServerNotice, UpstreamTarget } from "../provider.ts";
+import { sendLearning, UnsavedRefusals } from "../refusals/send_learning.ts";
+import { collectCompletion } from "../streaming/completion.ts";
+import { type AcceptedResponse, acceptResponse } from "../streaming/response_body.ts";
+import { readReply } from "../streaming/reply_reader.ts";
+import { estimateCallTokens } from "../token_estimate.ts";
+import { chooseContextSize, formatContextSize } from "./ollama_context.ts";
+import { createOllamaTranslator } from "./ollama_events.ts";
+import { canThink, type LoadedModel, type OllamaModelFacts, OllamaModels } from "./ollama_models.ts";
+import { createOllamaBody, getAnswerLimit, getOwnContextSize, toThink, withExtraBody } from "./ollama_request.ts";
+
+/** Kept free for an answer without a limit. */
+const ANSWER_TOKENS = 2_048;
+/** Estimates are off by at most this factor. */
+const ESTIMATE_ERROR = 1.35;
+const SPILL_CHECK_MS = 5_000;
+/** Times that a larger context is tried after Ollama found the prompt too long for the estimated one. */
+const MAX_ENLARGEMENTS = 4;
+
+/** The caller's names of fields that have another name here. */
+const CALLER_NAMES = new Map([["think", "reasoning_effort"]]);
+/** How Ollama refuses `think`: it names the model. */
+const REFUSAL_TEXTS = { think: /does not support thinking|think value|invalid think/i };
+
+/** What a call meets at the server. */
+interface Situation {
+  loaded?: LoadedModel;
+  facts?: OllamaModelFacts;
+  /** The most that `num_ctx` may be. */
+  most?: number;
+}
+
+/** Creates the provider for Ollama's own API. */
+export function createOllamaProvider(http: HttpClient, models = new OllamaModels(http)): Provider {
+  const unsaved = new UnsavedRefusals();
+
+  async function lookAt(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<Situation> {
+    const [loaded, facts] = await Promise.all([
+      ifAnswered(models.findLoaded(target, model, signal), signal),
+      ifAnswered(models.describe(target, model, signal), signal),
+    ]);
+    return { loaded, facts, most: least(facts?.maxContextSize, target.contextSize) };
+  }
+
+  /** Sends a chat request, with a larger context if the prompt turns out to be longer than estimated. */
+  async function sendChat(
+    call: ModelCall,
+    asked: ChatCall,
+    stream: boolean,
+    onNotice: ListenToNotices = () => {},
+  ): Promise<{ accepted: AcceptedResponse; sent: SentFacts }> {
+    const { target, timer: { signal } } = call;
+    const { loaded, facts, most } = await lookAt(target, asked.model, signal);
+    if (facts?.capabilities !== undefined) {
+      target.connection?.memory?.reportThinking(asked.model, canThink(facts));
+    }
+    const chat = withExtraBody(target, asked);
+    const own = getOwnContextSize(chat);
+    const needed = chat.neededTokens ?? estimateNeeded(chat);
+    const request = {
+      url: `${getServerRoot(target.baseUrl)}/api/chat`,
+      headers: {
+        ...toBearerHeader(target.apiKey),
+        ...(stream && { accept: "application/x-ndjson, application/json" }),
+      },
+    };
+    let loadedSize = loaded?.contextSize;
+    let contextSize = own ?? chooseContextSize(needed, loadedSize, most);
+    for (let enlargements = 0;; enlargements++) {
+      if (loadedSize !== undefined && loadedSize !== contextSize) onNotice(createReloadNotice(contextSize));
+      const body = {
+        fields: createOllamaBody(chat, { stream, contextSize, think: toThink(chat.params, facts) }),
+        callerNames: CALLER_NAMES,
+        refusalTexts: REFUSAL_TEXTS,
+      };
+      try {
+        const { response, sent } = await sendLearning(
+          call,
+          chat.model,
+          body,
+          unsaved,
+          (fields) => sendRequest(http, call, { ...request, body: fields }),
+        );
+        const accepted = await acceptResponse(call, response, stream, createOllamaTranslator(call));
+        return { accepted, sent: { ...sent, outputLimit: getAnswerLimit(chat) } };
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error;
+        const larger = chooseContextSize(contextSize + 1, undefined, most);
+        const canGrow = own === undefined && larger > contextSize && enlargements < MAX_ENLARGEMENTS;
+        if (error.kind !== "overflow" || !canGrow) throw explainError(call, error, chat.model);
+        [loadedSize, contextSize] = [contextSize, larger];
+      }
+    }
+  }
+
+  /** Reports whether the model that answers now fits the memory of the GPU. */
+  async function reportSpill(target: UpstreamTarget, model: string): Promise<void> {
+    const memory = target.connection?.memory;
+    if (memory === undefined) return;
+    try {
+      const loaded = await models.findLoaded(target, model, AbortSignal.timeout(SPILL_CHECK_MS));
+      if (loaded !== undefined) memory.reportNotice(createSpillNotice(model, loaded));
+    } catch {
+      // The reply shows whether the server works.
+    }
+  }
+
+  return {
+    openChatStream: (target, chat, signal, onNotice) =>
+      openStream(target, signal, async (call) => {
+        const { accepted, sent } = await sendChat(call, chat, true, onNotice);
+        void reportSpill(target, chat.model);
+        return { ...readReply(accepted, call, createOllamaTranslator(call)), sent };
+      }),
+
+    completeChat: (target, chat, signal) =>
+      runCall(target, signal, async (call) => {
+        const { accepted } = await sendChat(call, chat, false);
+        return await collectCompletion(readReply(accepted, call, createOllamaTranslator(call)), chat.model);
+      }),
+
+    listModels: (target, signal) => models.list(target, signal),
+
+    async readContextSize(target, model, signal) {
+      const facts = await ifAnswered(models.describe(target, model, signal), signal).catch(() => undefined);
+      signal.throwIfAborted();
+      return least(facts?.maxContextSize, target.contextSize);
+    },
+
+    async chooseContextSize(target, model, needed, signal) {
+      try {
+        const { loaded, most } = await lookAt(target, model, signal);
+        return chooseContextSize(needed, loaded?.contextSize, most);
+      } catch {
+        signal.throwIfAborted();
+        return undefined;
+      }
+    },
+
+    // Ollama has no tokenizer endpoint.
+    countTokens: () => Promise.resolve(undefined),
+  };
+}
+
+/** Returns `undefined` if the server answered without the facts: a proxy that only passes chats on. @throws Other failures. */
+async function ifAnswered<T>(asked: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof UpstreamError && error.status !== undefined) return undefined;
+    throw error;
+  }
+}
+
+function least(...sizes: (number | undefined)[]): number | undefined {
+  const known = sizes.filter((size) => size !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** Estimates the tokens of a call whose caller didn't. */
+function estimateNeeded(chat: ChatCall): number {
+  return Math.ceil(estimateCallTokens(chat) * ESTIMATE_ERROR) + (getAnswerLimit(chat) ?? ANSWER_TOKENS);
+}
+
+function createSpillNotice(model: string, { sizeBytes, vramBytes }: LoadedModel): ServerNotice | undefined {
+  if (vramBytes >= sizeBytes) return undefined;
+  const share = Math.round((1 - vramBytes / sizeBytes) * 100);
+  const message = vramBytes === 0
+    ? `"${model}" runs in main memory, without a GPU. Replies are slow`
+    : `${share}% of "${model}" is in main memory, because it doesn't fit the GPU. Replies are slow; a smaller context or model helps`;
+  return { code: "model_spills", message };
+}
+
+function createReloadNotice(contextSize: number) {
+  const message = `Reloading the model with ${formatContextSize(contextSize)}`;
+  return { code: "model_reload" as const, message, contextSize };
+}
+
+/** Adds what to do to errors that have a known cure. */
+function explainError(call: ModelCall, error: UpstreamError, model: string): UpstreamError {
+  const { status } = error;
+  if (error.kind === "not_found" && /model .*not found/i.test(error.message)) {
+    return new UpstreamError(
+      "not_found",
+      `The model at "${call.target.baseUrl}" can't answer: "${model}" isn't installed there. Run: ollama pull ${model}`,
+      { status, cause: error },
+    );
+  }
+  if (/does not support tools/i.test(error.message)) {
+    return new UpstreamError("failed", `The model "${model}" does not support tools. Choose another model`, {
+      status,
+      cause: error,
+    });
+  }
+  return error;
+}

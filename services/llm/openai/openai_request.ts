@@ -1,0 +1,121 @@
+/** Builds requests to OpenAI-compatible servers in the dialect of the server (docs/protocols/llm.md, "Dialects"). */
+import type { ChatCall, ChatMessage } from "../chat_event.ts";
+import { type Dialect, REASONING_EFFORTS, REASONING_FIELDS, type ReasoningEffort } from "../dialects/dialect.ts";
+import { getDefaultMaxTokens, getTargetDialect, type UpstreamTarget } from "../provider.ts";
+import { isLimitName } from "../refusals/refused_fields.ts";
+import type { ModelRequestBody } from "../refusals/send_learning.ts";
+
+/** Fields that the provider fills itself. */
+const RESERVED_FIELDS = new Set(["model", "messages", "stream"]);
+
+/**
+ * Builds the body of a chat request.
+ *
+ * Samplers and the limit of the reply get the server's names. A server without a known dialect gets what the caller sent. Without
+ * a limit in the call none is sent, unless the server needs one.
+ */
+export function createOpenAiBody(
+  target: UpstreamTarget,
+  call: ChatCall,
+  options: { stream: boolean },
+): ModelRequestBody {
+  const dialect = getTargetDialect(target);
+  const callerNames = new Map<string, string>();
+  let fields: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(call.params)) {
+    if (value === undefined || value === null || RESERVED_FIELDS.has(name) || isLimitName(name)) continue;
+    if (name === "stream_options" && !options.stream) continue;
+    const effort = name === "reasoning_effort" ? REASONING_EFFORTS.find((one) => one === value) : undefined;
+    const translated = effort === undefined
+      ? { [toServerName(dialect, name, call.params)]: value }
+      : dialect.thinking.toFields(effort as ReasoningEffort);
+    for (const field of Object.keys(translated)) if (field !== name) callerNames.set(field, name);
+    // What the caller sent under the server's own name wins.
+    fields = mergeFields(translated, fields);
+  }
+  Object.assign(fields, toLimit(target, dialect, call.params));
+  if (options.stream && dialect.asksForUsage) fields.stream_options ??= { include_usage: true };
+  const body = mergeFields(mergeFields(target.extraBody, call.extraBody), fields);
+  for (const field of RESERVED_FIELDS) delete body[field];
+  const messages = chooseReasoning(dialect, call.messages);
+  return { fields: { model: call.model, messages, ...body, stream: options.stream }, callerNames };
+}
+
+/**
+ * Removes the reasoning of earlier answers, except what the server wants back in a turn that calls tools. A turn ends with the
+ * next message of the user.
+ */
+function chooseReasoning(dialect: Dialect, messages: ChatMessage[]): ChatMessage[] {
+  if (!messages.some(hasReasoning) && !isReasoningRequired(dialect)) return messages;
+  let start = 0;
+  const chosen: ChatMessage[] = [];
+  for (let end = 1; end <= messages.length; end++) {
+    if (end < messages.length && messages[end]!.role !== "user") continue;
+    const turn = messages.slice(start, end);
+    const callsTools = turn.some((message) => message.tool_calls !== undefined);
+    chosen.push(...turn.map((message) => withReasoning(dialect, message, callsTools)));
+    start = end;
+  }
+  return chosen;
+}
+
+function withReasoning(dialect: Dialect, message: ChatMessage, callsTools: boolean): ChatMessage {
+  if (message.role !== "assistant") return message;
+  const [wanted, ...others] = callsTools ? dialect.returnsReasoningWithTools : [];
+  const rest = { ...message };
+  for (const field of REASONING_FIELDS) delete rest[field];
+  if (wanted === undefined) return rest;
+  if (isSet(message[wanted])) return { ...rest, [wanted]: message[wanted] };
+  // Our own API and most others call the text `reasoning_content`.
+  const text = message.reasoning_content ?? message.reasoning;
+  if (others.includes("reasoning") && isSet(text)) return { ...rest, reasoning: text };
+  if (wanted !== "reasoning_content") return rest;
+  if (isSet(text)) return { ...rest, reasoning_content: text };
+  return message.tool_calls !== undefined && isReasoningRequired(dialect) ? { ...rest, reasoning_content: "" } : rest;
+}
+
+function hasReasoning(message: ChatMessage): boolean {
+  return REASONING_FIELDS.some((field) => message[field] !== undefined);
+}
+
+/** DeepSeek refuses calls of tools without the field, even if the model didn't think. */
+function isReasoningRequired({ name }: Dialect): boolean {
+  return name === "deepseek";
+}
+
+/** Merges fields of two levels; those of the second win, objects are merged. */
+export function mergeFields(
+  low: Record<string, unknown> | undefined,
+  high: Record<string, unknown> | undefined,
+): Record<string, unknown> {
+  const merged = { ...low };
+  for (const [name, value] of Object.entries(high ?? {})) {
+    const before = merged[name];
+    merged[name] = isPlainObject(before) && isPlainObject(value) ? mergeFields(before, value) : value;
+  }
+  return merged;
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns the server's name of a field, or the caller's where that name is taken. */
+function toServerName({ samplers }: Dialect, name: string, params: Record<string, unknown>): string {
+  const serverName = Object.hasOwn(samplers, name) ? samplers[name]! : name;
+  return serverName !== name && isSet(params[serverName]) ? name : serverName;
+}
+
+/** Returns the limit of the reply under one name. */
+function toLimit(target: UpstreamTarget, dialect: Dialect, params: Record<string, unknown>): Record<string, unknown> {
+  const name = Object.keys(params).find((one) => isLimitName(one) && isSet(params[one]));
+  if (name === undefined) {
+    const isGivenElsewhere = Object.keys(target.extraBody ?? {}).some(isLimitName);
+    return dialect.needsOutputLimit && !isGivenElsewhere ? { [dialect.outputLimit]: getDefaultMaxTokens(target) } : {};
+  }
+  return { [dialect.name === "generic" ? name : dialect.outputLimit]: params[name] };
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

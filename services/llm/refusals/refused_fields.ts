@@ -1,0 +1,127 @@
+/** Finds the fields that a server refuses, in all the forms servers use (docs/protocols/llm.md, "Dialects"). */
+import { isJsonObject } from "../../json/type_guards.ts";
+
+/** Fields that make the request what it is. They are never left out. */
+const REQUIRED_FIELDS = new Set(["model", "messages", "stream", "tools", "system"]);
+/** Names under which servers know the limit of a reply. */
+const LIMIT_NAMES = ["max_completion_tokens", "max_tokens", "max_output_tokens", "max_new_tokens"];
+
+/** A field of the request that the server refuses. */
+export interface RefusedField {
+  field: string;
+  /** The name under which the server wants it, for a limit. */
+  replacement?: string;
+}
+
+/** Returns whether a field is the limit of a reply. */
+export function isLimitName(field: string): boolean {
+  return LIMIT_NAMES.includes(field);
+}
+
+/**
+ * Returns the fields that an error names as the reason of the refusal.
+ *
+ * What the server names in a structured place counts before its text. A required field is never returned, nor one that wasn't
+ * sent.
+ *
+ * @param text The body of a response with status 400 or 422.
+ * @param sent The fields of the request.
+ */
+export function findRefusedFields(text: string, sent: Iterable<string>): RefusedField[] {
+  const value = parseJson(text);
+  const structured = new Set<string>();
+  const messages: string[] = [];
+  if (value === undefined) messages.push(text);
+  else collect(value, structured, messages, 0);
+  const message = messages.join("\n");
+  for (const field of [...findPythonLocations(message), ...findUnknownNames(message)]) structured.add(field);
+  const known = new Set(sent);
+  // A server that names its reason precisely may mention other fields in its text.
+  const named = structured.size > 0
+    ? [...structured].filter((field) => known.has(field))
+    : [...known].filter((field) => isNamedInText(field, withoutSuggestions(message)));
+  const removable = named.filter((field) => !REQUIRED_FIELDS.has(field));
+  return removable.map((field) => {
+    const replacement = isLimitName(field)
+      ? LIMIT_NAMES.find((name) => name !== field && !known.has(name) && hasWord(message, name))
+      : undefined;
+    return replacement === undefined ? { field } : { field, replacement };
+  });
+}
+
+/** Collects the names in structured places, and all messages. */
+function collect(value: unknown, structured: Set<string>, messages: string[], depth: number): void {
+  if (depth > 6) return;
+  if (typeof value === "string") {
+    // Older Mistral and OpenRouter's providers: JSON inside of text.
+    const inner = /^\s*[{[]/.test(value) ? parseJson(value) : undefined;
+    return inner === undefined ? void messages.push(value) : collect(inner, structured, messages, depth + 1);
+  }
+  if (Array.isArray(value)) {
+    for (const entry of value.slice(0, 50)) collect(entry, structured, messages, depth + 1);
+    return;
+  }
+  if (!isJsonObject(value)) return;
+  // OpenAI: `param`. FastAPI: `loc`. Google: `fieldViolations[].field`.
+  for (const place of [value.param, value.field]) {
+    if (typeof place === "string" && place !== "") structured.add(toTopLevel(place));
+  }
+  if (Array.isArray(value.loc)) {
+    const [first, second] = value.loc;
+    const name = first === "body" ? second : first;
+    if (typeof name === "string") structured.add(toTopLevel(name));
+  }
+  for (const name of ["error", "detail", "details", "message", "msg", "description", "fieldViolations", "errors"]) {
+    if (name in value) collect(value[name], structured, messages, depth + 1);
+  }
+  // OpenRouter passes on what the provider said, as text.
+  if (isJsonObject(value.metadata)) collect(value.metadata.raw, structured, messages, depth + 1);
+}
+
+/** FastAPI's locations as text of Python: `'loc': ('body', 'top_k')`. */
+function findPythonLocations(text: string): string[] {
+  return [...text.matchAll(/'loc': [([]'body', '([A-Za-z_][\w.]*)'/g)].map((match) => toTopLevel(match[1]!));
+}
+
+/** Google's names of fields of the request itself; those inside of others have a place behind them: `at 'tools[0]'`. */
+function findUnknownNames(text: string): string[] {
+  return [...text.matchAll(/Unknown name \\?"([\w.]+)\\?"(?! at ')/g)].map((match) => match[1]!);
+}
+
+/** Drops fields that a server suggests in place of the refused one, and Google's names inside of other fields. */
+function withoutSuggestions(text: string): string {
+  const own = text.replace(/Unknown name \\?"[^"\\]*\\?" at '[^']*'/g, "");
+  return own.replace(/did you mean ["'`]?[\w.]+["'`]?|\buse ["'`]?[\w.]+["'`]? instead/gi, "");
+}
+
+/** `stream_options.include_usage` and `messages[0].content` belong to their first part. */
+function toTopLevel(path: string): string {
+  return path.replace(/^body\./, "").split(/[.[]/)[0]!;
+}
+
+/** Ordinary words, such as `stop` or `user`, count only if the text marks them as a name. */
+function isNamedInText(field: string, text: string): boolean {
+  if (/[_\d]/.test(field) || field === "temperature") return hasWord(text, field);
+  const name = escape(field);
+  return new RegExp(
+    `["'\`]${name}["'\`]|\\b(argument|parameter|field|property|name)s?:? ["'\`]?${name}\\b|^${name}:`,
+    "im",
+  )
+    .test(text);
+}
+
+function hasWord(text: string, word: string): boolean {
+  return new RegExp(`(?<![\\w.-])${escape(word)}(?![\\w-])`).test(text);
+}
+
+function escape(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * Signing in to tool servers: OAuth 2.1 with PKCE, by the SDK's steps. Between the start and the callback a sign-in is in
+ * memory only.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
+ */
+import { randomToken } from "../crypto/random.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { SignInChallenge } from "./mcp_error.ts";
+import { auth, OAuthError, refreshAuthorization } from "./sdk.ts";
+import type {
+  OAuthClientInformationMixed,
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  OAuthTokens,
+} from "./sdk_types.ts";
+import type { ServerFetch } from "./server_fetch.ts";
+import type { HttpContent } from "./tool_server.ts";
+import type { StoredSignIn } from "./tool_servers.ts";
+
+/** A sign-in that waits for the owner. */
+export interface PendingSignIn {
+  serverId: string;
+  /** Page of the authorization server, for the owner's browser. */
+  authUrl: string;
+  /** Comes back in the callback, and belongs to this sign-in alone. */
+  state: string;
+  /** In ms since 1970. */
+  expiresAtMs: number;
+  /**
+   * Exchanges the code of the callback for tokens.
+   *
+   * @param issuer The parameter `iss` of the callback (RFC 9207).
+   * @throws {AppError} `upstream_error`
+   */
+  finish(code: string, issuer: string | null): Promise<StoredSignIn>;
+}
+
+/** What a sign-in needs. */
+export interface SignInOptions {
+  serverId: string;
+  server: HttpContent;
+  stored: StoredSignIn | undefined;
+  challenge: SignInChallenge;
+  redirectUrl: string;
+  fetch: ServerFetch;
+  nowMs: number;
+}
+
+/** How long the owner has. */
+const SIGN_IN_MS = 15 * 60_000;
+
+/**
+ * Starts a sign-in: finds the authorization server and registers a client there, unless one was given.
+ *
+ * @throws {AppError} `upstream_error` if the server offers no sign-in
+ */
+export async function startSignIn(options: SignInOptions): Promise<PendingSignIn> {
+  const { serverId, server, fetch, challenge } = options;
+  const provider = new SignInProvider(options);
+  const run = async (code?: string) => {
+    try {
+      return await auth(provider, {
+        serverUrl: server.url,
+        ...(challenge.resourceMetadataUrl && { resourceMetadataUrl: challenge.resourceMetadataUrl }),
+        ...(challenge.scope && { scope: challenge.scope }),
+        ...(code !== undefined && { authorizationCode: code }),
+        fetchFn: fetch,
+      });
+    } catch (error) {
+      throw toSignInError(server.name, error);
+    }
+  };
+  await run();
+  const { authUrl, state } = provider;
+  if (authUrl === undefined) throw new AppError("upstream_error", `Can't sign in to "${server.name}": no sign-in page`);
+  return {
+    serverId,
+    authUrl: authUrl.href,
+    state: state(),
+    expiresAtMs: options.nowMs + SIGN_IN_MS,
+    async finish(code, issuer) {
+      provider.assertIssuer(issuer);
+      await run(code);
+      return provider.toStored();
+    },
+  };
+}
+
+/**
+ * Gets new tokens for stored ones.
+ *
+ * @returns `undefined` if the owner has to sign in again.
+ * @throws {AppError} `upstream_error`, `upstream_timeout` if the authorization server can't be reached
+ */
+export async function refreshSignIn(
+  server: HttpContent,
+  stored: StoredSignIn,
+  fetch: ServerFetch,
+): Promise<StoredSignIn | undefined> {
+  const { client, tokens, discovery } = stored;
+  const clientInformation = toClient(server, client);
+  if (tokens?.refresh_token === undefined || clientInformation === undefined || discovery === undefined) {
+    return undefined;
+  }
+  try {
+    const renewed = await refreshAuthorization(discovery.authorizationServerUrl, {
+      metadata: discovery.authorizationServerMetadata,
+      clientInformation,
+      refreshToken: tokens.refresh_token,
+      ...(discovery.resourceMetadata && { resource: discovery.resourceMetadata.resource }),
+      fetchFn: fetch,
+    });
+    return { ...stored, tokens: { ...renewed, ...(tokens.issuer && { issuer: tokens.issuer }) } };
+  } catch (error) {
+    if (error instanceof OAuthError) return undefined;
+    throw toSignInError(server.name, error);
+  }
+}
+
+/** The client to present: the one the owner registered by hand, else the one that registered itself. */
+function toClient(
+  { clientId, clientSecret }: HttpContent,
+  stored: OAuthClientInformationMixed | undefined,
+): OAuthClientInformationMixed | undefined {
+  if (clientId === undefined) return stored;
+  const issuer = stored?.client_id === clientId ? stored.issuer : undefined;
+  return { client_id: clientId, ...(clientSecret && { client_secret: clientSecret }), ...(issuer && { issuer }) };
+}
+
+/** What the SDK asks during a sign-in. */
+class SignInProvider implements OAuthClientProvider {
+  readonly redirectUrl: string;
+  authUrl: URL | undefined;
+  readonly #options: SignInOptions;
+  readonly #state = randomToken(32);
+  #client: OAuthClientInformationMixed | undefined;
+  #tokens: OAuthTokens | undefined;
+  #discovery: OAuthDiscoveryState | undefined;
+  #verifier = "";
+
+  constructor(options: SignInOptions) {
+    const { server, stored, redirectUrl } = options;
+    this.#options = options;
+    this.redirectUrl = redirectUrl;
+    const isSameClient = stored?.redirectUrl === redirectUrl || server.clientId !== undefined;
+    this.#client = toClient(server, isSameClient ? stored?.client : undefined);
+  }
+
+  get clientMetadata() {
+    return {
+      client_name: "Parlor",
+      redirect_uris: [this.redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+    };
+  }
+
+  readonly state = () => this.#state;
+  readonly clientInformation = () => this.#client;
+  // Signing in means new tokens: those at hand were refused, or are for fewer scopes.
+  readonly tokens = () => undefined;
+  readonly codeVerifier = () => this.#verifier;
+  readonly discoveryState = () => this.#discovery;
+
+  saveClientInformation(client: OAuthClientInformationMixed): void {
+    this.#client = client;
+  }
+
+  saveTokens(tokens: OAuthTokens): void {
+    this.#tokens = tokens;
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.#verifier = verifier;
+  }
+
+  saveDiscoveryState(state: OAuthDiscoveryState): void {
+    this.#discovery = state;
+  }
+
+  redirectToAuthorization(url: URL): void {
+    if (url.protocol !== "https:" && url.protocol !== "http:") {
+      throw new AppError("upstream_error", `Can't sign in: the sign-in page starts with "${url.protocol}"`);
+    }
+    this.authUrl = url;
+  }
+
+  invalidateCredentials(scope: "all" | "client" | "tokens" | "verifier" | "discovery"): void {
+    const isGiven = this.#options.server.clientId !== undefined;
+    if ((scope === "all" || scope === "client") && !isGiven) this.#client = undefined;
+    if (scope === "all" || scope === "discovery") this.#discovery = undefined;
+  }
+
+  /** RFC 9207, section 2.4. @throws {AppError} `upstream_error` */
+  assertIssuer(issuer: string | null): void {
+    const metadata = this.#discovery?.authorizationServerMetadata as Record<string, unknown> | undefined;
+    const isRequired = metadata?.authorization_response_iss_parameter_supported === true;
+    const isRight = issuer === null ? !isRequired : metadata === undefined || issuer === metadata.issuer;
+    if (!isRight) {
+      throw new AppError("upstream_error", "Can't sign in: the answer comes from another authorization server");
+    }
+  }
+
+  toStored(): StoredSignIn {
+    return {
+      url: this.#options.server.url,
+      redirectUrl: this.redirectUrl,
+      ...(this.#client && { client: this.#client }),
+      ...(this.#tokens && { tokens: this.#tokens }),
+      ...(this.#discovery && { discovery: this.#discovery }),
+    };
+  }
+}
+
+function toSignInError(name: string, error: unknown): unknown {
+  if (error instanceof AppError || (error instanceof DOMException && error.name === "AbortError")) return error;
+  const reason = messageOf(error).slice(0, 500);
+  return new AppError("upstream_error", `Can't sign in to "${name}": ${reason}`, { cause: error });
+}

@@ -1,0 +1,199 @@
+/** A tool server of the owner: one sealed document with its environment and headers, which are write-only. */
+import { AppError } from "../errors.ts";
+import { type BoundHeaders, updateHeaders } from "../http/extra_headers.ts";
+import { parseOwnerUrl } from "../http/endpoint_address.ts";
+import type { ProfileRecord } from "../storage/documents/sealed_profiles.ts";
+
+/** How a server is reached: as a program of this machine, or over HTTP. */
+export const SERVER_TRANSPORTS = ["stdio", "http"] as const;
+/** One way. */
+export type ServerTransport = typeof SERVER_TRANSPORTS[number];
+
+/** A server without its secrets. */
+export interface ToolServer {
+  id: string;
+  name: string;
+  transport: ServerTransport;
+  /** For stdio: the program, as a path or a name on PATH. */
+  command?: string;
+  args?: string[];
+  /** Names of the environment variables. */
+  envNames: string[];
+  /** For http. */
+  url?: string;
+  /** Names of the additional headers. */
+  headerNames: string[];
+  /** Id of an OAuth client that was registered by hand. */
+  clientId?: string;
+  hasClientSecret: boolean;
+  /** A server that isn't enabled never runs, and offers no tools. */
+  isEnabled: boolean;
+  createdAtMs: number;
+  updatedAtMs: number;
+  /** Increases with every write. */
+  version: number;
+  /** True if the record can't be decrypted. It can only be replaced or deleted. */
+  isUnreadable?: boolean;
+}
+
+/** Input for a server. If a server with this id is stored, undefined fields keep their value and `null` clears it. */
+export interface ToolServerInput {
+  name?: string | null;
+  transport?: ServerTransport;
+  command?: string | null;
+  args?: string[] | null;
+  /** Undefined keeps all variables, `null` removes all; a null value removes one. */
+  env?: Record<string, string | null> | null;
+  url?: string | null;
+  /** As `updateHeaders`. */
+  headers?: Record<string, string | null> | null;
+  clientId?: string | null;
+  /** Bound to the origin of the server, as headers are. */
+  clientSecret?: string | null;
+  isEnabled?: boolean | null;
+}
+
+/** The sealed content. */
+export type ToolServerContent = StdioContent | HttpContent;
+
+/** A program of this machine. */
+export interface StdioContent {
+  transport: "stdio";
+  name: string;
+  isEnabled: boolean;
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
+/** A server over HTTP. */
+export interface HttpContent {
+  transport: "http";
+  name: string;
+  isEnabled: boolean;
+  url: string;
+  headers?: BoundHeaders;
+  clientId?: string;
+  clientSecret?: string;
+}
+
+/** Id of the built-in web tools, which no server of the owner can have. */
+export const BUILT_IN_ID = "web";
+const MAX_VARIABLES = 100;
+const MAX_VALUE_CHARS = 32_000;
+const MAX_ARGS = 200;
+
+/**
+ * Validates the input for a server and returns its content.
+ *
+ * @param stored The stored content of the same id. Undefined input fields keep its values.
+ * @throws {AppError} `invalid_request`, `address_not_allowed`
+ */
+export function parseToolServer(
+  id: string,
+  input: ToolServerInput,
+  stored: ToolServerContent | undefined,
+): ToolServerContent {
+  if (id === BUILT_IN_ID) refuse("id", `"${BUILT_IN_ID}" is the id of the built-in tools`);
+  const transport = input.transport ?? stored?.transport ?? (input.command ? "stdio" : "http");
+  const before = stored?.transport === transport ? stored : undefined;
+  const isEnabled = (input.isEnabled === undefined ? stored?.isEnabled : input.isEnabled) ?? true;
+  const name = (input.name === undefined ? stored?.name : input.name)?.trim() || id;
+  const frame = { name, isEnabled };
+  return transport === "stdio"
+    ? { transport, ...frame, ...parseProgram(input, before as StdioContent | undefined) }
+    : { transport, ...frame, ...parseAddress(input, before as HttpContent | undefined) };
+}
+
+function parseProgram(
+  input: ToolServerInput,
+  stored: StdioContent | undefined,
+): Pick<StdioContent, "command" | "args" | "env"> {
+  const command = (input.command === undefined ? stored?.command : input.command)?.trim() ?? "";
+  if (command === "") refuse("command", "the command is required");
+  const args = (input.args === undefined ? stored?.args : input.args) ?? [];
+  if (args.length > MAX_ARGS) refuse("args", `a program has at most ${MAX_ARGS} arguments`);
+  if ([command, ...args].some((text) => text.includes("\0"))) {
+    refuse("args", "an argument can't contain a NUL character");
+  }
+  // What was given to one program is never given to another.
+  const kept = stored?.command === command ? stored.env : {};
+  return { command, args: [...args], env: updateEnv(input.env, kept) };
+}
+
+function updateEnv(input: ToolServerInput["env"], stored: Record<string, string>): Record<string, string> {
+  if (input === null) return {};
+  const env = { ...stored };
+  for (const [name, value] of Object.entries(input ?? {})) {
+    if (!/^[^=\0\s]{1,200}$/.test(name)) refuse("env", `"${name}" isn't the name of an environment variable`);
+    if (value === null) delete env[name];
+    else if (value.length > MAX_VALUE_CHARS || value.includes("\0")) {
+      refuse("env", `the value of "${name}" is too long or contains a NUL character`);
+    } else env[name] = value;
+  }
+  if (Object.keys(env).length > MAX_VARIABLES) refuse("env", `a program has at most ${MAX_VARIABLES} variables`);
+  return env;
+}
+
+function parseAddress(
+  input: ToolServerInput,
+  stored: HttpContent | undefined,
+): Omit<HttpContent, "transport" | "name" | "isEnabled"> {
+  const text = (input.url === undefined ? stored?.url : input.url)?.trim() ?? "";
+  if (text === "") refuse("url", "the URL is required");
+  const url = parseOwnerUrl(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`);
+  url.hash = "";
+  const isSameOrigin = stored !== undefined && new URL(stored.url).origin === url.origin;
+  const clientId = (input.clientId === undefined ? stored?.clientId : input.clientId)?.trim();
+  const secret = input.clientSecret === undefined && isSameOrigin && stored.clientId === clientId
+    ? stored.clientSecret
+    : input.clientSecret?.trim();
+  return {
+    url: url.href,
+    ...updateHeaders(url.href, input.headers, stored?.headers),
+    ...(clientId && { clientId }),
+    ...(clientId && secret && { clientSecret: secret }),
+  };
+}
+
+function refuse(path: string, message: string): never {
+  throw new AppError("invalid_request", `Can't save the tool server: ${message}`, { issues: [{ path, message }] });
+}
+
+/** Returns the server of a record, without its secrets. */
+export function toToolServer(record: ProfileRecord<ToolServerContent>): ToolServer {
+  const { id, version, createdAtMs, updatedAtMs, content } = record;
+  const frame = { id, version, createdAtMs, updatedAtMs, envNames: [], headerNames: [], hasClientSecret: false };
+  if (content === undefined) {
+    return { ...frame, name: "Unreadable server", transport: "http", isEnabled: false, isUnreadable: true };
+  }
+  const { name, transport, isEnabled } = content;
+  if (transport === "stdio") {
+    const { command, args, env } = content;
+    return { ...frame, name, transport, isEnabled, command, args, envNames: Object.keys(env) };
+  }
+  const { url, headers, clientId, clientSecret } = content;
+  return {
+    ...frame,
+    name,
+    transport,
+    isEnabled,
+    url,
+    headerNames: Object.keys(headers?.values ?? {}),
+    ...(clientId && { clientId }),
+    hasClientSecret: clientSecret !== undefined,
+  };
+}
+
+/** Returns whether permissions and sign-in of one content hold for another: the same program, or the same origin. */
+export function isSameServer(a: ToolServerContent, b: ToolServerContent): boolean {
+  if (a.transport === "stdio") return b.transport === "stdio" && a.command === b.command;
+  return b.transport === "http" && new URL(a.url).origin === new URL(b.url).origin;
+}
+
+/** Lists the values that must not appear in errors and logs. */
+export function listSecrets(content: ToolServerContent): string[] {
+  return content.transport === "stdio"
+    ? Object.values(content.env)
+    : [...Object.values(content.headers?.values ?? {}), content.clientSecret ?? ""].filter((value) => value !== "");
+}

@@ -1,0 +1,156 @@
+/** Stored notes and their earlier versions. A note is one sealed document: its fields in the head, its versions in the body. */
+import { AppError } from "../errors.ts";
+import { DocumentStore, type DocumentStoreOptions, type OpenedDocument } from "../storage/documents/document_store.ts";
+import type { ExpectedVersion } from "../storage/preconditions.ts";
+import type { VersionCause } from "../storage/versions.ts";
+import { EVERYTHING, type Memory, type MemoryFields, type MemoryScopeKind, parseMemoryText } from "./memory.ts";
+
+/** An earlier state of a note. */
+export interface MemoryVersion {
+  /** Starts at 1. Numbers are never reused. */
+  n: number;
+  /** When it was replaced, in milliseconds since 1970. */
+  createdAtMs: number;
+  cause: VersionCause;
+  fields: MemoryFields;
+}
+
+/** What a note has besides its fields. */
+interface MemoryBody {
+  /** Oldest first. */
+  versions: MemoryVersion[];
+  /** The highest number of a version. */
+  last: number;
+}
+
+/** Values to store. Omitted ones stay as they are. */
+export interface MemoryInput extends Partial<Omit<MemoryFields, "source">> {
+  /** `null` clears it. */
+  source?: MemoryFields["source"] | null;
+}
+
+/** Which notes to list. */
+export interface MemoryFilter {
+  kind?: MemoryScopeKind;
+  /** Of the character, the persona or the folder. */
+  id?: string;
+}
+
+type Store = DocumentStore<MemoryFields, MemoryBody>;
+
+/** As for other resources, see docs/decisions/0030-earlier-versions.md. */
+const MAX_VERSIONS = 50;
+const VERSION_AGE_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** Stores notes. */
+export class Memories {
+  readonly #store: Store;
+  readonly #now: () => number;
+
+  constructor({ store, now }: { store: Store; now(): number }) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /** Lists notes, newest first. One that can't be read has no fields and is listed without a filter only. */
+  list({ kind, id }: MemoryFilter = {}): Memory[] {
+    return this.#store.list().map(({ head, ...frame }) => ({ ...frame, fields: head })).filter(({ fields }) =>
+      (kind === undefined || fields?.scope.kind === kind) && (id === undefined || fields?.scope.id === id)
+    );
+  }
+
+  /** Finds a readable note. */
+  find(id: string): (Memory & { fields: MemoryFields }) | undefined {
+    const found = this.#store.list().find((one) => one.id === id);
+    return found?.head === undefined ? undefined : { ...found, fields: found.head };
+  }
+
+  /** @throws {AppError} `not_found`; `internal` if it can't be read. */
+  async get(id: string): Promise<Memory> {
+    return toMemory(await this.#store.get(id));
+  }
+
+  /**
+   * Creates or changes a note. What it replaces becomes a version.
+   *
+   * @throws {AppError} `invalid_request` for a new note without text, or a text that is empty or too long;
+   *   `revision_mismatch`; `conflict` for an id that differs from another only in case
+   */
+  async put(id: string, input: MemoryInput, expected?: ExpectedVersion): Promise<Memory & { isNew: boolean }> {
+    const text = input.text === undefined ? undefined : parseMemoryText(input.text);
+    const saved = await this.#store.put(id, (before) => {
+      const source = input.source === null ? undefined : input.source ?? before?.head.source;
+      const fields: MemoryFields = {
+        text: text ?? before?.head.text ?? parseMemoryText(""),
+        scope: input.scope ?? before?.head.scope ?? EVERYTHING,
+        pinned: input.pinned ?? before?.head.pinned ?? false,
+        ...(source && { source }),
+      };
+      return { head: fields, body: this.#keepVersion(before, fields, "put") };
+    }, expected);
+    return { ...toMemory(saved), isNew: saved.isNew };
+  }
+
+  /** Moves a note to the trash. @throws {AppError} `not_found`, `revision_mismatch` */
+  remove(id: string, expected?: ExpectedVersion): Promise<void> {
+    return this.#store.remove(id, expected);
+  }
+
+  /** Lists earlier versions, newest first. @throws {AppError} `not_found` */
+  async versions(id: string): Promise<MemoryVersion[]> {
+    const { body } = await this.#store.get(id);
+    return body.versions.filter((version) => this.#isCurrent(version)).reverse();
+  }
+
+  /** Restores an earlier version. What it replaces becomes a version. @throws {AppError} `not_found`, `revision_mismatch` */
+  async restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<Memory> {
+    await this.#store.get(id);
+    return toMemory(
+      await this.#store.put(id, (before) => {
+        const found = before?.body.versions.find((version) => version.n === n && this.#isCurrent(version));
+        if (before === undefined || found === undefined) {
+          throw new AppError("not_found", `Note "${id}" has no version ${n}`);
+        }
+        return { head: found.fields, body: this.#keepVersion(before, found.fields, "restore") };
+      }, expected),
+    );
+  }
+
+  #keepVersion(
+    before: OpenedDocument<MemoryFields, MemoryBody> | undefined,
+    fields: MemoryFields,
+    cause: VersionCause,
+  ): MemoryBody {
+    if (before === undefined) return { versions: [], last: 0 };
+    const { versions, last } = before.body;
+    if (JSON.stringify(before.head) === JSON.stringify(fields)) return before.body;
+    const replaced = { n: last + 1, createdAtMs: this.#now(), cause, fields: before.head };
+    const all = [...versions, replaced].filter((version) => this.#isCurrent(version));
+    return { versions: all.slice(-MAX_VERSIONS), last: last + 1 };
+  }
+
+  #isCurrent({ createdAtMs }: MemoryVersion): boolean {
+    return createdAtMs >= this.#now() - VERSION_AGE_MS;
+  }
+}
+
+function toMemory({ head, body: _, ...frame }: OpenedDocument<MemoryFields, MemoryBody>): Memory {
+  return { ...frame, fields: head };
+}
+
+const KIND = "memory";
+const TITLE_LENGTH = 100;
+
+/** Opens the notes. */
+export function openNotes(
+  options: Omit<DocumentStoreOptions<MemoryFields>, "kind" | "noun" | "titleOf" | "trash"> & {
+    trash: DocumentStoreOptions<MemoryFields>["trash"] & {
+      register(kind: string, handler: Pick<Store, "restore" | "purge">): void;
+    };
+  },
+): Memories {
+  const titleOf = ({ text }: MemoryFields) => text.replace(/\s+/g, " ").slice(0, TITLE_LENGTH);
+  const store: Store = new DocumentStore({ ...options, kind: KIND, noun: "note", titleOf });
+  options.trash.register(KIND, store);
+  return new Memories({ store, now: options.now });
+}

@@ -1,0 +1,167 @@
+/** Notes that the owner can read: their fields, whom they are for, and when two texts say the same. */
+import { AppError } from "../errors.ts";
+import { isId } from "../storage/ids.ts";
+import { isJsonObject } from "../json/type_guards.ts";
+
+/** Kinds of scopes, from the narrowest to the widest. */
+export const SCOPE_KINDS = ["character", "persona", "folder", "everything"] as const;
+export type MemoryScopeKind = (typeof SCOPE_KINDS)[number];
+
+/** The chats that a note is for. */
+export interface MemoryScope {
+  kind: MemoryScopeKind;
+  /** Id of the character or persona, or name of the folder. Absent for everything. */
+  id?: string;
+  /** Of a character's note: only with this persona. So a character remembers what it did with each of them. */
+  personaId?: string;
+}
+
+/** The message that a note comes from. */
+export interface MemorySource {
+  conversationId: string;
+  messageId?: string;
+}
+
+/** What a note says. */
+export interface MemoryFields {
+  text: string;
+  scope: MemoryScope;
+  pinned: boolean;
+  source?: MemorySource;
+}
+
+/** A stored note. Without fields if it can't be read. */
+export interface Memory {
+  id: string;
+  version: number;
+  createdAtMs: number;
+  updatedAtMs: number;
+  fields: MemoryFields | undefined;
+}
+
+/** What a chat has that notes can be for. */
+export interface MemoryChat {
+  characterId?: string;
+  personaId?: string;
+  folder?: string;
+}
+
+/** Longest text of a note, in UTF-16 units. */
+export const MAX_MEMORY_TEXT = 2_000;
+/** Longest name of a folder. */
+export const MAX_FOLDER = 1_000;
+
+/** The scope of a note for all chats. */
+export const EVERYTHING: MemoryScope = { kind: "everything" };
+
+/** Returns whether a note is sent in a chat. */
+export function appliesTo({ kind, id, personaId }: MemoryScope, chat: MemoryChat): boolean {
+  switch (kind) {
+    case "everything":
+      return true;
+    case "character":
+      return id === chat.characterId && (personaId === undefined || personaId === chat.personaId);
+    case "persona":
+      return id === chat.personaId;
+    case "folder":
+      return id === chat.folder;
+  }
+}
+
+/** Ranks a scope: a narrower one is lower. */
+export function rankScope({ kind, personaId }: MemoryScope): number {
+  return SCOPE_KINDS.indexOf(kind) + (personaId === undefined ? 0.5 : 0);
+}
+
+/** Parses a scope in stored or imported data. @returns `undefined` if it isn't one. */
+export function parseScope(value: unknown): MemoryScope | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { id, personaId } = value;
+  const kind = SCOPE_KINDS.find((one) => one === value.kind);
+  if (kind === undefined || kind === "everything") return kind && { kind };
+  if (typeof id !== "string" || id === "" || (kind === "folder" ? id.length > MAX_FOLDER : !isId(id))) return undefined;
+  return { kind, id, ...(kind === "character" && typeof personaId === "string" && isId(personaId) && { personaId }) };
+}
+
+/** Trims the text of a note. @throws {AppError} `invalid_request` if it is empty or too long. */
+export function parseMemoryText(value: string): string {
+  const text = value.replaceAll("\r", "").trim().toWellFormed();
+  if (text === "") throw invalidText("A note can't be empty");
+  if (text.length > MAX_MEMORY_TEXT) throw invalidText(`A note has at most ${MAX_MEMORY_TEXT} characters`);
+  return text;
+}
+
+function invalidText(message: string): AppError {
+  return new AppError("invalid_request", message, { issues: [{ path: "text", message }] });
+}
+
+/** Words that say nothing by themselves. Those that negate aren't among them. */
+const FILLERS = new Set(
+  ("a an the of to in on at is are was were be been has have had do does did and or that this it its s user users " +
+    "their they them his her he she with for as by from " +
+    "der die das den dem des ein eine einen einem einer ist sind war hat haben und oder im am zu mit für von sein seine ihr ihre nutzer " +
+    "user's").split(" "),
+);
+const NEGATIONS = /^(not?|never|none|cannot|without|\w+n't|nicht|nie|kein\w*|ohne)$/;
+const WORDS = /[\p{L}\p{N}]+(?:['’][\p{L}]+)?/gu;
+const CJK = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
+/** Share of common words from which two texts say the same. */
+const NEAR = 0.8;
+
+/** Returns a text without what doesn't change its meaning: case, punctuation and spaces. */
+export function normalizeMemory(text: string): string {
+  return text.normalize("NFKC").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+}
+
+/** The words that carry the meaning of a text, for `saysTheSame`. */
+interface Meaning {
+  normalized: string;
+  words: Set<string>;
+  /** Names and numbers among the words: another one is another fact. */
+  exact: Set<string>;
+  isNegated: boolean;
+}
+
+/** Analyzes a text for `saysTheSame`. */
+function readMeaning(text: string): Meaning {
+  const words = new Set<string>();
+  const exact = new Set<string>();
+  let isNegated = false;
+  for (const [match] of text.normalize("NFKC").matchAll(WORDS)) {
+    const folded = match.toLowerCase().replaceAll("’", "'");
+    if (NEGATIONS.test(folded)) isNegated = true;
+    if (CJK.test(folded)) {
+      if (/ない|ません|なかった|[ぬず]$/.test(folded)) isNegated = true;
+      // Japanese and Chinese have no spaces: pairs of characters stand for words.
+      for (let at = 0; at < Math.max(1, folded.length - 1); at++) words.add(folded.slice(at, at + 2));
+      continue;
+    }
+    const word = toStem(folded.replace(/'s$/, ""));
+    if (FILLERS.has(folded) || FILLERS.has(word)) continue;
+    words.add(word);
+    const isFirst = words.size === 1;
+    if (/\p{N}/u.test(word) || (/^\p{Lu}/u.test(match) && !isFirst)) exact.add(word);
+  }
+  return { normalized: normalizeMemory(text), words, exact, isNegated };
+}
+
+function toStem(word: string): string {
+  return /^[a-z]{5,}$/.test(word) ? word.replace(/(?:ing|ed|es|s)$/, "") : word.replace(/(?<=^[a-z]{3})s$/, "");
+}
+
+/**
+ * Returns whether two texts state the same: the same text apart from case and punctuation, or nearly the same words. Texts
+ * that differ by a name, a number or a negation say different things.
+ */
+export function saysTheSame(one: string, other: string): boolean {
+  const [a, b] = [readMeaning(one), readMeaning(other)];
+  if (a.normalized === b.normalized) return true;
+  if (a.isNegated !== b.isNegated || a.words.size === 0 || b.words.size === 0) return false;
+  const common = [...a.words].filter((word) => b.words.has(word)).length;
+  if (2 * common / (a.words.size + b.words.size) < NEAR) return false;
+  const [onlyA, onlyB] = [
+    [...a.words].filter((word) => !b.words.has(word)),
+    [...b.words].filter((w) => !a.words.has(w)),
+  ];
+  return !(onlyA.some((word) => a.exact.has(word)) || onlyB.some((word) => b.exact.has(word)));
+}

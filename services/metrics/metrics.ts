@@ -1,0 +1,162 @@
+/** What `GET /metrics` reports about the server. It has no content, no names and no ids. */
+import type { JobSnapshot } from "../jobs/job.ts";
+import { isEnd } from "../jobs/job_store.ts";
+import { messageOf } from "../errors.ts";
+import type { Log } from "../log.ts";
+import { Counter, formatFamilies, Gauge, Histogram } from "./exposition.ts";
+
+/** Dependencies. */
+export interface MetricsDeps {
+  version: string;
+  log: Log;
+  jobs: { list(): JobSnapshot[] };
+  /** Path of the database. */
+  databasePath: string;
+  /** Measures the data folder in bytes by kind; it walks the disk. */
+  measureData(): Promise<Record<string, number>>;
+  now(): number;
+}
+
+/** An answered request. */
+export interface AnsweredRequest {
+  method: string;
+  /** Pattern of the route, without ids. */
+  route: string;
+  status: number;
+  seconds: number;
+}
+
+/** Seconds. A request that streams counts until its head. */
+const REQUEST_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const DELAY_BOUNDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+/** How often the event loop is tried. */
+const TICK_MS = 500;
+/** How old the sizes of the data may be. Walking a large folder on a slow disk takes seconds. */
+const SIZES_AGE_MS = 10 * 60 * 1000;
+
+/** The metrics of an open server. */
+export class Metrics {
+  readonly #deps: MetricsDeps;
+  readonly #requests = new Counter("parlor_http_requests_total", "Answered requests");
+  readonly #durations = new Histogram(
+    "parlor_http_request_duration_seconds",
+    "Time until the head of the answer",
+    REQUEST_BOUNDS,
+  );
+  readonly #tokens = new Counter("parlor_tokens_total", "Tokens as counted by the model servers");
+  readonly #delays = new Histogram(
+    "parlor_event_loop_delay_seconds",
+    "How much later than planned a timer fires",
+    DELAY_BOUNDS,
+  );
+  readonly #startedAtMs: number;
+  readonly #timer: ReturnType<typeof setInterval>;
+  #streams = 0;
+  #sizes: { values: Record<string, number>; atMs: number } | undefined;
+  #measuring: Promise<void> | undefined;
+
+  constructor(deps: MetricsDeps) {
+    this.#deps = deps;
+    this.#startedAtMs = deps.now();
+    let dueMs = performance.now() + TICK_MS;
+    this.#timer = setInterval(() => {
+      const nowMs = performance.now();
+      this.#delays.observe({}, Math.max(0, nowMs - dueMs) / 1000);
+      dueMs = nowMs + TICK_MS;
+    }, TICK_MS);
+  }
+
+  /** Counts a request. */
+  countRequest({ method, route, status, seconds }: AnsweredRequest): void {
+    this.#requests.add({ method, route, status: String(status) });
+    this.#durations.observe({ method, route }, seconds);
+  }
+
+  /** Counts a reply that a model server streams. Returns a function to call at its end. */
+  startStream(): () => void {
+    this.#streams++;
+    return () => void this.#streams--;
+  }
+
+  /** Counts tokens of one call. */
+  addTokens(kind: "prompt" | "completion", count: number): void {
+    if (Number.isFinite(count) && count > 0) this.#tokens.add({ kind }, count);
+  }
+
+  /** Returns all metrics as text. Never walks the data folder: its sizes are measured in the background and cached. */
+  async render(): Promise<string> {
+    this.#refreshSizes();
+    const databaseBytes = await sizeOf(this.#deps.databasePath);
+    const one = (value: number) => [{ labels: {}, value }];
+    const { version, jobs, now } = this.#deps;
+    const list = jobs.list();
+    return formatFamilies([
+      new Gauge("parlor_build_info", "Always 1; the label has the version", () => [{ labels: { version }, value: 1 }]),
+      new Gauge(
+        "parlor_start_time_seconds",
+        "Start of the server, in seconds since 1970",
+        () => one(this.#startedAtMs / 1000),
+      ),
+      new Gauge("parlor_resident_memory_bytes", "Memory of the process", () => one(Deno.memoryUsage().rss)),
+      this.#requests,
+      this.#durations,
+      new Gauge("parlor_streams_active", "Replies that model servers stream now", () => one(this.#streams)),
+      this.#tokens,
+      new Gauge("parlor_jobs", "Tasks in the list, which has ended ones for 7 days", () => countJobs(list)),
+      new Gauge(
+        "parlor_jobs_wait_seconds",
+        "How long the oldest waiting task of a kind has waited",
+        () => longestWaits(list, now()),
+      ),
+      this.#delays,
+      new Gauge("parlor_database_bytes", "Size of the database with its log", () => one(databaseBytes)),
+      new Gauge(
+        "parlor_data_bytes",
+        "Size of the data by kind, measured every 10 minutes",
+        () => Object.entries(this.#sizes?.values ?? {}).map(([kind, value]) => ({ labels: { kind }, value })),
+      ),
+    ]);
+  }
+
+  /** Ends the measurements. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#measuring;
+  }
+
+  #refreshSizes(): void {
+    const nowMs = this.#deps.now();
+    if (this.#measuring !== undefined || (this.#sizes && Math.abs(nowMs - this.#sizes.atMs) < SIZES_AGE_MS)) return;
+    this.#measuring = this.#deps.measureData().then((values) => {
+      this.#sizes = { values, atMs: nowMs };
+    }, (error) => {
+      this.#deps.log("warn", "Can't measure the data for /metrics", { error: messageOf(error) });
+    }).finally(() => this.#measuring = undefined);
+  }
+}
+
+async function sizeOf(databasePath: string): Promise<number> {
+  const sizes = ["", "-wal"].map((ending) => Deno.stat(databasePath + ending).then(({ size }) => size, () => 0));
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+function countJobs(jobs: JobSnapshot[]) {
+  const counts = new Map<string, { labels: { kind: string; state: string }; value: number }>();
+  for (const { kind, state } of jobs) {
+    const key = `${kind} ${state}`;
+    const entry = counts.get(key);
+    if (entry === undefined) counts.set(key, { labels: { kind, state }, value: 1 });
+    else entry.value++;
+  }
+  return counts.values();
+}
+
+function longestWaits(jobs: JobSnapshot[], nowMs: number) {
+  const waits = new Map<string, number>();
+  for (const { kind, state, createdAtMs } of jobs) {
+    if (isEnd(state)) continue;
+    const waitMs = state === "queued" ? Math.max(0, nowMs - createdAtMs) : 0;
+    waits.set(kind, Math.max(waits.get(kind) ?? 0, waitMs));
+  }
+  return [...waits].map(([kind, waitMs]) => ({ labels: { kind }, value: waitMs / 1000 }));
+}

@@ -1,0 +1,157 @@
+/** The models of the OpenAI-compatible API: characters, and the models of all connections. */
+import type { Characters } from "../characters/characters.ts";
+import { AppError, noneOn } from "../errors.ts";
+import type { Connection, Connections } from "../llm/connections/connections.ts";
+import type { ModelRouter } from "../llm/model_router.ts";
+import type { UpstreamClient } from "../llm/upstream_client.ts";
+import { isId } from "../storage/ids.ts";
+import { createModelNotFoundError, DEFAULT_MODEL, parseModelName, toSlug } from "./model_names.ts";
+
+/** Dependencies of OpenAiModels. */
+export interface OpenAiModelsDeps {
+  characters: Pick<Characters, "list" | "get">;
+  connections: Connections;
+  upstream: Pick<UpstreamClient, "listModels">;
+  modelRouter: Pick<ModelRouter, "route">;
+}
+
+/** One model of the list. */
+export interface OpenAiModel {
+  id: string;
+  object: "model";
+  /** Seconds since 1970: when the character or the connection was last changed. */
+  created: number;
+  owned_by: string;
+  /** For people: the character's name, or model and connection. */
+  name: string;
+}
+
+/** All models, and the connections whose models couldn't be listed. */
+export interface OpenAiModelList {
+  data: OpenAiModel[];
+  unavailable: { connectionId: string; name: string; error: AppError }[];
+}
+
+/** Where a request goes, and who speaks. */
+export interface ResolvedModel {
+  connectionId: string;
+  /** The model's name at its server. */
+  model: string;
+  characterId?: string;
+}
+
+/** Clients wait for this list before they show anything. */
+const LIST_TIMEOUT_MS = 5_000;
+
+/** Lists and finds models. */
+export class OpenAiModels {
+  readonly #deps: OpenAiModelsDeps;
+
+  constructor(deps: OpenAiModelsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Lists the default, the characters by name, and the models of each connection. If a server doesn't answer, the model that
+   * its connection names is listed.
+   */
+  async list(signal: AbortSignal): Promise<OpenAiModelList> {
+    const connections = this.#deps.connections.list().filter(({ isUnreadable }) => !isUnreadable);
+    const [characters, ...served] = await Promise.all([
+      this.#listCharacters(),
+      ...connections.map((connection) => this.#listServed(connection, signal)),
+    ]);
+    const active = connections.find(({ isActive }) => isActive);
+    const own: OpenAiModel[] = active === undefined ? [] : [{
+      id: DEFAULT_MODEL,
+      object: "model",
+      created: toSeconds(active.updatedAtMs),
+      owned_by: "parlor",
+      name: active.name,
+    }];
+    return {
+      data: [...own, ...characters, ...served.flatMap(({ models }) => models)],
+      unavailable: served.flatMap(({ connection: { id, name }, error }) =>
+        error === undefined ? [] : [{ connectionId: id, name, error }]
+      ),
+    };
+  }
+
+  /**
+   * Finds out what a model name means.
+   *
+   * @throws {AppError} `not_found` with the path `model`; `not_available` without an active connection; `upstream_error` if a
+   *   server has to be asked for its first model and lists none.
+   */
+  async resolve(name: string, signal: AbortSignal): Promise<ResolvedModel> {
+    const { connections, modelRouter } = this.#deps;
+    const parsed = parseModelName(name);
+    if (parsed.kind === "connection") {
+      const { connectionId, model } = parsed;
+      if (!isId(connectionId) || connections.find(connectionId) === undefined) {
+        throw createModelNotFoundError(name, `there is no connection "${connectionId.slice(0, 64)}"`);
+      }
+      return { connectionId, model };
+    }
+    const characterId = parsed.kind === "character" ? await this.#findCharacter(name, parsed.character) : undefined;
+    const route = await modelRouter.route({}, signal);
+    return { connectionId: route.connection.id, model: route.model, characterId };
+  }
+
+  async #listCharacters(): Promise<OpenAiModel[]> {
+    return (await this.#readItems()).map(({ id, name, updated_at: at }) => ({
+      id: `character:${id}`,
+      object: "model",
+      created: toSeconds(Date.parse(at)),
+      owned_by: "parlor",
+      name,
+    }));
+  }
+
+  async #listServed(connection: Connection, signal: AbortSignal) {
+    const { connections, upstream } = this.#deps;
+    const timeout = AbortSignal.timeout(LIST_TIMEOUT_MS);
+    let names: string[] = [];
+    let error: AppError | undefined;
+    try {
+      const list = await upstream.listModels(connections.getTarget(connection.id), AbortSignal.any([signal, timeout]));
+      names = list.data.map(({ id }) => id);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (!(thrown instanceof AppError) && !timeout.aborted) throw thrown;
+      error = thrown instanceof AppError ? thrown : new AppError(
+        "upstream_timeout",
+        `The server of connection "${connection.name}" listed no models within ${LIST_TIMEOUT_MS / 1000} s`,
+      );
+    }
+    const { id, name, model } = connection;
+    if (model !== undefined && !names.includes(model)) names.unshift(model);
+    const models = names.map((listed): OpenAiModel => ({
+      id: `connection:${id}/${listed}`,
+      object: "model",
+      created: toSeconds(connection.updatedAtMs),
+      owned_by: name,
+      name: `${listed} (${name})`,
+    }));
+    return { connection, models, error };
+  }
+
+  /** Finds a character by its id, or by the slug of its name if only one has it. */
+  async #findCharacter(name: string, idOrSlug: string): Promise<string> {
+    const found = isId(idOrSlug) ? await this.#deps.characters.get(idOrSlug).catch(noneOn("not_found")) : undefined;
+    if (found !== undefined) return found.character.id;
+    const slug = toSlug(idOrSlug);
+    const named = slug === "" ? [] : (await this.#readItems()).filter((item) => toSlug(item.name) === slug);
+    if (named.length === 1) return named[0]!.id;
+    if (named.length === 0) throw createModelNotFoundError(name);
+    throw createModelNotFoundError(name, `${named.length} characters have this name, so use an id`);
+  }
+
+  async #readItems(): Promise<{ id: string; name: string; updated_at: string }[]> {
+    return (await this.#deps.characters.list({})).items.map((item) => JSON.parse(item));
+  }
+}
+
+function toSeconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}

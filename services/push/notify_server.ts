@@ -1,0 +1,81 @@
+/**
+ * A notification server of the owner.
+ *
+ * @see https://docs.ntfy.sh/publish/
+ * @see https://gotify.net/docs/pushmsg
+ */
+import { AppError } from "../errors.ts";
+import { type BoundKey, toBearerHeader, updateBoundKey } from "../http/api_key.ts";
+import { normalizeBaseUrl } from "../http/base_url.ts";
+import { openHttpClient } from "../http/http_client.ts";
+import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
+
+/** The programs that are supported. */
+export const NOTIFY_KINDS = ["ntfy", "gotify"] as const;
+
+/** A notification server. */
+export interface NotifyServer {
+  kind: typeof NOTIFY_KINDS[number];
+  /** Of ntfy, the address of the topic; of Gotify, that of the server. */
+  url: string;
+  token?: BoundKey;
+}
+
+/** A change of it. Without a token, the stored one stays, unless the origin changes; `null` removes it. */
+export interface NotifyServerInput {
+  kind: NotifyServer["kind"];
+  url: string;
+  token?: string | null;
+}
+
+/** Why a notification is sent. */
+export type NoticeKind = "reply" | "approval";
+
+/** All that a notification says. */
+const TEXTS: Record<NoticeKind, string> = { reply: "A reply is ready", approval: "A reply needs you" };
+const TIMEOUTS = { connectMs: 10_000, firstByteMs: 20_000, idleMs: 20_000 };
+
+/** Applies a change. @throws {AppError} `invalid_request`, `address_not_allowed` */
+export function updateNotifyServer({ kind, url, token }: NotifyServerInput, before: NotifyServer | null): NotifyServer {
+  const address = normalizeBaseUrl(url);
+  if (kind === "ntfy" && new URL(address).pathname === "/") {
+    throw new AppError("invalid_request", "The address of ntfy needs a topic: https://ntfy.sh/your-topic");
+  }
+  const { key } = updateBoundKey(address, token, before?.token);
+  return { kind, url: address, ...(key && { token: key }) };
+}
+
+/** Sends a notification. @throws {AppError} `upstream_error`, `upstream_timeout`; the caller's abort reason */
+export async function sendNotice(
+  { kind, url, token }: NotifyServer,
+  notice: NoticeKind,
+  signal: AbortSignal,
+): Promise<void> {
+  const client = openHttpClient();
+  try {
+    const target = { baseUrl: url, apiKey: token?.value, timeouts: TIMEOUTS };
+    const request = kind === "ntfy"
+      ? {
+        url,
+        method: "POST" as const,
+        headers: { ...toBearerHeader(token?.value), title: "Parlor" },
+        body: TEXTS[notice],
+      }
+      : {
+        url: `${url}/message`,
+        method: "POST" as const,
+        headers: { ...(token && { "x-gotify-key": token.value }), "content-type": "application/json" },
+        body: JSON.stringify({ title: "Parlor", message: TEXTS[notice] }),
+      };
+    const response = await client.fetch("the notification server", target, request, signal);
+    if (response.ok) return await response.body?.cancel();
+    const message = findErrorMessage(await readErrorText(response, token?.value));
+    throw createResponseError("The notification server", target, response, message, {
+      401: "check its token",
+      403: "check its token",
+      404: "check its address",
+    });
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,177 @@
+/** The calls of tools that Parlor made or was asked to make, and what is allowed in which chat. All of it is sealed. */
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
+import type { Tool, ToolPermission } from "./tool_source.ts";
+
+/** How far a call is. `unknown`: the server was killed while it ran. */
+export type ToolCallState = "pending" | "running" | "done" | "failed" | "denied" | "unknown";
+
+/** One call of a tool. */
+export interface ToolCallRecord {
+  /** Unique in its conversation. */
+  id: string;
+  conversationId: string;
+  /** The message with the call. */
+  messageId: string;
+  /** The name that the model used. */
+  name: string;
+  /** A JSON object as text, as it was or will be called. */
+  arguments: string;
+  /** What the model wanted, if the owner changed it. */
+  proposedArguments?: string;
+  state: ToolCallState;
+  /** What the model sees of the result. */
+  result?: string;
+  /** The whole text of the result, if the model sees less. */
+  fullResult?: string;
+  /** Absent for a name that no tool has. */
+  tool?: Omit<Tool, "description" | "inputSchema" | "permission">;
+  decision?: "allow" | "deny";
+  /** Who decided: a session or token by its label, `"chat"` or `"always"` for a permission, `"system"` if Parlor ended it. */
+  decidedBy?: string;
+  decidedAtMs?: number;
+  startedAtMs?: number;
+  endedAtMs?: number;
+}
+
+/** Calls of one page of the list. */
+const PAGE_CALLS = 50;
+
+interface Row {
+  id: number;
+  conversation_id: string;
+  call_id: string;
+  version: number;
+  sealed: Uint8Array;
+}
+
+/** What is allowed in one chat, by tool. */
+type ChatPermissions = Record<string, { fingerprint: string; permission: ToolPermission }>;
+
+const decoder = new TextDecoder();
+
+/** Stores calls. */
+export class ToolCallStore {
+  readonly #db: Database;
+  readonly #sealer: PurposeSealer;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Statement that stores a call or its next state. */
+  save(record: ToolCallRecord): Statement {
+    const { conversationId, id, messageId } = record;
+    const version = (this.#row(conversationId, id)?.version ?? 0) + 1;
+    const sealed = this.#sealer.sealNow(callAad(conversationId, id, version), JSON.stringify(record));
+    return {
+      sql: `INSERT INTO tool_call (conversation_id, message_id, call_id, version, sealed) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (conversation_id, call_id) DO UPDATE SET version = ?4, sealed = ?5`,
+      params: [conversationId, messageId, id, version, sealed],
+    };
+  }
+
+  /** Finds a call. */
+  find(conversationId: string, callId: string): ToolCallRecord | undefined {
+    const row = this.#row(conversationId, callId);
+    return row && this.#open(row);
+  }
+
+  /** Whether a call has this id. */
+  has(conversationId: string, callId: string): boolean {
+    return this.#row(conversationId, callId) !== undefined;
+  }
+
+  /** Lists the conversations that have a call with an id: those of different conversations may be the same. */
+  listConversations(callId: string): string[] {
+    return this.#db.all<{ conversation_id: string }>(
+      "SELECT conversation_id FROM tool_call WHERE call_id = ? ORDER BY id DESC",
+      callId,
+    ).map((row) => row.conversation_id);
+  }
+
+  /** Finds the calls of a message, in their order. */
+  listOf(conversationId: string, messageId: string): ToolCallRecord[] {
+    return this.#db.all<Row>(
+      `SELECT id, conversation_id, call_id, version, sealed FROM tool_call
+       WHERE conversation_id = ? AND message_id = ? ORDER BY id`,
+      conversationId,
+      messageId,
+    ).map((row) => this.#open(row));
+  }
+
+  /** Lists all calls, newest first. @param before Cursor of the page before. */
+  list(before: number = Number.MAX_SAFE_INTEGER): { items: ToolCallRecord[]; nextCursor?: number } {
+    const rows = this.#db.all<Row>(
+      "SELECT id, conversation_id, call_id, version, sealed FROM tool_call WHERE id < ? ORDER BY id DESC LIMIT ?",
+      before,
+      PAGE_CALLS + 1,
+    );
+    const page = rows.slice(0, PAGE_CALLS);
+    return {
+      items: page.map((row) => this.#open(row)),
+      nextCursor: rows.length > PAGE_CALLS ? page.at(-1)!.id : undefined,
+    };
+  }
+
+  /** Returns what a chat allows a tool, undefined if nothing was chosen for the tool as it is now. */
+  findPermission(conversationId: string, tool: ToolKey): ToolPermission | undefined {
+    const found = this.#permissions(conversationId)[keyOf(tool)];
+    return found?.fingerprint === tool.fingerprint ? found.permission : undefined;
+  }
+
+  /** Statement that allows or denies a tool in a chat. */
+  savePermission(conversationId: string, tool: ToolKey, permission: ToolPermission): Statement {
+    const permissions: ChatPermissions = {
+      ...this.#permissions(conversationId),
+      [keyOf(tool)]: { fingerprint: tool.fingerprint, permission },
+    };
+    const version = (this.#permissionRow(conversationId)?.version ?? 0) + 1;
+    const sealed = this.#sealer.sealNow(permissionAad(conversationId, version), JSON.stringify(permissions));
+    return {
+      sql: `INSERT INTO tool_permission (conversation_id, version, sealed) VALUES (?1, ?2, ?3)
+            ON CONFLICT (conversation_id) DO UPDATE SET version = ?2, sealed = ?3`,
+      params: [conversationId, version, sealed],
+    };
+  }
+
+  #row(conversationId: string, callId: string): Row | undefined {
+    return this.#db.get<Row>(
+      "SELECT id, conversation_id, call_id, version, sealed FROM tool_call WHERE conversation_id = ? AND call_id = ?",
+      conversationId,
+      callId,
+    );
+  }
+
+  #open({ conversation_id: conversationId, call_id: callId, version, sealed }: Row): ToolCallRecord {
+    return JSON.parse(decoder.decode(this.#sealer.openNow(callAad(conversationId, callId, version), sealed)));
+  }
+
+  #permissionRow(conversationId: string) {
+    return this.#db.get<{ version: number; sealed: Uint8Array }>(
+      "SELECT version, sealed FROM tool_permission WHERE conversation_id = ?",
+      conversationId,
+    );
+  }
+
+  #permissions(conversationId: string): ChatPermissions {
+    const row = this.#permissionRow(conversationId);
+    if (row === undefined) return {};
+    return JSON.parse(decoder.decode(this.#sealer.openNow(permissionAad(conversationId, row.version), row.sealed)));
+  }
+}
+
+type ToolKey = Pick<Tool, "serverId" | "name" | "fingerprint">;
+
+function keyOf({ serverId, name }: ToolKey): string {
+  return `${serverId}/${name}`;
+}
+
+function callAad(conversationId: string, callId: string, version: number) {
+  return { table: "tool_call", id: `${callId}/${conversationId}`, field: "record", version };
+}
+
+function permissionAad(conversationId: string, version: number) {
+  return { table: "tool_permission", id: conversationId, field: "permissions", version };
+}

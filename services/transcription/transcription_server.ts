@@ -1,0 +1,272 @@
+/** Requests to a transcription server: OpenAI's form, or whisper.cpp's own path (docs/protocols/stt.md). */
+import { AppError } from "../errors.ts";
+import { maskKey, toBearerHeader } from "../http/api_key.ts";
+import { getServerRoot, listEndpointPrefixes } from "../http/base_url.ts";
+import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
+import type { HttpClient } from "../http/http_client.ts";
+import { readText } from "../http/read_body.ts";
+import type { CallTimeouts } from "../http/timeouts.ts";
+import { UpstreamError } from "../http/upstream_error.ts";
+import { asArray, asNumber, asObject, isNonEmptyString } from "../json/type_guards.ts";
+import { parseTranscriptEvents, type TranscriptEvent } from "./transcript_events.ts";
+
+/** The address of a transcription server. */
+export interface TranscriptionTarget {
+  baseUrl: string;
+  apiKey?: string;
+}
+
+/** A recording and what is known about it. */
+export interface TranscriptionInput {
+  audio: Uint8Array<ArrayBuffer>;
+  /** With the extension of its format: many servers go by it. */
+  fileName: string;
+  contentType: string;
+  /** Empty if the server has only one, or lists them. */
+  model: string;
+  /** Empty if the server detects it. */
+  language: string;
+  /** Text that spells the names in the recording. Empty if there is none. */
+  prompt: string;
+}
+
+/** What was said. */
+export interface Transcript {
+  /** Empty if nobody spoke. */
+  text: string;
+  /** As the server names it: `"en"` or `"english"`. */
+  language?: string;
+  durationS?: number;
+  /** As the server sent them, if it did: OpenAI's `segments`. */
+  segments?: unknown[];
+}
+
+/** The endpoint of whisper.cpp's server. It ignores `model` and `stream`. */
+const WHISPER_CPP_PATH = "/inference";
+/** The first request may load the model, and an hour of speech takes minutes. */
+const TIMEOUTS = { connectMs: 5_000, firstByteMs: 300_000, idleMs: 120_000 };
+const LIST_TIMEOUTS = { connectMs: 5_000, firstByteMs: 15_000, idleMs: 15_000 };
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
+/** Names of models that transcribe. Servers list their other models beside them. */
+export const TRANSCRIPTION_MODEL =
+  /whisper|transcribe|\bstt\b|\basr\b|parakeet|canary|moonshine|voxtral|^(tiny|base|small|medium|large)\b/i;
+
+/** What to do about an error, by status. */
+const ADVICE = {
+  401: "check its API key",
+  403: "check its API key",
+  404: "check the address and the model's name",
+  413: "the recording is too long for it",
+  503: "its model may still be loading",
+};
+
+/** A transcription server. Remembers the path that worked, and what the server doesn't support. */
+export class TranscriptionServer {
+  #url: string | undefined;
+  #model: string | undefined;
+  /** False once the server took plain JSON after it had refused the form with language and duration. */
+  #hasVerboseJson = true;
+  #canStream = true;
+
+  constructor(readonly client: HttpClient, readonly target: TranscriptionTarget) {}
+
+  /**
+   * Transcribes a recording.
+   *
+   * @throws {AppError} `upstream_error`, `upstream_timeout`, `address_not_allowed`
+   * @throws The caller's abort reason.
+   */
+  async transcribe(
+    input: TranscriptionInput,
+    signal: AbortSignal,
+    timeouts: CallTimeouts = TIMEOUTS,
+  ): Promise<Transcript> {
+    const model = await this.#findModel(input, signal);
+    // OpenAI's newer models have no other form.
+    const isVerbose = this.#hasVerboseJson && !/^gpt-4o/i.test(model);
+    const fields = (format: string) => ({ ...toFields(input, model), response_format: format });
+    let response = await this.#send(input, fields(isVerbose ? "verbose_json" : "json"), timeouts, signal);
+    if (isVerbose && isRefusal(response)) {
+      const refused = await this.#readError(response);
+      response = await this.#send(input, fields("json"), timeouts, signal);
+      // The recording itself is refused in both forms.
+      if (isRefusal(response)) throw (await response.body?.cancel(), refused);
+      this.#hasVerboseJson = false;
+    }
+    if (!response.ok) throw await this.#readError(response);
+    return this.#parse(await readText(response, MAX_RESPONSE_BYTES));
+  }
+
+  /**
+   * Transcribes a recording and yields its text as the server sends it: deltas, then the transcript. A server that can't
+   * stream sends it at once.
+   *
+   * @throws as `transcribe`, before the first event or after any
+   */
+  async *stream(input: TranscriptionInput, signal: AbortSignal): AsyncGenerator<TranscriptEvent> {
+    const response = this.#canStream ? await this.#startStream(input, signal) : undefined;
+    if (response !== undefined && /event-stream/i.test(response.headers.get("content-type") ?? "")) {
+      return yield* this.#readStream(response);
+    }
+    const transcript = response === undefined
+      ? await this.transcribe(input, signal)
+      : this.#parse(await readText(response, MAX_RESPONSE_BYTES));
+    // It refused the stream, but not the recording: the next call doesn't ask for a stream.
+    if (response === undefined) this.#canStream = false;
+    if (transcript.text !== "") yield { kind: "delta", text: transcript.text };
+    yield { kind: "done", transcript };
+  }
+
+  /** Lists the server's models. Returns an empty list if it has no list. @throws as `transcribe` */
+  async models(signal: AbortSignal): Promise<string[]> {
+    for (const prefix of listEndpointPrefixes(this.target.baseUrl)) {
+      const response = await this.#request(`${prefix}/models`, undefined, LIST_TIMEOUTS, signal);
+      if (response.status === 401) throw await this.#readError(response);
+      if (!response.ok) {
+        await response.body?.cancel();
+        continue;
+      }
+      const data = asObject(parseJson(await readText(response, MAX_RESPONSE_BYTES))).data;
+      if (!Array.isArray(data)) continue;
+      return [...new Set(data.map((entry) => asObject(entry).id).filter(isNonEmptyString))];
+    }
+    return [];
+  }
+
+  /** Returns the model to name: the chosen one, else the server's only one that transcribes. OpenAI requires a name. */
+  async #findModel(input: TranscriptionInput, signal: AbortSignal): Promise<string> {
+    if (input.model !== "") return input.model;
+    if (this.#model === undefined) {
+      const models = await this.models(signal);
+      this.#model = models.find((id) => TRANSCRIPTION_MODEL.test(id)) ?? models[0] ?? "";
+    }
+    return this.#model;
+  }
+
+  /** Asks for a stream. Returns undefined if the server refuses the request and may only refuse the stream. */
+  async #startStream(input: TranscriptionInput, signal: AbortSignal): Promise<Response | undefined> {
+    const fields = {
+      ...toFields(input, await this.#findModel(input, signal)),
+      response_format: "json",
+      stream: "true",
+    };
+    const response = await this.#send(input, fields, TIMEOUTS, signal);
+    if (response.ok) return response;
+    const error = await this.#readError(response);
+    if (!isRefusal(response)) throw error;
+    return undefined;
+  }
+
+  async *#readStream(response: Response): AsyncGenerator<TranscriptEvent> {
+    let text = "";
+    for await (const event of parseTranscriptEvents(response)) {
+      if (event.kind === "error") throw this.#createError(findErrorMessage(event.body) ?? "the transcription failed");
+      if (event.kind === "delta") text += event.text;
+      if (event.kind !== "done") yield event;
+      else {return yield {
+          kind: "done",
+          transcript: { ...event.transcript, text: event.transcript.text || text.trim() },
+        };}
+    }
+    // Servers whose segments are the whole stream don't mark its end; a cut connection throws.
+    yield { kind: "done", transcript: { text: text.trim() } };
+  }
+
+  /** Sends a recording to each possible path. Status 404 or 405 means a wrong path, or at OpenAI an unknown model. */
+  async #send(
+    input: TranscriptionInput,
+    fields: Record<string, string>,
+    timeouts: CallTimeouts,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const { baseUrl } = this.target;
+    const paths = [
+      ...listEndpointPrefixes(baseUrl).map((prefix) => `${prefix}/audio/transcriptions`),
+      getServerRoot(baseUrl) + WHISPER_CPP_PATH,
+    ];
+    let first: Response | undefined;
+    for (const url of this.#url === undefined ? paths : [this.#url]) {
+      const response = await this.#request(url, createForm(input, fields), timeouts, signal);
+      if (response.status !== 404 && response.status !== 405) {
+        await first?.body?.cancel();
+        this.#url = url;
+        return response;
+      }
+      if (first === undefined) first = response;
+      else await response.body?.cancel();
+    }
+    return first!;
+  }
+
+  #request(
+    url: string,
+    body: FormData | undefined,
+    timeouts: CallTimeouts,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const headers = toBearerHeader(this.target.apiKey);
+    const method = body === undefined ? "GET" : "POST";
+    const target = { ...this.target, timeouts };
+    return this.client.fetch("the transcription server", target, { url, method, headers, body }, signal);
+  }
+
+  #parse(text: string): Transcript {
+    const masked = maskKey(text, this.target.apiKey);
+    const value = parseJson(masked);
+    // LocalAI and older whisper.cpp servers return errors with status 200.
+    const error = asObject(value).error;
+    if (error) throw this.#createError(findErrorMessage(masked) ?? "the transcription failed");
+    const transcript = parseTranscript(value);
+    if (transcript === undefined) throw this.#createError("the response isn't a transcript");
+    return transcript;
+  }
+
+  async #readError(response: Response): Promise<AppError> {
+    const message = findErrorMessage(await readErrorText(response, this.target.apiKey));
+    return createResponseError("The transcription server", this.target, response, message, ADVICE);
+  }
+
+  #createError(reason: string): AppError {
+    return new UpstreamError("bad_answer", `The transcription server at "${this.target.baseUrl}" failed: ${reason}`);
+  }
+}
+
+/** Reads a transcript in OpenAI's `json` or `verbose_json` form. Returns undefined for anything else. */
+export function parseTranscript(value: unknown): Transcript | undefined {
+  const { text, language, duration, segments } = asObject(value);
+  if (typeof text !== "string") return undefined;
+  const durationS = asNumber(duration);
+  return {
+    // whisper.cpp puts each segment on a line of its own.
+    text: text.trim().replace(/\s*\n\s*/g, " "),
+    ...(isNonEmptyString(language) && { language }),
+    ...(durationS !== undefined && { durationS }),
+    ...(Array.isArray(segments) && { segments: asArray(segments) }),
+  };
+}
+
+function toFields({ language, prompt }: TranscriptionInput, model: string): Record<string, string> {
+  return { ...(model && { model }), ...(language && { language }), ...(prompt && { prompt }) };
+}
+
+/** Text fields come first, because servers that stream the form need them before the file. */
+function createForm({ audio, fileName, contentType }: TranscriptionInput, fields: Record<string, string>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  form.append("file", new Blob([audio], { type: contentType }), fileName);
+  return form;
+}
+
+/** Reports whether the server refused the request rather than the address, the key or the load. */
+function isRefusal({ status }: Response): boolean {
+  return status === 400 || status === 415 || status === 422 || status === 501;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Some servers send plain text whatever was asked for. Broken JSON and web pages are no transcripts.
+    return /^\s*[<{[]/.test(text) ? undefined : { text };
+  }
+}

@@ -1,0 +1,355 @@
+/** A conversation by voice: listens, transcribes, sends, lets the reply be read aloud, and listens again. */
+import { effect, signal, untracked } from "@preact/signals";
+import { type ApiError, asApiError } from "../api/client.ts";
+import { speechApi } from "../api/speech.ts";
+import { type TranscriptionApi, transcriptionApi } from "../api/transcription.ts";
+import { splitReasoning, textOf } from "../state/chat/message_text.ts";
+import type { OpenChat } from "../state/chat/open_chat.ts";
+import type { Store } from "../state/store.ts";
+import { toMeter, toSaidText, toWave } from "./dictation.ts";
+import { keepAwake, takeMediaKeys } from "./device_session.ts";
+import { keepRecording } from "./keep_recording.ts";
+import {
+  type Microphone,
+  MicrophoneError,
+  type MicrophoneProblem,
+  openMicrophone,
+  type SoundFrame,
+} from "./microphone.ts";
+import { PlaybackQueue } from "./playback_queue.ts";
+import { joinFrames, VoiceActivity } from "./voice_activity.ts";
+
+/** What is going on. `hearing`: the user speaks. */
+export type TalkPhase = "starting" | "listening" | "hearing" | "transcribing" | "thinking" | "speaking" | "muted";
+
+/** Why the conversation can't go on. The recording of a failed transcription is kept. */
+export type TalkProblem =
+  | { kind: "microphone"; problem: MicrophoneProblem }
+  | { kind: "transcription"; error: ApiError }
+  | { kind: "reply"; error: ApiError | undefined };
+
+/** Durations of the last turn, in milliseconds. */
+export interface TalkTimes {
+  transcribeMs: number;
+  /** From the end of speech to the first audio of the reply. */
+  firstAudioMs: number;
+}
+
+/** Speech that isn't lost. */
+interface KeptSpeech {
+  audio: Blob;
+  endedAtMs: number;
+  /** It's being transcribed. */
+  isBusy: boolean;
+}
+
+/** Pause that ends what the user says, in milliseconds. */
+const PAUSE_MS = 700;
+/** Share of the words that must be the page's own for a transcript to be its echo. */
+const ECHO_SHARE = 0.8;
+
+/** One conversation by voice. */
+export class HandsFree {
+  readonly phase = signal<TalkPhase>("starting");
+  /** 0 to 1, for a meter. */
+  readonly level = signal(0);
+  /** What the user said last, while it arrives. */
+  readonly heard = signal("");
+  /** What the user said to interrupt the reply, or "unclear" if nothing was understood. */
+  readonly note = signal<"unclear" | "interrupted" | undefined>(undefined);
+  readonly problem = signal<TalkProblem | undefined>(undefined);
+  readonly times = signal<TalkTimes | undefined>(undefined);
+  /** The microphone listens only while a button is held. */
+  readonly isPushToTalk = signal(false);
+  /** Speaking interrupts the reading. */
+  readonly isInterruptible = signal(true);
+  /** False if replies can't be read aloud. */
+  readonly hasVoice = signal(true);
+  readonly #store: Store;
+  readonly #chat: OpenChat;
+  readonly #api: TranscriptionApi;
+  readonly #activity = new VoiceActivity({ pauseMs: PAUSE_MS });
+  readonly #abort = new AbortController();
+  readonly #cleanUps: (() => void)[] = [];
+  #microphone: Microphone | undefined;
+  /** Frames while the button is held. */
+  #held: SoundFrame[] | undefined;
+  /** Speech whose transcription failed, or during which the microphone was lost. */
+  #kept: KeptSpeech | undefined;
+  #turn: { endedAtMs: number; transcribeMs: number } | undefined;
+  /** What was being read when the user began to speak. */
+  #interrupted: { reading: PlaybackQueue; text: string } | undefined;
+
+  constructor(store: Store, chat: OpenChat) {
+    this.#store = store;
+    this.#chat = chat;
+    this.#api = transcriptionApi(store.api.client);
+  }
+
+  /** Opens the microphone and listens. */
+  async start(): Promise<void> {
+    const { speaking } = this.#store;
+    speaking.stop();
+    speaking.isHandsFree = true;
+    this.#cleanUps.push(keepAwake(), takeMediaKeys({ toggle: () => this.toggleMute(), stop: () => this.interrupt() }));
+    this.#cleanUps.push(effect(() => {
+      const run = this.#chat.replies.run.value;
+      const reading = speaking.now.value;
+      const isSounding = reading instanceof PlaybackQueue && reading.phase.value === "speaking";
+      untracked(() => this.#onReply(run !== undefined || reading !== undefined, isSounding));
+    }));
+    void this.#checkVoice();
+    await this.openMicrophone();
+  }
+
+  /** Opens the microphone, also again after a problem. */
+  async openMicrophone(): Promise<void> {
+    this.problem.value = undefined;
+    this.phase.value = "starting";
+    try {
+      const microphone = await openMicrophone({
+        onFrame: (frame) => this.#onFrame(frame),
+        onLost: () => this.#onLost(),
+      });
+      if (this.#abort.signal.aborted) return microphone.close();
+      this.#microphone = microphone;
+      this.#settle();
+      if (this.#kept) this.#retryKept(this.#kept);
+    } catch (thrown) {
+      if (thrown instanceof MicrophoneError) this.#fail({ kind: "microphone", problem: thrown.problem });
+      else this.#fail({ kind: "transcription", error: asApiError(thrown) });
+    }
+  }
+
+  /** Ends the conversation: the reply goes on, but silently. */
+  close(): void {
+    this.#abort.abort();
+    this.#microphone?.close();
+    for (const cleanUp of this.#cleanUps.splice(0)) cleanUp();
+    this.#store.speaking.playback?.takeMediaKeys();
+    this.#store.speaking.isHandsFree = false;
+    this.#store.speaking.stop();
+  }
+
+  /** Stops listening, or listens again. */
+  toggleMute(): void {
+    if (this.phase.peek() === "muted") return this.#settle();
+    this.#activity.reset();
+    this.level.value = 0;
+    this.phase.value = "muted";
+  }
+
+  /** Starts to listen while a button is held. It interrupts the reading. */
+  press(): void {
+    if (!this.#microphone) return;
+    this.#store.speaking.stop();
+    this.#held = [];
+    this.note.value = undefined;
+    this.phase.value = "hearing";
+  }
+
+  /** Ends what `press` started. */
+  release(): void {
+    const frames = this.#held;
+    if (!frames) return;
+    this.#held = undefined;
+    if (frames.length === 0) return this.#settle();
+    void this.#take(toWave(joinFrames(frames)), performance.now());
+  }
+
+  /** Stops the reading and the reply. */
+  interrupt(): void {
+    this.#store.speaking.stop();
+    if (this.#chat.replies.isRunning.peek()) void this.#chat.replies.stop();
+    if (this.phase.peek() === "speaking" || this.phase.peek() === "thinking") this.#settle();
+  }
+
+  /** Transcribes the kept speech again, or opens the microphone and transcribes what is kept. */
+  retry(): void {
+    const kept = this.#kept;
+    if (kept && this.#microphone) this.#retryKept(kept);
+    else void this.openMicrophone();
+  }
+
+  /** Speech is never sent twice. */
+  #retryKept({ audio, endedAtMs, isBusy }: KeptSpeech): void {
+    if (!isBusy) void this.#take(audio, endedAtMs);
+  }
+
+  /** An unplugged microphone: what was said until then is kept. */
+  #onLost(): void {
+    const samples = this.#held ? joinFrames(this.#held) : this.#activity.takeUnfinished();
+    if (samples && samples.length > 0) {
+      this.#kept = { audio: toWave(samples), endedAtMs: performance.now(), isBusy: false };
+    }
+    this.#fail({ kind: "microphone", problem: "unplugged" });
+  }
+
+  #onFrame(frame: SoundFrame): void {
+    const phase = this.phase.peek();
+    if (phase === "muted" || phase === "starting") return;
+    this.level.value = toMeter(frame.level);
+    if (this.#held) return void this.#held.push(frame);
+    const isClosed = phase === "transcribing" || this.isPushToTalk.peek() || this.problem.peek() !== undefined ||
+      (phase === "speaking" && !this.isInterruptible.peek());
+    if (isClosed) return this.#activity.reset();
+    this.#activity.isPageSounding = this.#store.speaking.playback?.isSounding.peek() === true;
+    const event = this.#activity.add(frame);
+    if (event?.kind === "started") this.#onSpeech();
+    else if (event?.kind === "dropped") this.#goOn();
+    else if (event) void this.#take(toWave(event.samples), performance.now() - PAUSE_MS);
+  }
+
+  /** The user speaks: what is being read pauses until it's clear that words were said. */
+  #onSpeech(): void {
+    const reading = this.#store.speaking.now.peek();
+    if (reading instanceof PlaybackQueue) {
+      reading.pause();
+      this.#interrupted = { reading, text: this.#textOf(reading.key) };
+    }
+    this.note.value = undefined;
+    this.phase.value = "hearing";
+  }
+
+  /** It was no speech: continues where the reading paused. */
+  #goOn(): void {
+    this.#interrupted?.reading.resume();
+    this.#interrupted = undefined;
+    this.#settle();
+  }
+
+  async #take(audio: Blob, endedAtMs: number): Promise<void> {
+    this.phase.value = "transcribing";
+    this.problem.value = undefined;
+    this.heard.value = "";
+    const kept: KeptSpeech = { audio, endedAtMs, isBusy: true };
+    this.#kept = kept;
+    const startedAtMs = performance.now();
+    let text: string;
+    try {
+      const { signal } = this.#abort;
+      const onText = (text: string) => this.heard.value = text;
+      text = toSaidText((await this.#api.transcribe(audio, { prompt: this.#names(), signal, onText })).text);
+    } catch (thrown) {
+      kept.isBusy = false;
+      if (this.#abort.signal.aborted) return;
+      return this.#fail({ kind: "transcription", error: asApiError(thrown) });
+    }
+    this.#kept = undefined;
+    const interrupted = this.#interrupted;
+    if (text === "" || (interrupted && isEcho(text, interrupted.text))) {
+      this.heard.value = "";
+      this.note.value = "unclear";
+      return this.#goOn();
+    }
+    this.#interrupted = undefined;
+    this.heard.value = text;
+    this.#turn = { endedAtMs, transcribeMs: performance.now() - startedAtMs };
+    await this.#send(text, audio);
+  }
+
+  async #send(text: string, audio: Blob): Promise<void> {
+    const { replies, draft, group, recordings } = this.#chat;
+    if (this.#store.speaking.now.peek() || replies.isRunning.peek()) this.note.value = "interrupted";
+    this.#store.speaking.stop();
+    group.peek()?.endRow();
+    if (replies.isRunning.peek()) {
+      await replies.stop();
+      await replies.replyEnded();
+    }
+    // What was typed or dictated before stays in the composer.
+    const dictated = recordings.take();
+    await keepRecording(this.#store, this.#chat, audio);
+    if (this.#abort.signal.aborted) {
+      recordings.take(); // of what isn't sent
+      return recordings.putBack(dictated);
+    }
+    const typed = draft.text.peek();
+    draft.type(text);
+    this.phase.value = "thinking";
+    replies.send();
+    if (typed !== "") draft.type(typed);
+    recordings.putBack(dictated);
+    if (!replies.isRunning.peek()) this.#fail({ kind: "reply", error: this.#chat.problem.peek() });
+  }
+
+  #onReply(isBusy: boolean, isSounding: boolean): void {
+    const phase = this.phase.peek();
+    if (phase !== "thinking" && phase !== "speaking" && phase !== "listening") return;
+    if (isSounding) {
+      this.phase.value = "speaking";
+      if (this.#turn) {
+        const { endedAtMs, transcribeMs } = this.#turn;
+        this.times.value = { transcribeMs, firstAudioMs: performance.now() - endedAtMs };
+        this.#turn = undefined;
+      }
+    } else if (isBusy) {
+      if (phase === "listening") this.phase.value = "thinking";
+    } else if (phase !== "listening") this.#endTurn();
+  }
+
+  /** The reply has ended and was read. */
+  #endTurn(): void {
+    this.#turn = undefined;
+    const error = this.#chat.problem.peek();
+    const hasFailed = error !== undefined || this.#chat.lastMessage.peek()?.status === "failed";
+    if (hasFailed) this.#fail({ kind: "reply", error });
+    else this.#settle();
+  }
+
+  #fail(problem: TalkProblem): void {
+    if (this.#abort.signal.aborted) return;
+    if (problem.kind === "microphone") this.#microphone = undefined;
+    this.#held = undefined;
+    this.problem.value = problem;
+    this.level.value = 0;
+    this.phase.value = "muted";
+  }
+
+  /** Shows the phase that reply and reading are in. */
+  #settle(): void {
+    const reading = this.#store.speaking.now.peek();
+    const isSounding = reading instanceof PlaybackQueue && reading.phase.peek() === "speaking";
+    const isBusy = reading !== undefined || this.#chat.replies.isRunning.peek();
+    this.#activity.reset();
+    if (this.problem.peek()?.kind !== "microphone") this.problem.value = undefined;
+    if (this.problem.peek() === undefined) {
+      this.phase.value = isSounding ? "speaking" : isBusy ? "thinking" : "listening";
+    }
+  }
+
+  /** Names that the recognizer should spell right. */
+  #names(): string {
+    const { people } = this.#store;
+    const ids = this.#chat.options.peek().participants?.map(({ character_id }) => character_id) ?? [];
+    const names = [people.persona(this.#chat.personaId.peek())?.name, ...ids.map((id) => people.character(id)?.name)];
+    return names.filter((name) => name !== undefined).join(", ");
+  }
+
+  #textOf(messageId: string): string {
+    const run = this.#chat.replies.run.peek();
+    if (run?.messageId === messageId) return splitReasoning(run.text.peek()).said;
+    const message = this.#chat.pages.find(messageId);
+    return message ? splitReasoning(textOf(message.content)).said : "";
+  }
+
+  async #checkVoice(): Promise<void> {
+    try {
+      this.hasVoice.value = (await speechApi(this.#store.api.client).getSpeechConfig()).base_url !== "";
+    } catch {
+      // Reading aloud shows the problem itself.
+    }
+  }
+}
+
+/** Reports whether the words of a transcript are those that the page was saying. */
+export function isEcho(heard: string, spoken: string): boolean {
+  const words = splitWords(heard);
+  const said = new Set(splitWords(spoken));
+  const own = words.filter((word) => said.has(word)).length;
+  return words.length > 0 && own / words.length >= ECHO_SHARE;
+}
+
+function splitWords(text: string): string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+}

@@ -1,0 +1,101 @@
+/** The microphone: frames of sound with their level, and the reasons why there is none. */
+
+/** 20 ms of sound. */
+export interface SoundFrame {
+  /** Mono, 16 kHz. */
+  samples: Int16Array<ArrayBuffer>;
+  /** Root mean square, 0 to 1. */
+  level: number;
+}
+
+/** Duration of a frame, in milliseconds. */
+export const FRAME_MS = 20;
+/** Sample rate of the frames. */
+export const FRAME_RATE_HZ = 16_000;
+
+/**
+ * Why there is no sound: permission was denied, no microphone was found, the page has no secure origin, another program
+ * uses the microphone, or it was unplugged.
+ */
+export type MicrophoneProblem = "denied" | "missing" | "insecure" | "busy" | "unplugged";
+
+/** The microphone can't be used. */
+export class MicrophoneError extends Error {
+  constructor(readonly problem: MicrophoneProblem) {
+    super(`Can't use the microphone: ${problem}`);
+  }
+}
+
+/** An open microphone. */
+export interface Microphone {
+  /** For a recorder. */
+  readonly stream: MediaStream;
+  /** Releases it. */
+  close(): void;
+}
+
+/** Receives the sound. */
+export interface MicrophoneListener {
+  onFrame(frame: SoundFrame): void;
+  /** Called once if the microphone is unplugged or taken away. */
+  onLost(): void;
+}
+
+/** Echo cancellation removes what the page itself plays. */
+const CONSTRAINTS = {
+  audio: { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 },
+};
+
+/** Opens the microphone. Browsers ask for permission the first time. @throws {MicrophoneError} */
+export async function openMicrophone(listener: MicrophoneListener): Promise<Microphone> {
+  const { navigator } = globalThis;
+  const devices = navigator.mediaDevices as MediaDevices | undefined;
+  if (devices === undefined) throw new MicrophoneError(globalThis.isSecureContext ? "missing" : "insecure");
+  let stream: MediaStream;
+  try {
+    stream = await devices.getUserMedia(CONSTRAINTS);
+  } catch (thrown) {
+    throw new MicrophoneError(findProblem(thrown));
+  }
+  const context = new AudioContext();
+  let isClosed = false;
+  const close = () => {
+    if (isClosed) return;
+    isClosed = true;
+    for (const track of stream.getTracks()) track.stop();
+    void context.close();
+  };
+  try {
+    await context.audioWorklet.addModule(getWorkletUrl());
+    // Browsers start it suspended if the page was not clicked.
+    await context.resume();
+  } catch (thrown) {
+    close();
+    throw thrown;
+  }
+  const frames = new AudioWorkletNode(context, "microphone-frames", { numberOfOutputs: 0, channelCount: 1 });
+  frames.port.onmessage = ({ data }: MessageEvent<SoundFrame>) => {
+    if (!isClosed) listener.onFrame(data);
+  };
+  context.createMediaStreamSource(stream).connect(frames);
+  for (const track of stream.getTracks()) {
+    track.addEventListener("ended", () => {
+      if (isClosed) return;
+      close();
+      listener.onLost();
+    });
+  }
+  return { stream, close };
+}
+
+function findProblem(thrown: unknown): MicrophoneProblem {
+  const name = thrown instanceof DOMException ? thrown.name : "";
+  if (name === "NotAllowedError" || name === "SecurityError") return "denied";
+  return name === "NotReadableError" || name === "AbortError" ? "busy" : "missing";
+}
+
+/** The build writes the path into the page: its name has a hash. */
+function getWorkletUrl(): string {
+  const { document } = globalThis.window;
+  return `/${document.querySelector<HTMLMetaElement>('meta[name="microphone-worklet"]')?.content ?? ""}`;
+}

@@ -1,0 +1,131 @@
+/** What is known about a connection: whether it works, which model answers, and what that model can do. */
+import type { ChatOptions, Connection, Health } from "../../api/types.ts";
+import type { Check } from "./connections.ts";
+
+/** Whether a connection works. `busy`: the server responded but refused for now; `failing`: for any other reason. */
+export interface ConnectionState {
+  kind: "unknown" | "running" | "good" | "bad" | "refused" | "starting" | "busy" | "failing";
+  /** Why it doesn't work, in the server's words. */
+  error?: string;
+}
+
+/** Kinds of failures in which no server responded. */
+const UNREACHABLE = new Set([
+  ...["refused", "unresolved", "unreachable", "certificate", "protocol", "blocked", "timeout", "redirect", "web_page"],
+]);
+
+const STATES: Record<string, ConnectionState["kind"]> = {
+  auth: "refused",
+  credit: "refused",
+  starting: "starting",
+  rate: "busy",
+  overloaded: "busy",
+};
+
+/** True if no server responded, so that it may come back by itself. */
+export function isUnreachable(kind: string): boolean {
+  return UNREACHABLE.has(kind);
+}
+
+/**
+ * Returns the state. The last test of this page counts most, then the last call. The server's health check only knows
+ * whether the active connection responds, so it doesn't excuse a refusal.
+ */
+export function getConnectionState(
+  connection: Connection,
+  check: Check | undefined,
+  health: Health["connection"] | undefined,
+): ConnectionState {
+  if (check?.kind === "running") return { kind: "running" };
+  if (check?.kind === "done") {
+    const { reachable, authorized, error } = check.verdict;
+    if (!reachable) return { kind: "bad", error };
+    return authorized && error === undefined ? { kind: "good" } : { kind: "refused", error };
+  }
+  const probe = connection.active && health?.id === connection.id ? health : undefined;
+  const failure = connection.last_call?.ok === false ? connection.last_call.error : undefined;
+  if (failure) {
+    const isOver = probe?.reachable === true && isUnreachable(failure.kind);
+    if (!isOver) return { kind: getFailureState(failure.kind), error: failure.message };
+  }
+  if (probe) return probe.reachable ? { kind: "good" } : { kind: "bad", error: probe.error };
+  return { kind: connection.last_call?.ok ? "good" : "unknown" };
+}
+
+function getFailureState(kind: string): ConnectionState["kind"] {
+  return isUnreachable(kind) ? "bad" : STATES[kind] ?? "failing";
+}
+
+/** Returns the color of a state: `unknown` while it can still turn out well. */
+export function getStateTone({ kind }: ConnectionState): "good" | "bad" | "unknown" {
+  if (kind === "good") return "good";
+  return kind === "unknown" || kind === "running" || kind === "starting" ? "unknown" : "bad";
+}
+
+/** Returns the model that answers in a chat; undefined if the server chooses and hasn't been asked yet. */
+export function findAnsweringModel(
+  connection: Connection | undefined,
+  chatModel: ChatOptions["model"],
+): string | undefined {
+  return chatModel || connection?.model || connection?.resolved_model || undefined;
+}
+
+/** How much a model thinks, as a chat option. */
+export type Effort = "none" | "minimal" | "low" | "medium" | "high";
+
+/** How the thinking of a model can be set. */
+export interface Thinking {
+  /** Whether it can be switched off. */
+  hasOff: boolean;
+  /** From little to much; empty if it can only be switched on. */
+  efforts: readonly Effort[];
+  /** Tokens that an effort lets the model think with, where the server takes a number. */
+  budgets: Readonly<Record<string, number>>;
+  /** False if the server says nothing of itself, so that the model may ignore it. */
+  isKnown: boolean;
+}
+
+const EFFORTS: readonly Effort[] = ["minimal", "low", "medium", "high"];
+
+/** Returns how the model's thinking can be set; undefined if it can't. */
+export function findThinking(connection: Connection | undefined, model: string | undefined): Thinking | undefined {
+  const dialect = connection?.dialect;
+  const known = model === undefined ? undefined : findByName(dialect?.models, model, connection?.kind);
+  const thinks = known?.thinking;
+  const isRefused = connection?.refused.some((each) =>
+    each.field === "reasoning_effort" && each.model === model && each.sent_as === undefined
+  );
+  if (!dialect || thinks === false || isRefused) return undefined;
+  const offered: readonly string[] = dialect.thinking.efforts;
+  const hasOff = dialect.thinking.switch || offered.includes("none");
+  const efforts = EFFORTS.filter((effort) => offered.includes(effort));
+  if (!hasOff && efforts.length === 0) return undefined;
+  // Ollama says of each model whether it thinks.
+  const isKnown = thinks === true || (dialect.name !== "generic" && connection?.kind !== "ollama");
+  return { hasOff, efforts, budgets: known?.adaptive ? {} : dialect.thinking.budgets ?? {}, isKnown };
+}
+
+/** Finds the entry of a model. Ollama's names without a tag mean the tag `latest`. */
+function findByName<T>(
+  entries: Readonly<Record<string, T>> | undefined,
+  model: string,
+  kind: Connection["kind"] | undefined,
+): T | undefined {
+  if (entries === undefined) return undefined;
+  const name = Object.keys(entries).find((name) => isSameModelName(name, model, kind));
+  return entries[model] ?? (name === undefined ? undefined : entries[name]);
+}
+
+/** Returns whether two names mean the same model of a connection. */
+export function isSameModelName(one: string, other: string, kind: Connection["kind"] | undefined): boolean {
+  const withTag = (name: string) => kind !== "ollama" || /:[^/]*$/.test(name) ? name : `${name}:latest`;
+  return withTag(one) === withTag(other);
+}
+
+/** The name that stands for an effort where there is only on and off. */
+export const ON: Effort = "medium";
+
+/** Returns the values of `reasoning_effort` to choose from, besides the model's default. */
+export function listEfforts({ hasOff, efforts }: Thinking): Effort[] {
+  return [...(hasOff ? ["none" as const] : []), ...(efforts.length > 0 ? efforts : [ON])];
+}

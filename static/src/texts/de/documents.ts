@@ -1,0 +1,70 @@
+/** Texts of documents in a chat. */
+import type { documents as English } from "../en/documents.ts";
+import { createCounter } from "../plural.ts";
+
+const count = createCounter("de");
+
+/** German. */
+export const documents: typeof English = {
+  documents: {
+    attached: "Angehängte Dokumente",
+    sources: "Quellen",
+    uploading: "Wird hochgeladen",
+    reading: "Wird gelesen",
+    plainText: "Text",
+    auto: "Automatisch",
+    autoHint: "Was passt und hineinpasst",
+    sendAll: "Ganz senden",
+    sendsAll: "Ganz",
+    choosePages: "Seiten wählen …",
+    sendPages: "Diese Seiten senden",
+    sendsPages: (pages: string) => `Seiten ${pages}`,
+    useOf: (name: string, use: string) => `Was von ${name} gesendet wird: ${use}`,
+    pages: "Zu sendende Seiten",
+    badPages: (count: number) => `Gib Seiten von 1 bis ${count} an, etwa 3-5, 12`,
+    atHand: "Immer zur Hand",
+    atHandChat: "Diese Dokumente gehen mit jeder Nachricht dieses Chats mit.",
+    atHandCharacter:
+      "Diese Dokumente gehen mit jeder Nachricht in Chats mit diesem Charakter mit. Zur Karte gehören sie nicht.",
+    atHandPersona: "Diese Dokumente gehen mit jeder Nachricht mit, die du als diese Persona schreibst.",
+    upload: "Dateien hochladen",
+    addStored: "Gespeichertes Dokument hinzufügen",
+    choose: "Dokument wählen",
+    missing: "Gelöscht",
+    title: "Dokumente",
+    none: "Noch keine Dokumente. Zieh eine Datei auf einen Chat, um eines hinzuzufügen.",
+    listFailed: "Die Dokumente konnten nicht geladen werden",
+    delete: (name: string) => `${name} löschen`,
+    deleted: (name: string) => `„${name}“ gelöscht`,
+    attachPage: "Diese Seite anhängen",
+    askAboutPage: "Zu dieser Seite fragen",
+    shareAsText: "In eine Nachricht übernehmen",
+    sendAsPictures: "Seiten als Bilder senden",
+    attachPictures: "Bilder anhängen",
+    scanHint: (most: number) =>
+      `Die Seiten sind Bilder. Ein Modell, das Bilder versteht, kann sie lesen, höchstens ${most} auf einmal.`,
+    badPictures: (count: number, most: number) => `Gib höchstens ${most} Seiten von 1 bis ${count} an, etwa 3-5`,
+    pageOf: (name: string, n: number) => `${name}, Seite ${n}`,
+    remove: (name: string) => `${name} entfernen`,
+    tokens: (n: string) => `${n} Tokens`,
+    page: (n: number) => count(n, { one: "Seite", other: "Seiten" }),
+    section: (n: number) => count(n, { one: "Abschnitt", other: "Abschnitte" }),
+    sent: (pages: string, count: number) => `Seiten ${pages} von ${count}`,
+    notSent: "nicht gesendet",
+    untitled: "Dokument",
+    search: "Im Dokument suchen",
+    nothingFound: "Nichts gefunden",
+    more: "Mehr anzeigen",
+    pageNumber: (n: number) => `Seite ${n}`,
+    loadFailed: "Der Text konnte nicht geladen werden",
+    errors: {
+      encrypted: "Mit einem Passwort geschützt",
+      no_text: "Kein Text gefunden; vielleicht ein Scan",
+      too_large: "Zu groß",
+      damaged: "Konnte nicht gelesen werden",
+      timeout: "Das Lesen dauerte zu lange",
+      unsupported: "Dieser Typ wird nicht unterstützt",
+      upstream_error: "Konnte nicht abgerufen werden",
+    },
+  },
+};

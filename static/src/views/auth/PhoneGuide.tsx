@@ -1,0 +1,163 @@
+/** The way from this machine to a phone: an address with HTTPS, a QR code, and a look at whether the phone came. */
+import { useEffect, useState } from "preact/hooks";
+import { tailnetApi } from "../../api/tailnet.ts";
+import type { Invite } from "../../api/types.ts";
+import { Button } from "../../components/Button.tsx";
+import { CopyButton } from "../../components/content/CopyButton.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { describePasskeyError } from "../../state/app/passkeys.ts";
+import { TailnetNode } from "../../state/app/tailnet.ts";
+import { useStore } from "../../state/store.ts";
+import { formatTime } from "../../texts/format.ts";
+import { texts } from "../../texts/texts.ts";
+import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
+import { QrCode } from "./QrCode.tsx";
+
+/** Names under which only the machine itself finds Parlor. */
+const LOOPBACK = /^(localhost|127\.|\[::1\])|\.localhost$/;
+
+type Way = "tailnet" | "proxy";
+
+/** Opens where it stands, and follows what happens. @param props.onTailnet Called when it shows or hides the tailnet. */
+export function PhoneGuide({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
+  const t = texts.phone;
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <div class="privacy-part">
+      <h3 id="phone">{t.title}</h3>
+      <p class="muted">{t.intro}</p>
+      {isOpen ? <Steps onTailnet={onTailnet} /> : (
+        <div class="actions-row">
+          <Button kind="primary" onClick={() => setOpen(true)}>{t.open}</Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Steps({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
+  const t = texts.phone;
+  const { location } = globalThis;
+  const isLocal = LOOPBACK.test(location.hostname);
+  const isReachable = !isLocal && location.protocol === "https:";
+  const [way, setWay] = useState<Way>("tailnet");
+  const [typed, setTyped] = useState("");
+  const tailnetUrl = useTailnetUrl();
+  const own = readAddress(typed);
+  const showsTailnet = !isReachable && way === "tailnet";
+  useEffect(() => onTailnet(showsTailnet), [showsTailnet]);
+  const address = isReachable ? location.origin : way === "tailnet" ? tailnetUrl : own;
+  return (
+    <ol class="phone-steps">
+      {!isReachable && (
+        <li>
+          <h4>{t.address}</h4>
+          <p>{isLocal ? t.whyNotLocalhost(location.host) : t.whyHttps}</p>
+          <fieldset class="command-choice">
+            <legend class="visually-hidden">{t.address}</legend>
+            {(["tailnet", "proxy"] as const).map((one) => (
+              <label key={one} class="command-option">
+                <input type="radio" checked={one === way} onChange={() => setWay(one)} />
+                <span>{t.ways[one]}</span>
+              </label>
+            ))}
+          </fieldset>
+          {way === "tailnet" ? <TailnetPanel /> : (
+            <div class="form">
+              <p>{t.proxyText}</p>
+              <TextField
+                label={t.proxyAddress}
+                value={typed}
+                error={typed !== "" && own === undefined ? t.proxyWrong : undefined}
+                onInput={setTyped}
+              />
+            </div>
+          )}
+        </li>
+      )}
+      <li>
+        <h4>{t.scan}</h4>
+        {address === undefined ? <p class="muted" role="status">{t.waitingAddress}</p> : <Scan address={address} />}
+      </li>
+    </ol>
+  );
+}
+
+/** The node's address once it has HTTPS, followed live. */
+function useTailnetUrl(): string | undefined {
+  const store = useStore();
+  const [node] = useState(() => new TailnetNode(tailnetApi(store.api.client)));
+  useEffect(() => {
+    void node.refresh();
+    return store.listen((event) => node.onChange(event));
+  }, []);
+  const status = node.status.value;
+  return status?.state === "running" && status.url?.startsWith("https:") ? status.url.replace(/\/$/, "") : undefined;
+}
+
+/** Passkeys need HTTPS and a name. */
+function readAddress(typed: string): string | undefined {
+  const url = URL.canParse(typed.trim()) ? new URL(typed.trim()) : undefined;
+  if (url?.protocol !== "https:" || LOOPBACK.test(url.hostname) || /^[\d.]+$|^\[/.test(url.hostname)) return undefined;
+  return url.origin;
+}
+
+/** Address and code as a QR code, and the new device when it has signed in. */
+function Scan({ address }: { address: string }) {
+  const store = useStore();
+  const t = texts.phone;
+  const [invite, setInvite] = useState<Invite>();
+  const [failure, setFailure] = useState<string>();
+  const arrived = useNewDevice();
+  const create = () => {
+    setFailure(undefined);
+    store.access.invite().then(setInvite, (thrown) => setFailure(describePasskeyError(thrown)));
+  };
+  useEffect(create, [address]);
+  if (failure) {
+    return <Notice tone="danger" actions={<Button onClick={create}>{texts.retry}</Button>}>{failure}</Notice>;
+  }
+  if (!invite) return <p class="muted" role="status">{texts.loading}</p>;
+  const url = `${address}/pair#code=${invite.code}`;
+  return (
+    <div class="shown-once">
+      <p>{t.scanText}</p>
+      <QrCode text={url} label={texts.privacy.qr} />
+      <p class="secret">
+        <code>{address}</code>
+        <CopyButton text={address} />
+      </p>
+      <p class="secret large">
+        <code aria-label={texts.privacy.inviteCode}>{invite.code}</code>
+        <CopyButton text={invite.code} />
+      </p>
+      <p class="hint">{texts.privacy.inviteUntil(formatTime(invite.expires_at, new Date()))}</p>
+      <p role="status">
+        {arrived === undefined
+          ? (
+            <>
+              <span class="pulse" aria-hidden="true" /> {t.waitingDevice}
+            </>
+          )
+          : <strong>{t.arrived(arrived)}</strong>}
+      </p>
+      {arrived === undefined && <p class="hint">{t.unreachable}</p>}
+    </div>
+  );
+}
+
+/** The name of the first passkey that is new since this was opened. */
+function useNewDevice(): string | undefined {
+  const store = useStore();
+  const [known, setKnown] = useState<ReadonlySet<string>>();
+  const [arrived, setArrived] = useState<string>();
+  const version = store.accessVersion.value;
+  useEffect(() => {
+    store.access.listPasskeys().then((passkeys) => {
+      if (known === undefined) return setKnown(new Set(passkeys.map(({ id }) => id)));
+      setArrived(passkeys.find(({ id }) => !known.has(id))?.name);
+    }, () => {}); // The next event asks again.
+  }, [version]);
+  return arrived;
+}

@@ -1,0 +1,33 @@
+/**
+ * The portraits of a chat's characters: one, or several stacked.
+ *
+ * Props: `ids` (of the characters), `widthPx` (of the whole; shell.css has a rule for each).
+ */
+import { useEffect } from "preact/hooks";
+import { Icon } from "../../components/Icon.tsx";
+import { Portrait } from "../../components/Portrait.tsx";
+import { useStore } from "../../state/store.ts";
+import { toPortraitProps } from "./portrait_props.ts";
+
+/** Most portraits in a stack. */
+const STACKED = 3;
+
+/** An icon where there is no character. Hidden from screen readers: the names are next to it. */
+export function Faces({ ids, widthPx }: { ids: readonly string[]; widthPx: 24 | 28 | 34 | 40 | 64 }) {
+  const { people } = useStore();
+  const key = ids.join();
+  useEffect(() => people.wantFaces(ids), [key]);
+  const shown = ids.slice(0, STACKED).flatMap((id) => people.face(id) ?? []);
+  if (shown.length === 0) {
+    return (
+      <span class="faces" data-width={widthPx} aria-hidden="true">
+        {ids.length === 0 && <Icon name="chat" />}
+      </span>
+    );
+  }
+  return (
+    <span class="faces" data-width={widthPx} data-count={shown.length} aria-hidden="true">
+      {shown.map((item) => <Portrait key={item.id} {...toPortraitProps(item)} widthPx={widthPx} />)}
+    </span>
+  );
+}

@@ -1,0 +1,223 @@
+/** One call of a tool: what it is called with, the owner's decision, and what the model saw of the result. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../../api/client.ts";
+import { type CallAddress, type ToolCall, type ToolDecision, toolsApi } from "../../../api/tools.ts";
+import { Button } from "../../../components/Button.tsx";
+import { TextField } from "../../../components/forms/Field.tsx";
+import { Icon } from "../../../components/Icon.tsx";
+import { ErrorNote } from "../../../components/Notice.tsx";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import type { ShownCall } from "../../../state/chat/tool_messages.ts";
+import { useStore } from "../../../state/store.ts";
+import { formatNumber } from "../../../texts/format.ts";
+import { texts } from "../../../texts/texts.ts";
+
+/** The card of a call. */
+export function ToolCallCard(
+  { chat, replyId, call, isLive }: {
+    chat: OpenChat;
+    replyId: string;
+    call: ShownCall;
+    /** The reply is being written, so a waiting call can be decided. */
+    isLive: boolean;
+  },
+) {
+  const t = texts.toolCalls;
+  const { state, result, duration_ms: durationMs, server_name: server } = call;
+  const tool = call.tool_name ?? call.name;
+  const name = tool || t.unnamed;
+  const words = [
+    state && (state === "pending" && !isLive ? t.undecided : t.states[state]),
+    durationMs !== undefined && t.seconds(formatNumber(Math.max(0.1, Math.round(durationMs / 100) / 10))),
+  ].filter(Boolean).join(" · ");
+  const isPending = state === "pending" && isLive;
+  const at = { conversationId: chat.id, replyId, callId: call.id };
+  return (
+    <section class="tool-call" data-state={state} aria-label={t.label(name, words)}>
+      <header>
+        <Icon name={ICONS[state ?? "done"]} />
+        <span class="tool-name">
+          <strong>{name}</strong>
+          {server && <span class="muted">{t.of(server)}</span>}
+        </span>
+        <span class="tool-state">{words}</span>
+      </header>
+      {state === "unknown" && <p class="tool-note">{t.unknownNote}</p>}
+      {isPending ? <Approval chat={chat} at={at} call={call} name={name} /> : call.arguments !== "" && (
+        <details>
+          <summary>{call.proposed_arguments === undefined ? t.arguments : t.changedArguments}</summary>
+          <Code label={t.arguments} text={formatArguments(call.arguments)} />
+          {call.proposed_arguments !== undefined && (
+            <>
+              <p class="tool-note">{t.proposed}</p>
+              <Code label={t.proposed} text={formatArguments(call.proposed_arguments)} />
+            </>
+          )}
+        </details>
+      )}
+      {result !== undefined && <Result at={at} call={call} />}
+      <Images urls={call.images ?? []} />
+    </section>
+  );
+}
+
+const ICONS = {
+  pending: "bell",
+  running: "activity",
+  done: "check",
+  failed: "warning",
+  denied: "close",
+  unknown: "warning",
+} as const;
+
+/** The arguments, and what the owner may do. The focus stays where it is. */
+function Approval(
+  { chat, at, call, name }: { chat: OpenChat; at: CallAddress; call: ToolCall; name: string },
+) {
+  const store = useStore();
+  const t = texts.toolCalls;
+  const shown = formatArguments(call.arguments);
+  const [edited, setEdited] = useState<string>();
+  const [busy, setBusy] = useState<string>();
+  const [error, setError] = useState<ApiError>();
+  const box = useRef<HTMLDivElement>(null);
+  const isInvalid = edited !== undefined && !isObject(edited);
+  const decide = async (key: string, decision: ToolDecision) => {
+    setBusy(key);
+    setError(undefined);
+    // The buttons go away: whoever uses them by keyboard goes on from the card.
+    const card = box.current?.closest<HTMLElement>(".tool-call");
+    if (card && box.current?.contains(document.activeElement)) {
+      card.tabIndex = -1;
+      card.focus({ preventScroll: true });
+    }
+    const changed = decision.decision === "allow" && edited !== undefined && edited !== shown;
+    try {
+      const decided = await toolsApi(store.api.client).decide(at, {
+        ...decision,
+        ...(changed && { arguments: edited }),
+      });
+      chat.replies.run.peek()?.showCall(decided);
+    } catch (thrown) {
+      setError(asApiError(thrown));
+      setBusy(undefined);
+    }
+  };
+  const button = (key: string, label: string, decision: ToolDecision, kind: "primary" | "plain" = "plain") => (
+    <Button
+      kind={kind}
+      isBusy={busy === key}
+      isDisabled={busy !== undefined || (isInvalid && decision.decision === "allow")}
+      label={t.action(label, name)}
+      onClick={() => void decide(key, decision)}
+    >
+      {label}
+    </Button>
+  );
+  const { readOnly, destructive } = call.hints ?? {};
+  // Of the built-in tools Parlor knows it.
+  const hint = call.server_id === "web" ? undefined : destructive ? t.destructive : readOnly ? t.readOnly : undefined;
+  return (
+    <div class="tool-approval" ref={box}>
+      {edited === undefined ? <Code label={t.arguments} text={shown} /> : (
+        <TextField
+          label={t.arguments}
+          rows={Math.min(14, edited.split("\n").length + 1)}
+          isMono
+          value={edited}
+          error={isInvalid ? t.invalid : undefined}
+          onInput={setEdited}
+        />
+      )}
+      {hint && <p class="tool-note">{hint}</p>}
+      {error && <ErrorNote title={t.decisionFailed} error={error} />}
+      <div class="actions-row">
+        {button("once", t.once, { decision: "allow" }, "primary")}
+        {button("deny", t.deny, { decision: "deny" })}
+        {button("chat", t.inChat, { decision: "allow", remember: "chat" })}
+        {button("always", t.always, { decision: "allow", remember: "always" })}
+        <Button
+          kind="quiet"
+          icon={edited === undefined ? "pencil" : "restore"}
+          label={t.action(edited === undefined ? t.edit : t.reset, name)}
+          isDisabled={busy !== undefined}
+          onClick={() => setEdited(edited === undefined ? shown : undefined)}
+        >
+          {edited === undefined ? t.edit : t.reset}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** Folded: what the model saw, and the whole of it where that was cut. */
+function Result({ at, call }: { at: CallAddress; call: ToolCall }) {
+  const store = useStore();
+  const t = texts.toolCalls;
+  const [isOpen, setOpen] = useState(false);
+  const [full, setFull] = useState<string>();
+  const [error, setError] = useState<ApiError>();
+  const canLoad = call.server_id !== undefined && call.result!.length >= FULL_FROM;
+  const load = () => {
+    setError(undefined);
+    toolsApi(store.api.client).getCall(at).then(
+      ({ result_full, result }) => setFull(result_full ?? result ?? ""),
+      (thrown) => setError(asApiError(thrown)),
+    );
+  };
+  useEffect(() => setFull(undefined), [call.id]);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{t.result(formatNumber(call.result!.length))}</summary>
+      {isOpen && (
+        <>
+          <p class="tool-note">{full === undefined ? t.seen : t.whole}</p>
+          {call.result === ""
+            ? <p class="tool-note">{t.empty}</p>
+            : <Code label={t.seen} text={full ?? call.result!} />}
+          {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
+          {canLoad && full === undefined && <Button kind="quiet" onClick={load}>{t.showWhole}</Button>}
+        </>
+      )}
+    </details>
+  );
+}
+
+/** Shorter results are whole: the model sees up to 64 KiB of them, at least this many characters. */
+const FULL_FROM = 20_000;
+
+/** Text that scrolls in itself. */
+function Code({ label, text }: { label: string; text: string }) {
+  return <pre class="tool-code" tabIndex={0} role="region" aria-label={label}>{text}</pre>;
+}
+
+function Images({ urls }: { urls: readonly string[] }) {
+  if (urls.length === 0) return null;
+  return (
+    <span class="message-images">
+      {urls.map((url, n) => (
+        <a key={url} href={url} target="_blank" rel="noopener">
+          <img src={url} alt={texts.chat.image(n + 1)} loading="lazy" decoding="async" />
+        </a>
+      ))}
+    </span>
+  );
+}
+
+/** Indents arguments; what isn't JSON stays as it came. */
+function formatArguments(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), undefined, 2);
+  } catch {
+    return text;
+  }
+}
+
+function isObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,134 @@
+/** The rarely needed fields of a connection: server software, extra headers, extra body. */
+import { useState } from "preact/hooks";
+import type { Connection } from "../../api/types.ts";
+import { Button, IconButton } from "../../components/Button.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select } from "../../components/forms/Select.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { texts } from "../../texts/texts.ts";
+import {
+  areHeadersLeftBehind,
+  type ConnectionFields,
+  type FieldProblems,
+  type HeaderField,
+} from "./connection_fields.ts";
+import { DIALECT_TITLES, getDialectTitle } from "./dialect_titles.ts";
+
+/** Props of the fields. */
+interface RareFieldsProps {
+  fields: ConnectionFields;
+  stored: Connection | undefined;
+  /** Undefined until the form was checked. */
+  problems: FieldProblems | undefined;
+  onChange: (changes: Partial<ConnectionFields>) => void;
+}
+
+/** Folded, unless one of them is set or wrong. */
+export function RareFields(props: RareFieldsProps) {
+  const { fields, stored, problems, onChange } = props;
+  const t = texts.form;
+  const [isOpen, setOpen] = useState(() =>
+    fields.server !== "" || fields.headers.length > 0 || fields.extraBody !== ""
+  );
+  const isWrong = problems !== undefined && (problems.headers.size > 0 || problems.extraBody !== undefined);
+  const bodyProblem = problems?.extraBody;
+  return (
+    <details
+      class="rare-fields"
+      open={isOpen || isWrong}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>{t.more}</summary>
+      {fields.kind === "openai" && (
+        <Select
+          id="server"
+          label={t.server}
+          hint={t.serverHint}
+          value={fields.server}
+          options={[
+            { value: "", name: t.serverAuto(getDetectedTitle(stored)) },
+            ...DIALECT_TITLES.map(([value, name]) => ({ value, name })),
+            { value: "generic", name: texts.connections.kinds.openai },
+          ]}
+          onChange={(server) => onChange({ server })}
+        />
+      )}
+      <Headers {...props} />
+      <TextField
+        id="extra-body"
+        label={t.extraBody}
+        hint={t.extraBodyHint}
+        error={bodyProblem === undefined
+          ? undefined
+          : bodyProblem === "no_object"
+          ? t.extraBodyNoObject
+          : t.extraBodyBad(bodyProblem)}
+        rows={4}
+        isMono
+        value={fields.extraBody}
+        onInput={(extraBody) => onChange({ extraBody })}
+      />
+    </details>
+  );
+}
+
+/** The server without the owner's choice, as far as it is known. */
+function getDetectedTitle(stored: Connection | undefined): string | undefined {
+  const detected = stored?.server?.detected;
+  if (detected !== undefined) {
+    return detected === "generic" ? texts.connections.kinds.openai : getDialectTitle(detected);
+  }
+  return stored?.server?.override === undefined ? stored?.dialect?.title : undefined;
+}
+
+/** Names are shown, values are only written. */
+function Headers({ fields, stored, problems, onChange }: RareFieldsProps) {
+  const t = texts.form;
+  const { headers } = fields;
+  const change = (index: number, changes: Partial<HeaderField>) =>
+    onChange({ headers: headers.map((header, at) => at === index ? { ...header, ...changes } : header) });
+  const hasMoved = areHeadersLeftBehind(fields, stored);
+  return (
+    <fieldset class="header-fields">
+      <legend>{t.headers}</legend>
+      <p class="hint">{t.headersHint}</p>
+      {hasMoved && <Notice tone="warning">{t.headersMoved}</Notice>}
+      {headers.map((header, index) => (
+        <div key={index} class={header.isStored ? "header-row is-stored" : "header-row"}>
+          {!header.isStored && (
+            <TextField
+              label={t.headerName}
+              isMono
+              value={header.name}
+              error={problems?.headers.get(index) === "name" ? t.headerNameBad : undefined}
+              onInput={(name) => change(index, { name })}
+            />
+          )}
+          <TextField
+            label={header.isStored ? header.name : t.headerValue}
+            type="password"
+            autocomplete="new-password"
+            isMono
+            placeholder={header.isStored && !hasMoved ? t.headerSaved : undefined}
+            value={header.value}
+            error={problems?.headers.get(index) === "value" ? t.headerValueBad : undefined}
+            onInput={(value) => change(index, { value })}
+          />
+          <IconButton
+            icon="trash"
+            label={t.removeHeader(header.name)}
+            onClick={() => onChange({ headers: headers.filter((_, at) => at !== index) })}
+          />
+        </div>
+      ))}
+      <div>
+        <Button
+          icon="plus"
+          onClick={() => onChange({ headers: [...headers, { name: "", value: "", isStored: false }] })}
+        >
+          {t.addHeader}
+        </Button>
+      </div>
+    </fieldset>
+  );
+}

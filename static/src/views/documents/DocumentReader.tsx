@@ -1,0 +1,148 @@
+/** The text of a document by pages, with a search. Pages to send can be chosen in it. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Button } from "../../components/Button.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { formatPageList, parsePageList } from "../../state/chat/document_pages.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+
+interface Page {
+  n: number;
+  text: string;
+}
+
+/** Makes the reader a choice of pages. */
+export interface PageChoice {
+  /** Number of pages of the document. */
+  count: number;
+  /** Pages chosen so far, such as `3-5,12`. */
+  pages: string;
+  /** Gets the chosen pages; `""` for none. */
+  onChoose: (pages: string) => void;
+}
+
+/** Pages shown at once; more follow on request. */
+const SHOWN = 50;
+
+/** Shows a document. @param page The page to start with. */
+export function DocumentReader(
+  { id, name, page, choice, onClose }: {
+    id: string;
+    name: string;
+    page?: number;
+    choice?: PageChoice;
+    onClose: () => void;
+  },
+) {
+  const { api } = useStore();
+  const [pages, setPages] = useState<Page[]>();
+  const [problem, setProblem] = useState<ApiError>();
+  const [words, setWords] = useState("");
+  const [count, setCount] = useState(Math.max(SHOWN, page ?? 0));
+  const [written, setWritten] = useState((choice?.pages ?? "").replaceAll(",", ", "));
+  const list = useRef<HTMLDivElement>(null);
+  const t = texts.documents;
+  useEffect(() => {
+    const abort = new AbortController();
+    api.client.send("GET", `/api/documents/${encodeURIComponent(id)}/text`, { signal: abort.signal })
+      .then((response) => response.json())
+      .then((found: { pages: Page[] }) => setPages(found.pages))
+      .catch((thrown) => abort.signal.aborted || setProblem(asApiError(thrown)));
+    return () => abort.abort();
+  }, [id]);
+  useEffect(() => {
+    if (page !== undefined) list.current?.querySelector(`[data-page="${page}"]`)?.scrollIntoView();
+  }, [pages]);
+  const wanted = words.trim().toLowerCase();
+  const found = pages?.filter(({ text }) => text !== "" && (wanted === "" || text.toLowerCase().includes(wanted)));
+  const chosen = choice && parsePageList(written, choice.count);
+  const toggle = (n: number, isChosen: boolean) => {
+    const others = (chosen ?? []).filter((each) => each !== n);
+    setWritten(formatPageList(isChosen ? [...others, n] : others).replaceAll(",", ", "));
+  };
+  // Around the dialog may be a form, which isn't meant.
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || !(event.target instanceof HTMLInputElement)) return;
+    event.preventDefault();
+    if (event.target.type !== "search") choose();
+  };
+  const choose = () => {
+    if (choice === undefined || chosen === undefined || chosen.length === 0) return;
+    choice.onChoose(formatPageList(chosen));
+    onClose();
+  };
+  return (
+    <Dialog
+      title={name}
+      onClose={onClose}
+      actions={choice && (
+        <>
+          <Button onClick={onClose}>{texts.cancel}</Button>
+          <Button kind="primary" isDisabled={chosen === undefined || chosen.length === 0} onClick={choose}>
+            {t.sendPages}
+          </Button>
+        </>
+      )}
+    >
+      {problem && <Notice tone="danger" title={t.loadFailed} error={problem} />}
+      <div class="document-fields" onKeyDown={onKeyDown}>
+        {choice && (
+          <TextField
+            label={t.pages}
+            value={written}
+            placeholder="3-5, 12"
+            error={chosen === undefined ? t.badPages(choice.count) : undefined}
+            onInput={setWritten}
+          />
+        )}
+        <TextField label={t.search} type="search" value={words} onInput={setWords} />
+      </div>
+      {pages === undefined && !problem && <p role="status">{texts.loading}</p>}
+      {found?.length === 0 && <p role="status">{t.nothingFound}</p>}
+      <div class="document-pages" ref={list} tabIndex={0}>
+        {found?.slice(0, count).map(({ n, text }) => (
+          <section key={n} data-page={n} aria-current={n === page ? "location" : undefined}>
+            {choice
+              ? (
+                <label class="document-page-choice">
+                  <input
+                    type="checkbox"
+                    checked={chosen?.includes(n) ?? false}
+                    disabled={chosen === undefined}
+                    onChange={(event) => toggle(n, event.currentTarget.checked)}
+                  />
+                  {t.pageNumber(n)}
+                </label>
+              )
+              : <h3>{t.pageNumber(n)}</h3>}
+            <p>{mark(text, wanted)}</p>
+          </section>
+        ))}
+      </div>
+      {found !== undefined && found.length > count && (
+        <button
+          type="button"
+          class="button"
+          onClick={() => setCount(count + SHOWN)}
+        >
+          {t.more}
+        </button>
+      )}
+    </Dialog>
+  );
+}
+
+function mark(text: string, wanted: string) {
+  if (wanted === "") return text;
+  const parts = [];
+  const lower = text.toLowerCase();
+  let at = 0;
+  for (let hit = lower.indexOf(wanted); hit >= 0; hit = lower.indexOf(wanted, at)) {
+    parts.push(text.slice(at, hit), <mark key={hit}>{text.slice(hit, hit + wanted.length)}</mark>);
+    at = hit + wanted.length;
+  }
+  return [...parts, text.slice(at)];
+}

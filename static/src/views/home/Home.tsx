@@ -1,0 +1,128 @@
+/** What a new chat starts from: the last chats, characters, starters, and what is running. */
+import { useEffect, useState } from "preact/hooks";
+import type { CharacterItem } from "../../api/types.ts";
+import { Button, LinkButton } from "../../components/Button.tsx";
+import { Faces } from "../characters/Faces.tsx";
+import { Icon } from "../../components/Icon.tsx";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { ChatCard } from "../shell/ChatRow.tsx";
+
+/** Most rows and tiles. */
+const SHOWN = { chats: 4, characters: 6 };
+
+/** The page of a new chat above its composer. */
+export function Home({ chat }: { chat: OpenChat }) {
+  const { chats } = useStore();
+  const t = texts.home;
+  const last = chats.shown.value.slice(0, SHOWN.chats);
+  return (
+    <div class="home">
+      <h2>{texts.chat.emptyTitle}</h2>
+      <Running />
+      {last.length > 0 && (
+        <section aria-labelledby="home-continue">
+          <h3 id="home-continue">{t.continue}</h3>
+          <ul class="home-chats">{last.map((item) => <ChatCard key={item.id} item={item} />)}</ul>
+        </section>
+      )}
+      <Characters />
+      <Starters chat={chat} />
+    </div>
+  );
+}
+
+/** Favorites and characters of the last chats, filled up with the last changed ones. */
+function Characters() {
+  const { api, chats, people } = useStore();
+  const t = texts.home;
+  const [others, setOthers] = useState<{ favorites: string[]; changed: string[] }>();
+  useEffect(() => {
+    let isHere = true;
+    const list = (favorite: boolean) =>
+      api.listCharacters({ q: "", tag: "", favorite, sort: "updated" }, SHOWN.characters);
+    Promise.all([list(true), list(false)]).then(
+      ([starred, changed]) => isHere && setOthers({ favorites: toIds(starred.items), changed: toIds(changed.items) }),
+      () => {}, // Those of the last chats are shown.
+    );
+    return () => isHere = false;
+  }, []);
+  const recent = chats.shown.value.flatMap((item) => item.character_ids);
+  const ids = [...new Set([...others?.favorites ?? [], ...recent, ...others?.changed ?? []])].slice(
+    0,
+    SHOWN.characters * 2,
+  );
+  useEffect(() => people.wantFaces(ids), [ids.join()]);
+  const shown = ids.flatMap((id) => people.face(id) ?? []).slice(0, SHOWN.characters);
+  if (shown.length === 0) {
+    if (others === undefined) return null;
+    return (
+      <section aria-labelledby="home-characters">
+        <h3 id="home-characters">{texts.nav.characters}</h3>
+        <LinkButton href="/characters" icon="plus">{t.addCharacter}</LinkButton>
+      </section>
+    );
+  }
+  return (
+    <section aria-labelledby="home-characters">
+      <h3 id="home-characters">
+        {texts.nav.characters} <a href="/characters">{t.all}</a>
+      </h3>
+      <ul class="home-characters">
+        {shown.map(({ id, name }) => (
+          <li key={id}>
+            <a href={`/characters/${encodeURIComponent(id)}`}>
+              <Faces ids={[id]} widthPx={64} />
+              <span>{name}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function toIds(items: readonly CharacterItem[]): string[] {
+  return items.map(({ id }) => id);
+}
+
+/** Each puts the beginning of a message into the composer. */
+function Starters({ chat }: { chat: OpenChat }) {
+  const start = (text: string) => {
+    chat.draft.type(text);
+    const field = document.querySelector<HTMLTextAreaElement>(".composer textarea");
+    field?.focus();
+    field?.setSelectionRange(text.length, text.length);
+  };
+  return (
+    <section aria-labelledby="home-starters">
+      <h3 id="home-starters">{texts.home.starters}</h3>
+      <ul class="home-starters">
+        {texts.home.starterTexts.map(({ label, text }) => (
+          <li key={label}>
+            <Button onClick={() => start(text)}>{label}</Button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Nothing while nothing runs. */
+function Running() {
+  const { activity, chats } = useStore();
+  const count = activity.count.value;
+  if (count === 0) return null;
+  const names = [
+    ...activity.runningJobs.value.map(({ title }) => title),
+    ...chats.replies.value.length > 0 ? [texts.home.replies(chats.replies.value.length)] : [],
+  ];
+  return (
+    <a class="home-running" href="/activity">
+      <Icon name="activity" />
+      <span class="chat-title">{names.join(" · ")}</span>
+      <span>{texts.home.show}</span>
+    </a>
+  );
+}

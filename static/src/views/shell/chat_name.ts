@@ -1,0 +1,39 @@
+/** How a chat is named in lists, headers and menus: by who is in it and what it became about. */
+import type { ConversationSummary } from "../../api/types.ts";
+import type { Profiles } from "../../state/characters/profiles.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** The name of a chat in parts. */
+export interface ChatName {
+  /** Names of its characters; `""` in a chat without one. */
+  who: string;
+  /** What it is about; `""` if it has no title yet. */
+  about: string;
+  /** `<character>: <title>`, as screen readers say it. */
+  whole: string;
+}
+
+type Named = Pick<ConversationSummary, "title" | "character_ids" | "has_greeting_title" | "snippet" | "message_count">;
+
+/** Names a chat. The characters' names come with `people.wantFaces`. */
+export function nameChat(people: Pick<Profiles, "face">, item: Named): ChatName {
+  const who = item.character_ids.map((id) => people.face(id)?.name).filter(Boolean).join(", ");
+  // A greeting's first words say nothing about the chat. While it is the only message, nothing else does.
+  const title = item.has_greeting_title ? "" : item.title;
+  const isGreeted = item.character_ids.length > 0 && item.message_count < 2;
+  const about = title || (isGreeted ? "" : toPlainText(item.snippet));
+  const whole = who === "" ? about || texts.nav.untitled : `${who}: ${about || texts.nav.newChat}`;
+  return { who, about, whole };
+}
+
+/** Returns the beginning of a message as one line without its markup. */
+export function toPlainText(text: string | undefined): string {
+  return (text ?? "")
+    .replace(/<think(?:ing)?>.*?(?:<\/think(?:ing)?>|$)/gs, "")
+    .replace(/!?\[([^\]]*)\]\([^)\s]*\)?/g, "$1")
+    .replace(/<\/?[a-z][^>]*>?/gi, "")
+    .replace(/(^|\s)(?:#{1,6}|>|[-+]|\d+\.)\s+/g, "$1")
+    .replace(/[*_`~]+|\|/g, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}

@@ -1,0 +1,205 @@
+/** The transcription server: address, key, model, language, a test, and the search for running ones. */
+import { useEffect, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { transcriptionApi } from "../../api/transcription.ts";
+import type {
+  DetectedTranscriptionServer,
+  TranscriptionConfig,
+  TranscriptionConfigPatch,
+  TranscriptionTest,
+} from "../../api/types.ts";
+import { Button } from "../../components/Button.tsx";
+import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Switch } from "../../components/forms/Switch.tsx";
+import { Icon } from "../../components/Icon.tsx";
+import { ErrorNote, Notice } from "../../components/Notice.tsx";
+import { hasBrowserRecognition } from "../../speech/browser_dictation.ts";
+import { useStore } from "../../state/store.ts";
+import { formatNumber } from "../../texts/format.ts";
+import { texts } from "../../texts/texts.ts";
+
+/** Loads its settings itself. */
+export function TranscriptionSection() {
+  const store = useStore();
+  const t = texts.talk.settings;
+  const [api] = useState(() => transcriptionApi(store.api.client));
+  const [config, setConfig] = useState<TranscriptionConfig>();
+  const [error, setError] = useState<ApiError>();
+  const load = () => {
+    setError(undefined);
+    api.getConfig().then(setConfig, (thrown) => setError(asApiError(thrown)));
+  };
+  useEffect(() => {
+    load();
+    return store.listen((event) => (event === undefined || event.kind === "transcription") && load());
+  }, []);
+  const { usesBrowserRecognition } = store.device;
+  const settings = store.preferences.settings.value;
+  return (
+    <>
+      <h3>{t.title}</h3>
+      <p class="muted">{t.intro}</p>
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
+      {config && <ServerForm config={config} onChange={setConfig} />}
+      {settings && (
+        <Switch
+          id="keep-recordings"
+          label={t.keep}
+          hint={t.keepHint}
+          isOn={settings.keep_recordings}
+          onChange={(keep_recordings) =>
+            void store.preferences.change({ keep_recordings }).catch((thrown) => store.report(thrown))}
+        />
+      )}
+      {hasBrowserRecognition() && (
+        <Switch
+          label={t.browser}
+          hint={t.browserHint}
+          isOn={usesBrowserRecognition.value}
+          onChange={(isOn) => usesBrowserRecognition.value = isOn}
+        />
+      )}
+    </>
+  );
+}
+
+function ServerForm(
+  { config, onChange }: { config: TranscriptionConfig; onChange: (config: TranscriptionConfig) => void },
+) {
+  const store = useStore();
+  const t = texts.talk.settings;
+  const [api] = useState(() => transcriptionApi(store.api.client));
+  const [typed, setTyped] = useState<TranscriptionConfigPatch>({});
+  const [key, setKey] = useState("");
+  const [busy, setBusy] = useState<"save" | "test" | "search">();
+  const [failure, setFailure] = useState<{ kind: "save" | "test" | "search"; error: ApiError }>();
+  const [verdict, setVerdict] = useState<TranscriptionTest>();
+  const [found, setFound] = useState<DetectedTranscriptionServer[]>();
+  const fields = { ...config, ...typed };
+  const changes = { ...typed, ...(key === "" ? {} : { api_key: key }) };
+  const set = (change: TranscriptionConfigPatch) => {
+    setTyped({ ...typed, ...change });
+    setVerdict(undefined);
+  };
+  const run = async (kind: "save" | "test" | "search", work: () => Promise<void>) => {
+    setBusy(kind);
+    setFailure(undefined);
+    try {
+      await work();
+    } catch (thrown) {
+      setFailure({ kind, error: asApiError(thrown) });
+    }
+    setBusy(undefined);
+  };
+  const save = () =>
+    run("save", async () => {
+      onChange(await api.changeConfig(changes));
+      setTyped({});
+      setKey("");
+      store.toasts.show(t.saved);
+    });
+  const clearKey = () => {
+    api.changeConfig({ api_key: null }).then((changed) => {
+      onChange(changed);
+      store.toasts.show(texts.form.keyCleared);
+    }, (thrown) => setFailure({ kind: "save", error: asApiError(thrown) }));
+  };
+  const address = fields.base_url ?? "";
+  return (
+    <form
+      class="form"
+      noValidate
+      autocomplete="off"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <TextField
+        id="transcription-url"
+        type="url"
+        inputMode="url"
+        label={t.url}
+        hint={t.urlHint}
+        value={address}
+        onInput={(base_url) => set({ base_url })}
+      />
+      {found && (
+        found.length === 0
+          ? <p class="muted" role="status">{t.noneFound}</p>
+          : (
+            <ul class="found-servers" aria-label={t.found}>
+              {found.map((server) => (
+                <li key={server.base_url}>
+                  <Button onClick={() => set({ base_url: server.base_url, model: server.models[0] ?? "" })}>
+                    {t.use(server.software, server.base_url)}
+                  </Button>
+                </li>
+              ))}
+            </ul>
+          )
+      )}
+      <ApiKeyField
+        id="transcription-key"
+        standing={{ stored: config, address, typed: key }}
+        hint={texts.voice.keyHint}
+        onInput={setKey}
+        onClear={clearKey}
+      />
+      <TextField
+        id="transcription-model"
+        isMono
+        label={t.model}
+        hint={t.modelHint}
+        list={verdict?.models ?? []}
+        value={fields.model ?? ""}
+        onInput={(model) => set({ model })}
+      />
+      <TextField
+        id="transcription-language"
+        label={t.language}
+        hint={t.languageHint}
+        value={fields.language ?? ""}
+        maxLength={20}
+        onInput={(language) => set({ language })}
+      />
+      {verdict && <Verdict verdict={verdict} />}
+      {failure && <ErrorNote title={t.failures[failure.kind]} error={failure.error} />}
+      <div class="actions-row">
+        <Button type="submit" kind="primary" isBusy={busy === "save"}>{t.save}</Button>
+        <Button
+          isBusy={busy === "test"}
+          isDisabled={address.trim() === ""}
+          onClick={() => void run("test", async () => setVerdict(await api.test(changes)))}
+        >
+          {t.test}
+        </Button>
+        <Button
+          icon="search"
+          isBusy={busy === "search"}
+          onClick={() => void run("search", async () => setFound(await api.discover()))}
+        >
+          {t.search}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function Verdict({ verdict }: { verdict: TranscriptionTest }) {
+  const t = texts.talk.settings;
+  if (verdict.error !== undefined) return <Notice tone="danger" title={t.bad}>{verdict.error}</Notice>;
+  return (
+    <div class="verdict good" role="status">
+      <p class="verdict-title">
+        <Icon name="check" />
+        <strong>{t.good}</strong>
+      </p>
+      <ul>
+        <li>{t.latency(formatNumber(verdict.latency_ms))}</li>
+        {verdict.models.length > 0 && <li>{verdict.models.join(", ")}</li>}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,140 @@
+/** A conversation by voice over the whole screen: one state at a time, what was heard, and how to end it. */
+import { useEffect, useState } from "preact/hooks";
+import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
+import { Notice } from "../../components/Notice.tsx";
+import { Switch } from "../../components/forms/Switch.tsx";
+import { Modal } from "../../components/overlays/Dialog.tsx";
+import { HandsFree, type TalkProblem } from "../../speech/hands_free.ts";
+import { splitReasoning, textOf } from "../../state/chat/message_text.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
+import { useStore } from "../../state/store.ts";
+import { texts } from "../../texts/texts.ts";
+import { formatNumber } from "../../texts/format.ts";
+import { LevelMeter } from "./LevelMeter.tsx";
+
+/** Starts at once. Closing it ends the conversation and releases the microphone. */
+export function TalkScreen({ chat, onClose }: { chat: OpenChat; onClose: () => void }) {
+  const store = useStore();
+  const t = texts.talk;
+  const [talk] = useState(() => new HandsFree(store, chat));
+  useEffect(() => {
+    void talk.start();
+    return () => talk.close();
+  }, []);
+  const phase = talk.phase.value;
+  const problem = talk.problem.value;
+  const isPushToTalk = talk.isPushToTalk.value;
+  const times = talk.times.value;
+  const isReply = phase === "thinking" || phase === "speaking";
+  return (
+    <Modal label={t.title} class="talk" onClose={onClose}>
+      <div class="talk-head">
+        <span class="talk-speaker">{isReply && <SpeakerName chat={chat} />}</span>
+        <IconButton icon="close" label={t.end} onClick={onClose} />
+      </div>
+      <div class="talk-body">
+        <button
+          type="button"
+          class={`talk-orb is-${problem ? "muted" : phase}`}
+          aria-label={isReply ? t.stopReading : phase === "muted" ? t.unmute : t.mute}
+          disabled={phase === "starting" || phase === "transcribing"}
+          onClick={() => isReply ? talk.interrupt() : problem ? talk.retry() : talk.toggleMute()}
+        >
+          <LevelMeter level={talk.level} />
+        </button>
+        <p class="talk-phase" role="status">{problem ? t.phases.stopped : t.phases[phase]}</p>
+        {talk.heard.value !== "" && <p class="talk-heard">{t.quote(talk.heard.value)}</p>}
+        {talk.note.value === "unclear" && <p class="talk-note">{t.unclear}</p>}
+        {talk.note.value === "interrupted" && <p class="talk-note">{t.interrupted}</p>}
+        {isReply && <ReplyText chat={chat} />}
+        {problem && <TalkProblemNote problem={problem} onRetry={() => talk.retry()} />}
+        {!talk.hasVoice.value && (
+          <Notice
+            tone="warning"
+            title={t.noVoice}
+            actions={<LinkButton href="/settings/voice">{t.setUp}</LinkButton>}
+          />
+        )}
+      </div>
+      <div class="talk-foot">
+        {isPushToTalk && (
+          <button
+            type="button"
+            class="button primary talk-hold"
+            onPointerDown={(event) => {
+              // Its release counts wherever the pointer is then.
+              event.currentTarget.setPointerCapture?.(event.pointerId);
+              talk.press();
+            }}
+            onPointerUp={() => talk.release()}
+            onPointerCancel={() => talk.release()}
+            onKeyDown={(event) => (event.key === " " || event.key === "Enter") && !event.repeat && talk.press()}
+            onKeyUp={(event) => (event.key === " " || event.key === "Enter") && talk.release()}
+          >
+            {phase === "hearing" ? t.releaseToSend : t.holdToTalk}
+          </button>
+        )}
+        <div class="talk-options">
+          <Switch
+            label={t.pushToTalk}
+            isOn={isPushToTalk}
+            onChange={(isOn) => talk.isPushToTalk.value = isOn}
+          />
+          {!isPushToTalk && (
+            <Switch
+              label={t.interruptible}
+              isOn={talk.isInterruptible.value}
+              onChange={(isOn) => talk.isInterruptible.value = isOn}
+            />
+          )}
+        </div>
+        {times && (
+          <p class="talk-times muted">
+            {t.times(toSeconds(times.firstAudioMs), toSeconds(times.transcribeMs))}
+          </p>
+        )}
+        <Button icon="stop" onClick={onClose}>{t.end}</Button>
+      </div>
+    </Modal>
+  );
+}
+
+function toSeconds(ms: number): string {
+  return formatNumber(Math.round(ms / 100) / 10);
+}
+
+/** Who replies, in a chat with characters. */
+function SpeakerName({ chat }: { chat: OpenChat }) {
+  const { people } = useStore();
+  const message = chat.lastMessage.value;
+  const id = message?.character_id ?? chat.options.value.participants?.[0]?.character_id;
+  return <>{people.character(id)?.name ?? texts.chat.assistant}</>;
+}
+
+/** The end of the reply, as far as it's written. */
+function ReplyText({ chat }: { chat: OpenChat }) {
+  const run = chat.replies.run.value;
+  const message = chat.lastMessage.value;
+  const { speaking } = useStore();
+  // Between two replies, the last message is the previous one.
+  const isRead = message?.role === "assistant" && speaking.now.value?.key === message.id;
+  const text = run ? run.text.value : isRead ? textOf(message.content) : "";
+  const { said } = splitReasoning(text);
+  return said === "" ? null : <p class="talk-reply">{said}</p>;
+}
+
+function TalkProblemNote({ problem, onRetry }: { problem: TalkProblem; onRetry: () => void }) {
+  const t = texts.talk;
+  const retry = <Button onClick={onRetry}>{texts.retry}</Button>;
+  if (problem.kind === "microphone") {
+    return <Notice tone="warning" title={t.problems[problem.problem]} actions={retry} />;
+  }
+  if (problem.kind === "reply") {
+    return <Notice tone="danger" title={t.replyFailed} error={problem.error} actions={retry} />;
+  }
+  if (problem.error.code === "not_available") {
+    const actions = <LinkButton href="/settings/voice">{t.setUp}</LinkButton>;
+    return <Notice tone="warning" title={t.noServer} actions={actions}>{t.noServerText}</Notice>;
+  }
+  return <Notice tone="danger" title={t.failedKept} error={problem.error} actions={retry} />;
+}

@@ -1,0 +1,85 @@
+/** The text of a large PDF: how long reading it takes, and how much memory the server needs meanwhile. */
+import { writePdf } from "../../helpers/files/pdf_files.ts";
+import { eachRound, type Figure, freshFolder, mebibytes, milliseconds, type Row } from "../bench.ts";
+import { Parlor } from "../parlor.ts";
+import { forgetPeak, peakBytes, residentBytes } from "../process_facts.ts";
+import { median } from "../stats.ts";
+
+const PAGES = 1_000;
+/** About as many as a printed page has. */
+const WORDS_PER_PAGE = 400;
+const WITHIN_MS = 30_000;
+const GROWTH_BYTES = 256 * 1024 * 1024;
+const POLL_MS = 20;
+
+interface Document {
+  id: string;
+  state: string;
+  pages: number;
+  error?: { message: string };
+}
+
+/** A document. */
+export const documentRow: Row = {
+  name: "document",
+  about: "the text of a PDF of 1,000 pages, time and memory",
+  async run(bench) {
+    bench.progress(`document: writing a PDF of ${PAGES} pages`);
+    const pdf = writePdf(Array.from({ length: PAGES }, (_, n) => pageText(n + 1)));
+    const rounds = await eachRound(bench, "document", async () => {
+      const parlor = await Parlor.open({ programs: bench.programs, dataDir: await freshFolder(bench) });
+      try {
+        // The services of documents open with the first request.
+        await parlor.control.json("GET", "/api/documents");
+        await forgetPeak(parlor.pid);
+        const before = await residentBytes(parlor.pid);
+        const ms = await readDocument(parlor, pdf);
+        return { ms, growth: await peakBytes(parlor.pid) - before };
+      } finally {
+        await parlor.stop();
+      }
+    });
+    const what = `text of a PDF of ${PAGES.toLocaleString("en")} pages (${(pdf.length / 1e6).toFixed(1)} MB)`;
+    const ms = median(rounds.map((round) => round.ms));
+    const growth = median(rounds.map((round) => round.growth));
+    return [
+      ownFigure(`${what}, total time`, milliseconds(ms), `≤ ${WITHIN_MS / 1000} s`, ms <= WITHIN_MS),
+      ownFigure(
+        `${what}, growth of peak memory (RSS)`,
+        mebibytes(growth),
+        `≤ ${GROWTH_BYTES / 1024 / 1024} MiB`,
+        growth <= GROWTH_BYTES,
+      ),
+    ];
+  },
+};
+
+/** Uploads the file and waits until its text is stored; returns the ms of both together. */
+async function readDocument(parlor: Parlor, pdf: Uint8Array<ArrayBuffer>): Promise<number> {
+  const form = new FormData();
+  form.append("file", new File([pdf], "large.pdf"));
+  const beganAt = performance.now();
+  const answer = await fetch(`http://127.0.0.1:${parlor.port}/api/documents`, { method: "POST", body: form });
+  let document: Document = await answer.json();
+  while (document.state === "extracting") {
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    document = await parlor.control.json("GET", `/api/documents/${document.id}`);
+  }
+  const ms = performance.now() - beganAt;
+  if (document.state !== "ready" || document.pages !== PAGES) {
+    throw new Error(`The document is ${document.state} with ${document.pages} pages: ${document.error?.message}`);
+  }
+  const path = `/api/documents/${document.id}/text?pages=${PAGES}`;
+  const { pages } = await parlor.control.json<{ pages: { text: string }[] }>("GET", path);
+  if (!pages[0]?.text.startsWith(`Page ${PAGES} `)) throw new Error("The last page has another text than was written");
+  return ms;
+}
+
+function pageText(n: number): string {
+  const words = Array.from({ length: WORDS_PER_PAGE }, (_, at) => `word${(n * WORDS_PER_PAGE + at) % 9973}`);
+  return `Page ${n} ${words.join(" ")}`;
+}
+
+function ownFigure(what: string, own: string, target: string, isReached: boolean): Figure {
+  return { what, own, limit: "–", counterpart: "–", target, isReached };
+}

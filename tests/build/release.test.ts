@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import denoConfig from "../../deno.json" with { type: "json" };
+import { composeFile, formula, isStable, notesOf, versionOfTag } from "../../build/release.ts";
+
+const release = { version: "1.2.3", repository: "Some-One/parlor" };
+const CHANGELOG = `# Changelog
+
+## Unreleased
+
+- Later.
+
+## 1.2.3 (2026-11-20)
+
+### Added
+
+- This.
+
+## 1.2.30 (2026-11-01)
+
+- Other.
+
+## 1.0.0
+
+- Undated.
+`;
+
+test("the notes are the section of that version alone", () => {
+  expect(notesOf(CHANGELOG, "1.2.3")).toBe("### Added\n\n- This.\n");
+  expect(() => notesOf(CHANGELOG, "1.2")).toThrow('no section "## 1.2"');
+  expect(() => notesOf(CHANGELOG, "1.0.0")).toThrow("no date");
+  expect(() => notesOf("## 1.2.3 (2026-11-20)\n\n## 1.2.2\n", "1.2.3")).toThrow("empty");
+});
+
+test("only versions without a suffix are stable", () => {
+  expect(["1.2.3", "1.2.3-rc.1", "1.2.3+build"].map(isStable)).toEqual([true, false, false]);
+});
+
+test("a tag that isn't the program's version is refused", () => {
+  expect(versionOfTag(`v${denoConfig.version}`, denoConfig.version)).toBe(denoConfig.version);
+  expect(() => versionOfTag("v9.9.9", "1.2.3")).toThrow('The tag is "v9.9.9", but the program is version 1.2.3');
+});
+
+test("the compose file of a release pulls its image and builds nothing", async () => {
+  const text = composeFile(await Deno.readTextFile("compose.yaml"), release);
+  expect(text).toContain("    image: ${PARLOR_IMAGE:-ghcr.io/some-one/parlor:1.2.3}\n");
+  expect(text).not.toMatch(/build/);
+  expect(text).toContain("no-new-privileges:true");
+});
+
+test("the formula has the address and the checksum of each Mac's executable", () => {
+  const [arm, intel] = ["a".repeat(64), "b".repeat(64)];
+  const sums = `${arm}  parlor-macos-arm64\n${intel}  parlor-macos-x64\n`;
+  const text = formula(release, sums);
+  expect(text).toMatch(
+    new RegExp(`on_arm do\\n +url ".*/releases/download/v1.2.3/parlor-macos-arm64"\\n +sha256 "${arm}"`),
+  );
+  expect(text).toMatch(new RegExp(`on_intel do\\n +url ".*/parlor-macos-x64"\\n +sha256 "${intel}"`));
+  expect(() => formula(release, "")).toThrow("no parlor-macos-arm64");
+});

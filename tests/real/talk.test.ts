@@ -1,0 +1,83 @@
+/** A conversation by voice in a real browser: a real engine speaks both sides, a real recognizer hears, a model answers by script. */
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AUDIO_FLAGS, openBrowser, openPage } from "../helpers/app/browser.ts";
+import { builtUi } from "../helpers/app/built_ui.ts";
+import { openTestApp } from "../helpers/app/test_app.ts";
+import { PHONE } from "../helpers/app/ui_page.ts";
+import { FakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { withPauses } from "../helpers/files/spoken_wave.ts";
+import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
+import { realPart } from "./helpers/real_part.ts";
+import { countWrongWords } from "./helpers/wrong_words.ts";
+
+const INSTALLED = realPart("REAL_TRANSCRIPTION_DIR", "transcription.sh");
+const SPEECH = realPart("REAL_SPEECH_DIR", "speech.sh");
+/** Room for a machine that is busy with something else. */
+const SLOW_MS = 300_000;
+const TURNS = [
+  "When does the ferry come in tomorrow morning?",
+  "How long does it take to cross the river?",
+  "Thank you very much, that is all I wanted to know.",
+];
+const REPLY = "It comes in at nine.";
+
+describe.skipIf(INSTALLED === undefined || SPEECH === undefined)("by voice", { timeout: SLOW_MS }, () => {
+  let recognizer: LoopbackTool;
+  let engine: LoopbackTool;
+  let browser: Browser;
+  let sound: string;
+
+  beforeAll(async () => {
+    recognizer = await startTool("transcription.sh", INSTALLED!);
+    engine = await startTool("speech.sh", SPEECH!);
+    await builtUi();
+    // What the user says: one voice of the engine, with time for each reply.
+    const said = await Promise.all(TURNS.map(speak));
+    sound = await Deno.makeTempFile({ suffix: ".wav" });
+    await Deno.writeFile(sound, withPauses(said, { beforeS: 2, betweenS: 20, afterS: 60 }));
+    browser = await openBrowser([...AUDIO_FLAGS, `--use-file-for-fake-audio-capture=${sound}`]);
+  }, SLOW_MS);
+
+  afterAll(async () => {
+    await browser?.close();
+    await engine?.[Symbol.asyncDispose]();
+    await recognizer?.[Symbol.asyncDispose]();
+    if (sound) await Deno.remove(sound);
+  });
+
+  async function speak(text: string): Promise<Uint8Array<ArrayBuffer>> {
+    const body = JSON.stringify({ model: "piper", voice: "joe", input: text, response_format: "wav", stream: false });
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${engine.url}/v1/audio/speech`, { method: "POST", headers, body });
+    expect(response.status).toBe(200);
+    return new Uint8Array(await response.arrayBuffer());
+  }
+
+  test("three turns are heard, answered and read aloud", async () => {
+    await using llm = await new FakeLlm({ pieces: [REPLY] }).open();
+    await using app = await openTestApp();
+    await app.put("/api/connections", { id: "c1", name: "Model", kind: "openai", base_url: llm.url });
+    await app.post("/api/connections/c1/activate", {});
+    await app.put("/api/tts/config", { base_url: engine.url, model: "piper", voice: "joe" });
+    await app.put("/api/stt/config", { base_url: recognizer.url, language: "en" });
+    await app.post("/api/setup/complete", {});
+    const { page, context, errors } = await openPage(browser, app.url, PHONE);
+    await page.goto(`${app.url}/new`);
+    await page.getByRole("button", { name: "Talk" }).tap();
+    const talk = page.getByRole("dialog", { name: "Talk" });
+    for (const [i, said] of TURNS.entries()) {
+      await expect.poll(() => llm.chats.length, { timeout: SLOW_MS, interval: 100 }).toBe(i + 1);
+      const messages = llm.chats[i]!.json!.messages as { role: string; content: string }[];
+      const heard = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+      expect(heard).toHaveLength(i + 1);
+      expect(countWrongWords(heard[i]!, said), heard[i]).toBeLessThanOrEqual(3);
+      await talk.getByText("Speaking").waitFor({ timeout: SLOW_MS });
+      await talk.getByText(/First audio after/).waitFor();
+      console.info(`Turn ${i + 1}: heard "${heard[i]}". ${await talk.locator(".talk-times").innerText()}`);
+      await talk.getByText("Listening").waitFor({ timeout: SLOW_MS });
+    }
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+});

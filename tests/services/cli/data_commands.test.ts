@@ -1,0 +1,13 @@
+import { expect, test } from "vitest";
+import { takeOptions } from "../../../services/cli/data_commands.ts";
+
+const usage = { wordCount: 1, usage: "parlor backup FILE" };
+
+test.each([
+  [["--metrics", "a.backup"], ["a.backup"], ["--metrics"]],
+  [["--metrics", "false", "a.backup"], ["a.backup"], ["--metrics", "false"]],
+  [["--data-dir", "/data", "a.backup"], ["a.backup"], ["--data-dir", "/data"]],
+  [["a.backup", "--data-dir=/data"], ["a.backup"], ["--data-dir=/data"]],
+])("a switch of the configuration takes no file for its value: %j", (args, words, rest) => {
+  expect(takeOptions(args, {}, usage)).toMatchObject({ words, rest });
+});

@@ -1,0 +1,138 @@
+import { afterAll, expect, test } from "vitest";
+import { openImagePool } from "../../../../services/attachments/images/image_pool.ts";
+import { encodePng } from "../../../../services/attachments/images/png_file.ts";
+import type { Raster } from "../../../../services/attachments/images/raster.ts";
+import { ExtractionFault } from "../../../../services/documents/extraction/extraction.ts";
+import {
+  extractPageImage,
+  WORKER_LIMITS,
+  type WorkerLimits,
+} from "../../../../services/documents/extraction/extractor.ts";
+import { type PngPixels, readPng } from "../../../helpers/files/png_files.ts";
+import { dataUrl } from "../../../helpers/files/pictures.ts";
+import { type PdfObjects, printPdf, writePdf } from "../../../helpers/files/document_files.ts";
+
+const MIB = 1024 * 1024;
+const pool = openImagePool();
+afterAll(() => pool.close());
+
+async function read(bytes: Uint8Array<ArrayBuffer>, page = 1, limits: Partial<WorkerLimits> = {}): Promise<PngPixels> {
+  const source = { name: "scan.pdf", contentType: "application/pdf", signal: new AbortController().signal };
+  const content = ReadableStream.from([bytes]);
+  const all = { ...WORKER_LIMITS, ...limits };
+  const jpeg = await extractPageImage({ ...source, content, sizeBytes: bytes.length }, page, all);
+  return readPng(await pool.toPng(jpeg));
+}
+
+async function codeOf(reading: Promise<unknown>): Promise<string> {
+  try {
+    await reading;
+    return "read";
+  } catch (error) {
+    if (error instanceof ExtractionFault) return error.code;
+    throw error;
+  }
+}
+
+/** Names the color at a place; coordinates are shares of the width and height. */
+function colorAt({ width, height, pixels }: PngPixels, x: number, y: number): string {
+  const at = (Math.floor(y * height) * width + Math.floor(x * width)) * 4;
+  const bits = [0, 1, 2].map((channel) => pixels[at + channel]! > 200 ? 1 : pixels[at + channel]! < 55 ? 0 : "?");
+  return { "100": "red", "010": "green", "001": "blue", "000": "black", "111": "white" }[bits.join("")] ??
+    bits.join("");
+}
+
+/** Red and green above, blue and white below. */
+function quarters(side: number): Raster {
+  const pixels = new Uint8Array(side * side * 4);
+  for (let y = 0; y < side; y++) {
+    for (let x = 0; x < side; x++) {
+      const isRight = x >= side / 2;
+      const color = y < side / 2 ? isRight ? [0, 255, 0] : [255, 0, 0] : isRight ? [255, 255, 255] : [0, 0, 255];
+      pixels.set([...color, 255], (y * side + x) * 4);
+    }
+  }
+  return { width: side, height: side, pixels };
+}
+
+const QUARTERS = [[0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]] as const;
+const colorsOf = (raster: PngPixels) => QUARTERS.map(([x, y]) => colorAt(raster, x, y));
+
+/** Writes a page of 200 × 200 points without text. @param image Entries of the image's dictionary. */
+function writeScan(image: string, hex: string, content = "q 200 0 0 200 0 0 cm /I Do Q"): Uint8Array<ArrayBuffer> {
+  const change = (objects: PdfObjects) => ({
+    ...objects,
+    4: "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Contents 5 0 R /Resources << /XObject << /I 6 0 R >> >> >>",
+    5: `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+    6: `<< /Type /XObject /Subtype /Image ${image} /Length ${hex.length + 1} >>\nstream\n${hex}>\nendstream`,
+  });
+  return writePdf(["x"], { change });
+}
+const toJpeg = (raster: Raster) => pool.toJpeg(encodePng(raster), { maxPx: 4000, quality: 95 });
+const toHex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+test("returns the pages of a scan that a browser printed", async () => {
+  const shown = async (side: number, type: "png" | "jpeg") => {
+    const raster = quarters(side);
+    const bytes = type === "png" ? encodePng(raster) : await toJpeg(raster);
+    const url = dataUrl(bytes, `image/${type}`);
+    return `<style>@page { margin: 0 } body { margin: 0 }</style><img src="${url}" style="width: 400px; height: 400px">`;
+  };
+  const pdf = await printPdf([await shown(300, "png"), await shown(3000, "jpeg")]);
+  for (const page of [1, 2]) {
+    const raster = await read(pdf, page);
+    expect(Math.max(raster.width, raster.height)).toBeLessThanOrEqual(2048);
+    // A5 has 559 × 794 pixels of CSS, and the image takes 400 of them.
+    const at = (x: number, y: number) => colorAt(raster, x * 400 / 559, y * 400 / 794);
+    expect(QUARTERS.map(([x, y]) => at(x, y)), `page ${page}`).toEqual(["red", "green", "blue", "white"]);
+  }
+});
+
+test.each([
+  [
+    "one bit per pixel",
+    "/Width 8 /Height 2 /ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /ASCIIHexDecode",
+    "0FF0",
+  ],
+  ["a stencil", "/Width 8 /Height 2 /ImageMask true /BitsPerComponent 1 /Filter /ASCIIHexDecode", "0FF0"],
+  ["gray", "/Width 2 /Height 2 /ColorSpace /DeviceGray /BitsPerComponent 8 /Filter /ASCIIHexDecode", "00FFFF00"],
+])("reads %s", async (_name, image, hex) => {
+  expect(colorsOf(await read(writeScan(image, hex)))).toEqual(["black", "white", "white", "black"]);
+});
+
+test("places turned images and strips as the page does", async () => {
+  const image = "/Width 2 /Height 2 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /ASCIIHexDecode";
+  const pixels = "FF000000FF000000FFFFFFFF";
+  expect(colorsOf(await read(writeScan(image, pixels)))).toEqual(["red", "green", "blue", "white"]);
+  const turned = await read(writeScan(image, pixels, "q 0 200 -200 0 200 0 cm /I Do Q"));
+  expect(colorsOf(turned)).toEqual(["green", "white", "red", "blue"]);
+  const half = await read(writeScan(image, pixels, "q 200 0 0 100 0 0 cm /I Do Q"));
+  expect(colorsOf(half).slice(0, 2)).toEqual(["white", "white"]);
+  expect([colorAt(half, 0.25, 0.6), colorAt(half, 0.25, 0.9)]).toEqual(["red", "blue"]);
+});
+
+test("refuses pages without images and pages that don't exist", async () => {
+  const pdf = writePdf(["Only text"]);
+  expect(await codeOf(read(pdf))).toBe("no_text");
+  expect(await codeOf(read(pdf, 2))).toBe("unsupported");
+});
+
+test("an image of too many pixels is never decoded", async () => {
+  const raw = "/ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /ASCIIHexDecode";
+  expect(await codeOf(read(writeScan(`/Width 100000 /Height 100000 ${raw}`, "00")))).toBe("no_text");
+  // A JPEG whose own header claims more than the page says.
+  const jpeg = await toJpeg(quarters(64));
+  const frame = jpeg.findIndex((byte, at) => byte === 0xff && (jpeg[at + 1] === 0xc0 || jpeg[at + 1] === 0xc2));
+  jpeg.set([0xff, 0xdc, 0xff, 0xdc], frame + 5);
+  const dct = "/Width 64 /Height 64 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter [/ASCIIHexDecode /DCTDecode]";
+  expect(await codeOf(read(writeScan(dct, toHex(jpeg)), 1, { memoryBytes: 256 * MIB, timeMs: 20_000 })))
+    .toMatch(/^(no_text|damaged|too_large|timeout)$/);
+});
+
+test("thousands of images are refused, and deep nesting is read", async () => {
+  const image = "/Width 2 /Height 2 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /ASCIIHexDecode";
+  const many = "q 1 0 0 1 0 0 cm /I Do 200 0 0 200 0 0 cm Q /I Do ".repeat(2_000);
+  expect(await codeOf(read(writeScan(image, "FF000000FF000000FFFFFFFF", many)))).toBe("too_large");
+  const deep = `${"q 1 0 0 1 0 0 cm ".repeat(3_000)} 200 0 0 200 0 0 cm /I Do`;
+  expect(await codeOf(read(writeScan(image, "FF000000FF000000FFFFFFFF", deep)))).toBe("read");
+});

@@ -1,0 +1,36 @@
+/** The way from this machine to a phone. */
+import { expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { PHONE } from "../../../helpers/app/ui_page.ts";
+
+const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
+
+test.each([["light", {}], ["dark", PHONE]] as const)(
+  "says why localhost can't work, and shows address and code for the phone (%s)",
+  async (colorScheme, device) => {
+    await using app = await openTestApp();
+    const browser = await openBrowser();
+    try {
+      const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
+      await page.goto(`${app.url}/settings/privacy`);
+      await page.getByRole("button", { name: "Set up a phone" }).click();
+      await page.getByText(/means “this device” on every device/).waitFor();
+      await page.getByRole("radio", { name: /proxy with a certificate/ }).check();
+      const address = page.getByLabel("Address", { exact: true });
+      await address.fill("http://192.168.1.2");
+      await page.getByText("Enter an address that starts with https://").waitFor();
+      await address.fill("https://parlor.example.org/");
+      await page.getByRole("img", { name: "QR code with the address and code" }).waitFor();
+      await page.getByText("https://parlor.example.org", { exact: true }).waitFor();
+      await page.getByText("Waiting for the phone to sign in").waitFor();
+      expect(await page.getByLabel("Code", { exact: true }).innerText()).toMatch(/^\w{4}-\w{4}$/);
+      expect(await findAxeProblems(page)).toEqual([]);
+      if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/phone-${colorScheme}.png`, fullPage: true });
+      expect(errors).toEqual([]);
+      await context.close();
+    } finally {
+      await browser.close();
+    }
+  },
+);

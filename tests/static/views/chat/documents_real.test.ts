@@ -1,0 +1,295 @@
+/** Documents in a chat, with the page on the real server. */
+import { Buffer } from "node:buffer";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { useModel } from "../../../helpers/app/chat_client.ts";
+import { PRIVATE, PUBLIC } from "../../../helpers/app/net_guard.ts";
+import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
+import { openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { addDocument, printPdf, writePdf } from "../../../helpers/files/document_files.ts";
+import { dataUrl, picture } from "../../../helpers/files/pictures.ts";
+import type { TrashItem } from "../../../../static/src/api/types.ts";
+import { PHONE, sendMessage } from "../../../helpers/app/ui_page.ts";
+
+let browser: Browser;
+let uiFolder: string;
+beforeAll(async () => {
+  uiFolder = await builtUi();
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+test("a document is attached, read, sent with the message and can be opened", async () => {
+  await using app = await openTestApp({ uiFolder });
+  const llm = await openFakeLlm({
+    personality: "llama.cpp",
+    pieces: ["Admiral Biscuit [p. 2], or **[almanac.pdf, ", "p. 1]**. Not [p. 3], [other.pdf, p. 1] or `[p. 2]`."],
+  });
+  await useModel(app, llm);
+  await app.post("/api/setup/complete", {});
+  const { page, errors } = await openPage(browser, app.url, PHONE);
+  await page.goto(`${app.url}/new`);
+  const pdf = writePdf(["The lighthouse has 17 windows.", "The cat is called Admiral Biscuit."]);
+  const picker = page.locator('.composer input[type="file"]');
+  await picker.setInputFiles({ name: "almanac.pdf", mimeType: "application/pdf", buffer: Buffer.from(pdf) });
+  const chips = page.getByRole("list", { name: "Attached documents" });
+  await chips.getByText("PDF · 2 pages").waitFor();
+  await picker.setInputFiles({ name: "scan.pdf", mimeType: "application/pdf", buffer: Buffer.from(writePdf([" "])) });
+  await chips.getByText("No text found; it may be a scan").waitFor();
+  const folder = Deno.env.get("SCREENSHOTS");
+  if (folder) await page.screenshot({ path: `${folder}/composer.png` });
+  await chips.getByRole("button", { name: "Remove scan.pdf" }).click();
+  await expect.poll(() => chips.getByText("scan.pdf").count()).toBe(0);
+  await sendMessage(page, "What is the cat's name?");
+  await expect.poll(() => llm.chats.length).toBeGreaterThan(0);
+  const sent = (llm.chats[0]!.json!.messages as { content: string }[]).map(({ content }) => content);
+  expect(sent.join("\n")).toContain("[p. 2] The cat is called Admiral Biscuit.");
+  const sources = page.getByRole("list", { name: "Sources" });
+  await sources.getByText("pages 1–2 of 2").waitFor();
+  if (folder) await page.screenshot({ path: `${folder}/chat.png` });
+  const dialog = page.getByRole("dialog", { name: "almanac.pdf" });
+  const citations = page.locator(".reply .prose button");
+  expect(await citations.allTextContents()).toEqual(["[p. 2]", "[almanac.pdf, p. 1]"]);
+  await citations.first().click();
+  await dialog.getByText("The cat is called Admiral Biscuit.").waitFor();
+  expect(await dialog.locator("[aria-current]").getAttribute("data-page")).toBe("2");
+  if (folder) await page.screenshot({ path: `${folder}/cited.png` });
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "hidden" });
+  await sources.getByRole("button").click();
+  await dialog.getByText("The lighthouse has 17 windows.").waitFor();
+  await dialog.getByRole("searchbox").fill("biscuit");
+  await expect.poll(() => dialog.locator("mark").allTextContents()).toEqual(["Biscuit"]);
+  if (folder) await page.screenshot({ path: `${folder}/reader.png` });
+  expect(errors).toEqual([]);
+  await llm.close();
+});
+
+/** Opens the app in a browser of this size, past its setup. */
+async function openApp(app: TestApp, path: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  await app.post("/api/setup/complete", {});
+  const watched = await openPage(browser, app.url, options);
+  await watched.page.goto(app.url + path);
+  return watched;
+}
+
+const FOLDER = Deno.env.get("SCREENSHOTS");
+async function takePicture(page: Page, name: string): Promise<void> {
+  if (FOLDER) await page.screenshot({ path: `${FOLDER}/${name}.png` });
+}
+
+test("pages to send are chosen in the reader, by number or by box", async () => {
+  await using app = await openTestApp({ uiFolder });
+  const llm = await openFakeLlm({ personality: "llama.cpp" });
+  await useModel(app, llm);
+  const { page, errors } = await openApp(app, "/new", PHONE);
+  await page.getByText("fake-model").first().waitFor(); // the page knows its chat and its model
+  const pdf = writePdf(["One is red.", "Two is green.", "Three is blue.", "Four is black."]);
+  const picker = page.locator('.composer input[type="file"]');
+  await picker.setInputFiles({ name: "colors.pdf", mimeType: "application/pdf", buffer: Buffer.from(pdf) });
+  await page.getByRole("button", { name: "What to send of colors.pdf: Automatic" }).click();
+  await takePicture(page, "use-menu");
+  await page.getByRole("menuitemradio", { name: /^Choose pages/ }).click();
+  const dialog = page.getByRole("dialog", { name: "colors.pdf" });
+  await dialog.getByText("Two is green.").waitFor();
+  await dialog.getByLabel("Pages to send").fill("9");
+  await dialog.getByText("Enter pages from 1 to 4, such as 3-5, 12").waitFor();
+  expect(await dialog.getByRole("button", { name: "Send these pages" }).isDisabled()).toBe(true);
+  await dialog.getByLabel("Pages to send").fill("2");
+  await dialog.getByRole("checkbox", { name: "Page 4" }).check();
+  await dialog.getByRole("checkbox", { name: "Page 3" }).check();
+  expect(await dialog.getByLabel("Pages to send").inputValue()).toBe("2-4");
+  await dialog.getByRole("checkbox", { name: "Page 3" }).uncheck();
+  await takePicture(page, "choose-pages");
+  expect(await findAxeProblems(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Send these pages" }).click();
+  await page.getByRole("button", { name: "What to send of colors.pdf: Pages 2, 4" }).waitFor();
+  await takePicture(page, "pages-chip");
+  await sendMessage(page, "Which colors?");
+  await expect.poll(() => llm.chats.length).toBeGreaterThan(0);
+  const sent = JSON.stringify(llm.chats[0]!.json!.messages);
+  expect(["One", "Two", "Three", "Four"].filter((n) => sent.includes(`${n} is `))).toEqual(["Two", "Four"]);
+  await page.getByRole("list", { name: "Sources" }).getByText("pages 2, 4 of 4").waitFor();
+  expect(errors).toEqual([]);
+  await llm.close();
+});
+
+test("files dropped anywhere on the chat are attached, and so is the page of a link at the end of the text", async () => {
+  await using site = Deno.serve(
+    { hostname: PUBLIC, port: 0, onListen: () => {} },
+    () =>
+      new Response(`<!doctype html><title>Tides</title><article><p>${"High tide is at noon. ".repeat(40)}</article>`, {
+        headers: { "content-type": "text/html" },
+      }),
+  );
+  await using app = await openTestApp({ uiFolder, config: { guardAllow: [`${PUBLIC}/32`] } });
+  const { page, errors } = await openApp(app, "/new");
+  const files = await page.evaluateHandle((bytes) => {
+    const data = new DataTransfer();
+    data.items.add(new File([new Uint8Array(bytes)], "dropped.pdf", { type: "application/pdf" }));
+    return data;
+  }, [...writePdf(["Dropped words"])]);
+  await page.locator(".welcome").dispatchEvent("dragover", { dataTransfer: files });
+  await page.locator(".composer-area.is-over").waitFor();
+  await page.locator(".welcome").dispatchEvent("drop", { dataTransfer: files });
+  const chips = page.getByRole("list", { name: "Attached documents" });
+  await chips.getByText("PDF · 1 page").waitFor();
+  expect(await page.locator(".composer-area.is-over").count()).toBe(0);
+
+  const box = page.getByLabel("Message", { exact: true });
+  const offer = page.getByRole("button", { name: "Attach this page" });
+  await box.fill(`See http://${PUBLIC}:${site.addr.port}/tides there`);
+  expect(await offer.count()).toBe(0);
+  await box.fill(`When is high tide?\n\nhttp://${PUBLIC}:${site.addr.port}/tides`);
+  await takePicture(page, "link-offer");
+  await offer.click();
+  await chips.getByText("Tides", { exact: true }).waitFor();
+  expect(await box.inputValue()).toBe("When is high tide?");
+  expect(await offer.count()).toBe(0);
+
+  const refused = `http://${PRIVATE}:1/`;
+  await box.fill(refused);
+  await offer.click();
+  await page.locator(".toast.error").waitFor();
+  await expect.poll(() => box.inputValue()).toBe(refused);
+  expect(errors.filter((error) => !error.includes("403"))).toEqual([]);
+});
+
+test("a shared link opens a new chat with its page and the cursor in the composer", async () => {
+  await using site = Deno.serve(
+    { hostname: PUBLIC, port: 0, onListen: () => {} },
+    () =>
+      new Response(`<!doctype html><title>Tides</title><article><p>${"High tide is at noon. ".repeat(40)}</article>`, {
+        headers: { "content-type": "text/html" },
+      }),
+  );
+  await using app = await openTestApp({ uiFolder, config: { guardAllow: [`${PUBLIC}/32`] } });
+  const { page, errors } = await openApp(app, "/new");
+  const link = `http://${PUBLIC}:${site.addr.port}/tides`;
+  /** What the service worker stores of a share. */
+  const share = (title: string, text: string) =>
+    page.evaluate(async ([title, text]) => {
+      const headers = { "X-Title": encodeURIComponent(title!) };
+      await (await caches.open("parlor-shared")).put("/shared/text", new Response(text!, { headers }));
+    }, [title, text]);
+  const hasShared = () => page.evaluate(() => caches.has("parlor-shared"));
+  const box = page.getByLabel("Message", { exact: true });
+  await share("Tides of today", `Tides of today\n\nLook: ${link}`);
+  await page.goto(`${app.url}/share`);
+  await page.getByRole("heading", { name: "Tides of today" }).waitFor();
+  await takePicture(page, "share-link");
+  // Nothing is fetched or lost until the choice.
+  expect(await (await app.get("/api/documents")).json()).toEqual([]);
+  await page.reload();
+  await page.getByRole("button", { name: "Ask about this page" }).click();
+  await page.waitForURL(`${app.url}/new`);
+  await page.getByRole("list", { name: "Attached documents" }).getByText("Tides", { exact: true }).waitFor();
+  await expect.poll(() => box.evaluate((field) => field === document.activeElement)).toBe(true);
+  expect(await box.inputValue()).toBe("Look:");
+  await expect.poll(hasShared).toBe(false);
+
+  await share("", link);
+  await page.goto(`${app.url}/share`);
+  await page.getByRole("button", { name: "Put it into a message" }).click();
+  await page.waitForURL(`${app.url}/new`);
+  await expect.poll(() => box.inputValue()).toContain(link);
+  expect(errors).toEqual([]);
+});
+
+test("pages of a scan are attached as images, at most four at a time", async () => {
+  await using app = await openTestApp({ uiFolder });
+  const llm = await openFakeLlm({ personality: "llama.cpp" });
+  await useModel(app, llm);
+  const { page, errors } = await openApp(app, "/new", PHONE);
+  const url = dataUrl(picture(3, 64));
+  const scan = await printPdf(Array.from({ length: 6 }, () => `<img src="${url}" style="width: 100%">`));
+  const buffer = Buffer.from(scan);
+  await page.locator(".composer input[type=file]").setInputFiles([
+    { name: "scan.pdf", mimeType: "application/pdf", buffer },
+  ]);
+  await page.getByText("No text found; it may be a scan").waitFor();
+  await takePicture(page, "scan-chip");
+  await page.getByRole("button", { name: "Send the pages as pictures" }).click();
+  const dialog = page.getByRole("dialog");
+  const attach = dialog.getByRole("button", { name: "Attach pictures" });
+  await dialog.getByLabel("Pages to send").fill("1-5");
+  expect(await attach.isDisabled()).toBe(true);
+  await dialog.getByLabel("Pages to send").fill("2, 6");
+  await takePicture(page, "scan-dialog");
+  await attach.click();
+  await dialog.waitFor({ state: "hidden" });
+  await expect.poll(() => page.locator(".composer img").count()).toBe(2);
+  await sendMessage(page, "What is on these pages?");
+  await expect.poll(() => llm.chats.length).toBeGreaterThan(0);
+  const parts = (llm.chats[0]!.json!.messages as { content: unknown }[]).at(-1)!.content as { type: string }[];
+  expect(parts.filter(({ type }) => type === "image_url")).toHaveLength(2);
+  expect(errors).toEqual([]);
+  await llm.close();
+});
+
+test("documents are at hand of a chat, a character and a persona; Settings lists and deletes them", async () => {
+  await using app = await openTestApp({ uiFolder });
+  const { id } = await addDocument(app, "almanac.pdf", writePdf(["The lighthouse has 17 windows.", "Second page"]));
+  await app.put("/api/conversations/c1", { title: "Chat", messages: [] });
+  await app.put("/api/characters/ann", { spec: "chara_card_v2", spec_version: "2.0", data: { name: "Ann" } });
+  await app.put("/api/personas/me", { name: "Me" });
+  const usesOf = async (path: string) => (await (await app.get(path)).json()).documents;
+  const { page, errors } = await openApp(app, "/c/c1", { colorScheme: "dark", viewport: { width: 1280, height: 800 } });
+  const add = page.getByLabel("Add a stored document");
+  const atHand = page.getByRole("list", { name: "Always at hand" });
+  const useMenu = (use: string) => page.getByRole("button", { name: `What to send of almanac.pdf: ${use}` });
+
+  await page.getByRole("button", { name: "Chat options" }).click();
+  await add.selectOption("almanac.pdf");
+  await atHand.getByText("PDF · 2 pages").waitFor();
+  await expect.poll(() => usesOf("/api/conversations/c1")).toEqual([{ id, use: "auto" }]);
+  await useMenu("Automatic").click();
+  await page.getByRole("menuitemradio", { name: "Send all" }).click();
+  await expect.poll(() => usesOf("/api/conversations/c1")).toEqual([{ id, use: "whole" }]);
+  await atHand.scrollIntoViewIfNeeded();
+  await takePicture(page, "chat-options");
+  expect(await findAxeProblems(page)).toEqual([]);
+  await atHand.getByRole("button", { name: "Remove almanac.pdf" }).click();
+  await expect.poll(async () => await usesOf("/api/conversations/c1") ?? []).toEqual([]);
+
+  await page.goto(`${app.url}/characters/ann/edit#documents`);
+  await add.selectOption("almanac.pdf");
+  await expect.poll(() => usesOf("/api/characters/ann")).toEqual([{ id, use: "auto" }]);
+  await takePicture(page, "character");
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.getByRole("tab", { name: "Identity" }).click();
+  await page.getByLabel("Description", { exact: true }).fill("A keeper of lighthouses.");
+  await expect.poll(async () => (await (await app.get("/api/characters/ann")).json()).card.data.description).toBe(
+    "A keeper of lighthouses.",
+  );
+  expect(await usesOf("/api/characters/ann")).toEqual([{ id, use: "auto" }]);
+
+  await page.goto(`${app.url}/settings/personas/me`);
+  const picker = page.locator('.at-hand input[type="file"]');
+  await picker.setInputFiles({ name: "letter.txt", mimeType: "text/plain", buffer: Buffer.from("Dear Ann") });
+  await atHand.getByText("Text · 1 section").waitFor();
+  await takePicture(page, "persona");
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await expect.poll(async () => (await usesOf("/api/personas/me"))?.length).toBe(1);
+
+  await page.goto(`${app.url}/settings/data`);
+  const list = page.getByRole("list", { name: "Documents" });
+  await list.getByText("letter.txt").waitFor();
+  await list.getByRole("button", { name: /^almanac\.pdf/ }).click();
+  await page.getByRole("dialog", { name: "almanac.pdf" }).getByText("The lighthouse has 17 windows.").waitFor();
+  await page.keyboard.press("Escape");
+  await list.scrollIntoViewIfNeeded();
+  await takePicture(page, "data");
+  expect(await findAxeProblems(page)).toEqual([]);
+  await list.getByRole("button", { name: "Delete almanac.pdf" }).click();
+  await expect.poll(() => list.getByText("almanac.pdf").count()).toBe(0);
+  await page.goto("about:blank");
+  await expect.poll(async () => (await (await app.get("/api/trash")).json()).map(({ title }: TrashItem) => title))
+    .toEqual(
+      ["almanac.pdf"],
+    );
+  expect(errors).toEqual([]);
+});

@@ -1,0 +1,111 @@
+/** What a reply can contain beyond plain text: aligned tables, footnotes, task lists, diagrams; and a stalled reply. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems } from "../../../../helpers/app/browser.ts";
+import { type Opened, openUiBench, type UiBench } from "../../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+async function show(...contents: string[]): Promise<Opened> {
+  const messages = contents.map((content) => ({ role: "assistant", content }));
+  const ui = await bench.open("/c/c1", {
+    prepare(api) {
+      api.addConversation("c1", "Chat", [...messages, { role: "user", content: "A **bold** wish" }]);
+      api.settings.user_markdown = true;
+    },
+  });
+  await ui.page.locator(".message").nth(contents.length).waitFor();
+  return ui;
+}
+
+const DIAGRAM = "```mermaid\ngraph TD\n  A[Start] --> B[End]\n```";
+/** Each tries to run something, to load something or to take forever. */
+const HOSTILE = [
+  'graph TD\n  A["<img src=https://evil.example/a.png onerror=alert(1)><b>Bold</b>"] --> B',
+  'graph TD\n  A --> B\n  click A "javascript:alert(1)"\n  click B "https://evil.example" _blank',
+  '%%{init: {"securityLevel": "loose", "themeCSS": "@import url(https://evil.example/x.css)"}}%%\ngraph TD\n  A --> B',
+  "---\nconfig:\n  securityLevel: loose\n---\ngraph TD\n  A --> B",
+];
+const HUGE = ["graph TD", ...Array.from({ length: 10_000 }, (_, index) => `  n${index} --> n${index + 1}`)].join("\n");
+
+test("aligns tables, links footnotes, marks tasks without bullets, and formats own messages by choice", async () => {
+  await using ui = await show(
+    "| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |\n\nOne[^x], two[^second one], none[^missing], one again[^x].\n\n" +
+      "- [x] done\n- [ ] open\n- plain\n\n[^x]: The *first* note.\n",
+  );
+  const { page } = ui;
+  const alignments = await page.locator("td").evaluateAll((cells) =>
+    cells.map((cell) => getComputedStyle(cell).textAlign)
+  );
+  expect(alignments).toEqual(["start", "center", "end"]);
+  const bullets = await page.locator(".reply li").evaluateAll((items) =>
+    items.map((li) => getComputedStyle(li).listStyleType)
+  );
+  expect(bullets).toEqual(["none", "none", "disc"]);
+  expect(await page.locator(".reply sup").allTextContents()).toEqual(["1", "1"]);
+  await page.getByText("none[^missing]").waitFor();
+  await page.locator("sup .footnote-mark").first().click();
+  expect(await page.evaluate(() => document.activeElement?.closest(".footnote")?.textContent?.trim())).toBe(
+    "1The first note.",
+  );
+  await page.locator(".turn strong", { hasText: "bold" }).waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  expect([ui.errors, ui.foreign]).toEqual([[], []]);
+});
+
+test("draws diagrams as images in a frame that can't load or run anything, and shows the source of others", {
+  tags: ["F05"],
+}, async () => {
+  await using ui = await show(
+    DIAGRAM,
+    ...HOSTILE.map((source) => "```mermaid\n" + source + "\n```"),
+    "```mermaid\n" + HUGE + "\n```",
+    "```mermaid\nnonsense of no kind\n```",
+  );
+  const { page } = ui;
+  let hasAlert = false;
+  page.on("dialog", (dialog) => {
+    hasAlert = true;
+    void dialog.dismiss();
+  });
+  const images = page.locator(".diagram img");
+  await expect.poll(() => images.count(), { timeout: 60_000 }).toBe(1 + HOSTILE.length);
+  await expect.poll(() => page.locator(".plain-note").count(), { timeout: 60_000 }).toBe(2);
+  await expect.poll(() =>
+    images.evaluateAll((all) => all.every((image) => (image as HTMLImageElement).naturalWidth > 50))
+  ).toBe(true);
+  const sources = await images.evaluateAll((all) => all.map((image) => (image as HTMLImageElement).src));
+  expect(sources.every((source) => source.startsWith("blob:"))).toBe(true);
+  const frame = page.locator("iframe.diagram-frame");
+  expect(await frame.getAttribute("sandbox")).toBe("allow-scripts");
+  await page.getByText("n9999 --> n10000").first().waitFor({ state: "attached" });
+  expect(await findAxeProblems(page)).toEqual([]);
+  expect([hasAlert, ui.foreign]).toEqual([false, []]);
+  // What the hostile labels try is refused by the policy of the frame.
+  expect(ui.errors.filter((error) => !error.includes("Executing inline event handler violates"))).toEqual([]);
+});
+
+test("says when a reply has stalled, and Stop and Retry stand beside it", async () => {
+  await using ui = await bench.open("/new", {
+    prepare: (api) => api.addConversation("c1", "Chat", [{ role: "user", content: "Go" }]),
+  });
+  const { page, api } = ui;
+  await page.clock.install();
+  await page.goto(`${api.origin}/c/c1`);
+  const reply = api.startReply("c1", "r1");
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  reply.say("Once upon");
+  await page.getByText("Once upon").waitFor();
+  await page.clock.runFor(19_000);
+  expect(await page.getByText("No new text for 20 s").count()).toBe(0);
+  await page.clock.runFor(2000);
+  await page.getByText("No new text for 20 s").waitFor();
+  const stalled = page.locator(".reply-stalled");
+  expect(await stalled.getByRole("button").allTextContents()).toEqual(["Stop", "Retry"]);
+  reply.say(" a time");
+  await page.clock.runFor(1000);
+  await stalled.waitFor({ state: "detached" });
+});

@@ -1,0 +1,184 @@
+import type { Connection, Message } from "../../../../static/src/api/types.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+
+let bench: UiBench;
+beforeAll(async () => {
+  bench = await openUiBench();
+});
+afterAll(() => bench.close());
+
+const TIME = "2026-01-02T03:04:05Z";
+const DESK: Connection = {
+  id: "desk",
+  name: "Desk",
+  kind: "openai",
+  base_url: "http://127.0.0.1:8080/v1",
+  has_key: false,
+  active: true,
+  created_at: TIME,
+  updated_at: TIME,
+  header_names: [],
+  server: { detected: "llama.cpp" },
+  dialect: {
+    name: "llama.cpp",
+    title: "llama.cpp",
+    output_limit: "max_tokens",
+    samplers: ["temperature", "top_k", "repetition_penalty", "stop", "dry_multiplier"],
+    thinking: { switch: true, efforts: ["none", "low", "high"] },
+    trims_context: "client",
+    continues: true,
+    images: true,
+    documents: false,
+    tools: true,
+  },
+  refused: [{ model: "first", field: "top_k", status: 400, reason: "no top_k here", at: TIME, until: TIME }],
+  resolved_model: "first",
+  last_call: { ok: true, at: TIME },
+};
+const CLOUD: Connection = {
+  ...DESK,
+  id: "cloud",
+  name: "Cloud",
+  active: false,
+  base_url: "https://llm.example/v1",
+  model: "big",
+  resolved_model: "big",
+  refused: [],
+};
+const STORY: Partial<Message>[] = [
+  { role: "user", content: "Tell me a story" },
+  { role: "assistant", content: "Once upon a time.", model: "first" },
+];
+
+function prepare(api: FakeApi): void {
+  api.connections = [DESK, CLOUD];
+  api.verdict = { ...api.verdict, models: ["first", "second"] };
+  api.addConversation("c1", "Chat", STORY);
+}
+
+test("names the model that answers, and its light follows what a call found", async () => {
+  await using ui = await bench.open("/c/c1", { prepare });
+  const { page, api } = ui;
+  await page.getByRole("button", { name: "Model: first · Desk · Ready" }).waitFor();
+  const error = { code: "upstream_error", message: "Out of credit", kind: "credit" };
+  api.connections = [{ ...DESK, last_call: { ok: false, at: "2026-01-02T04:00:00Z", error } }, CLOUD];
+  api.publish("connection", "desk");
+  await page.getByRole("button", { name: "Model: first · Desk · Access denied" }).waitFor();
+  await page.getByRole("link", { name: "Desk Access denied" }).waitFor();
+});
+
+test("tries a reply with another model of another connection, and shows which model wrote each version", async () => {
+  await using ui = await bench.open("/c/c1", { prepare });
+  const { page, api } = ui;
+  await page.locator(".reply").getByRole("button", { name: "Message actions" }).click();
+  await page.getByRole("menuitem", { name: "Try with another model" }).click();
+  const picker = page.getByRole("dialog", { name: "Try with another model" });
+  await picker.getByLabel("Connection").selectOption("Cloud");
+  await picker.getByRole("button", { name: "second", exact: true }).click();
+  await page.locator(".reply").getByText("2/2").waitFor();
+  expect(api.seen("POST", "/api/chat")[0]!.body).toMatchObject({
+    action: "regenerate",
+    connection_id: "cloud",
+    model: "second",
+  });
+  // Only this version: the chat goes on with its own model.
+  await page.getByRole("button", { name: /^Model: first/ }).waitFor();
+  expect(api.conversations.get("c1")!.connection_id).toBeUndefined();
+});
+
+test("lists favorites and recent models of all connections first, also after a reload", async () => {
+  await using ui = await bench.open("/c/c1", { prepare });
+  const { page, api } = ui;
+  const open = () => page.getByRole("button", { name: /^Model:/ }).click();
+  await open();
+  const picker = page.getByRole("dialog", { name: "Model for this chat" });
+  await picker.getByLabel("Connection").selectOption("Cloud");
+  await picker.getByRole("button", { name: "Add second to favorites" }).click();
+  await picker.getByRole("button", { name: "first", exact: true }).click();
+  await page.getByRole("button", { name: "Model: first · Cloud · Ready" }).waitFor();
+  await page.reload();
+  await open();
+  await picker.getByRole("list", { name: "Recent" }).getByRole("button", { name: "first Cloud" }).waitFor();
+  await picker.getByRole("list", { name: "Favorites" }).getByRole("button", { name: "second Cloud" }).click();
+  await eventually(() => api.conversations.get("c1")!, ({ model }) => model === "second");
+  expect(api.conversations.get("c1")!.connection_id).toBe("cloud");
+});
+
+test("offers only the samplers of the server, and says why the model refused one", async () => {
+  await using ui = await bench.open("/c/c1", { prepare });
+  const { page } = ui;
+  await page.getByRole("button", { name: "Chat options" }).click();
+  await page.getByLabel("Temperature").waitFor();
+  expect(await page.getByLabel("Top K").isDisabled()).toBe(true);
+  await page.getByText("Refused by this model: no top_k here").waitFor();
+  expect(await page.getByLabel("Top P").count()).toBe(0);
+  expect(await page.getByLabel("Max reply tokens").isEnabled()).toBe(true);
+  await page.getByText("More samplers").click();
+  await page.getByLabel("dry_multiplier").fill("0.8");
+  await eventually(() => ui.api.conversations.get("c1")!.params, (params) => params?.dry_multiplier === 0.8);
+});
+
+test("sets the thinking in the composer and in the options, and keeps other settings that are being typed", async () => {
+  await using ui = await bench.open("/c/c1", { prepare });
+  const { page, api } = ui;
+  await page.getByRole("button", { name: "Chat options" }).click();
+  await page.getByLabel("Temperature").fill("0.5");
+  await page.getByRole("button", { name: "Thinking: Default" }).click();
+  await page.getByRole("menuitemradio", { name: "High" }).click();
+  await page.getByRole("button", { name: "Thinking: High" }).waitFor();
+  const options = page.getByRole("complementary", { name: "Chat options" });
+  expect(await options.getByLabel("Thinking").inputValue()).toBe("high");
+  await eventually(() => api.conversations.get("c1")!.params, (params) => params?.temperature === 0.5);
+  expect(api.conversations.get("c1")!.params).toEqual({ temperature: 0.5, reasoning_effort: "high" });
+  await options.getByLabel("Thinking").selectOption("Off");
+  await page.getByRole("button", { name: "Thinking: Off" }).waitFor();
+});
+
+test("a model that can't think has no switch for it", async () => {
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => {
+      prepare(api);
+      api.connections = [{ ...DESK, dialect: { ...DESK.dialect!, models: { first: { thinking: false } } } }];
+    },
+  });
+  await ui.page.getByRole("button", { name: /^Model: first/ }).waitFor();
+  expect(await ui.page.getByRole("button", { name: /^Thinking/ }).count()).toBe(0);
+});
+
+test("details of a reply name the connection, the limit, and what was left out and why", async () => {
+  await using ui = await bench.open("/c/c1", {
+    prepare: (api) => {
+      prepare(api);
+      Object.assign(api.conversations.get("c1")!.messages[1]!, {
+        connection_id: "cloud",
+        output_limit: 2000,
+        left_out: [
+          { field: "min_p", status: 422, reason: "Extra inputs are not permitted" },
+          { field: "tools: Web", status: 0, reason: "it doesn't answer" },
+        ],
+        usage: { completion_tokens: 40, completion_tokens_details: { reasoning_tokens: 30 } },
+      });
+    },
+  });
+  const { page } = ui;
+  await page.locator(".reply").getByRole("button", { name: "Message actions" }).click();
+  await page.getByRole("menuitem", { name: "Details" }).click();
+  const details = page.getByRole("dialog", { name: "Details" });
+  const facts = await details.locator(".facts").innerText();
+  expect(facts.split("\n")).toEqual(expect.arrayContaining(["Cloud", "2,000", "30"]));
+  await details.getByText("min_p (422): Extra inputs are not permitted").waitFor();
+  const offered = details.getByRole("region", { name: "Not offered to the model" });
+  await offered.getByText("tools: Web: it doesn't answer", { exact: true }).waitFor();
+});
+
+test("says that the model is reloaded with a larger context while the reply waits", async () => {
+  await using ui = await bench.open("/c/c1", { prepare });
+  const reply = ui.api.startReply("c1", "r1");
+  await eventually(() => ui.api.seen("GET", "/api/chat/replies/r1").length, (count) => count > 0);
+  reply.notify({ code: "model_reload", message: "Reloading", context_size: 16384 });
+  await ui.page.getByText("Reloading the model with a 16k context").waitFor();
+  reply.say("Done.");
+  await ui.page.getByText("Reloading the model").waitFor({ state: "detached" });
+});

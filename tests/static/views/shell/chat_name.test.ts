@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { nameChat, toPlainText } from "../../../../static/src/views/shell/chat_name.ts";
+
+const names: Record<string, string> = { mira: "Mira", tom: "Tom" };
+const people = {
+  face: (id: string) =>
+    names[id] === undefined ? null : {
+      id,
+      name: names[id],
+      external: false,
+      has_avatar: false,
+      updated_at: "",
+      tags: [],
+      creator: "",
+      favorite: false,
+    },
+};
+const chat = { title: "The storm", character_ids: ["mira"], snippet: "*She smiles.*", message_count: 1 };
+
+test("names a chat for its characters and what it became about", () => {
+  expect(nameChat(people, chat).whole).toBe("Mira: The storm");
+  expect(nameChat(people, { ...chat, character_ids: ["mira", "tom"] }).whole).toBe("Mira, Tom: The storm");
+  expect(nameChat(people, { ...chat, character_ids: ["deleted"] }).whole).toBe("The storm");
+});
+
+test("never names a chat after the greeting's text", () => {
+  expect(nameChat(people, { ...chat, title: "" }).whole).toBe("Mira: New chat");
+  expect(nameChat(people, { ...chat, title: "She smiles", has_greeting_title: true }).whole).toBe("Mira: New chat");
+  const last = { title: "Good evening", has_greeting_title: true, snippet: "I never sleep.", message_count: 3 };
+  expect(nameChat(people, { ...chat, ...last }).whole).toBe("Mira: I never sleep.");
+});
+
+test("names a chat without character and title after its last message, in plain text", () => {
+  expect(nameChat(people, { ...chat, title: "", character_ids: [] }).whole).toBe("She smiles.");
+  expect(nameChat(people, { ...chat, title: "", character_ids: [], snippet: "" }).whole).toBe("Untitled");
+});
+
+test.each([
+  ["# Title\n\n- **one** `two`", "Title one two"],
+  ["[link](https://a.example/b) and ![image](x.png)", "link and image"],
+  ["<think>secret plan</think>Hello <b>you</b>", "Hello you"],
+  ["<think>unfinished", ""],
+  ["> quoted 3 * 4", "quoted 3 4"],
+])("turns %j into plain text", (markdown, plain) => {
+  expect(toPlainText(markdown)).toBe(plain);
+});

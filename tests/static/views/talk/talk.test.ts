@@ -1,0 +1,421 @@
+/** Dictation and conversations by voice in a browser whose microphone plays a file. */
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
+import { FakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { openFakeSpeech, silentMp3 } from "../../../helpers/fakes/fake_speech.ts";
+import { type FakeTranscriptionSwitches, openFakeTranscription } from "../../../helpers/fakes/fake_transcription.ts";
+import { makeSpokenWave } from "../../../helpers/files/spoken_wave.ts";
+
+/** Room for a machine that is busy with something else. */
+const SLOW_MS = 180_000;
+
+let browser: Browser;
+let sound: string;
+
+beforeAll(async () => {
+  await builtUi();
+  sound = await Deno.makeTempFile({ suffix: ".wav" });
+  // Repeated by the browser: what is said takes 1.5 s, then there are 4.5 s of silence.
+  await Deno.writeFile(sound, makeSpokenWave([-1, 1.5, -3.5]));
+  browser = await openBrowser([...AUDIO_FLAGS, `--use-file-for-fake-audio-capture=${sound}`]);
+}, SLOW_MS);
+
+afterAll(async () => {
+  await browser?.close();
+  if (sound) await Deno.remove(sound);
+});
+
+/** Opens a server with a model, a speech server and a transcription server, and the page of a new chat. */
+async function openTalk(
+  { switches = {}, speaksS = 1, options = {} }: {
+    switches?: Partial<FakeTranscriptionSwitches>;
+    speaksS?: number;
+    options?: BrowserContextOptions;
+  } = {},
+) {
+  const llm = await new FakeLlm({ pieces: ["The ferry comes in at nine."] }).open();
+  const speech = openFakeSpeech({ audio: () => silentMp3(speaksS) });
+  const transcription = openFakeTranscription({ text: "When does the ferry come in?", ...switches });
+  const app = await openTestApp();
+  await app.put("/api/connections", { id: "c1", name: "Model", kind: "openai", base_url: llm.url });
+  await app.post("/api/connections/c1/activate", {});
+  await app.put("/api/tts/config", { base_url: speech.url, model: "piper", voice: "joe" });
+  await app.put("/api/stt/config", { base_url: transcription.origin, model: "whisper-1" });
+  await app.post("/api/setup/complete", {});
+  const watched = await openPage(browser, app.url, options);
+  await watched.page.goto(`${app.url}/new`);
+  return {
+    ...watched,
+    llm,
+    app,
+    transcription,
+    speech,
+    async [Symbol.asyncDispose]() {
+      await watched.context.close();
+      for (const each of [app, transcription, speech, llm]) await each[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Remembers wake locks, handlers of media keys and microphones in `window.seen`. */
+const WATCH_DEVICE = `
+  window.seen = { locks: [], handlers: {}, streams: [] };
+  const request = WakeLock.prototype.request;
+  WakeLock.prototype.request = async function (type) {
+    const lock = await request.call(this, type);
+    window.seen.locks.push(lock);
+    return lock;
+  };
+  const setActionHandler = MediaSession.prototype.setActionHandler;
+  MediaSession.prototype.setActionHandler = function (action, handler) {
+    setActionHandler.call(this, action, handler);
+    window.seen.handlers[action] = handler;
+  };
+  const getUserMedia = MediaDevices.prototype.getUserMedia;
+  MediaDevices.prototype.getUserMedia = async function (constraints) {
+    const stream = await getUserMedia.call(this, constraints);
+    window.seen.streams.push(stream);
+    return stream;
+  };
+`;
+
+/** Opens a new chat again, with `WATCH_DEVICE`. */
+async function watchDevice({ page, context }: { page: Page; context: BrowserContext }): Promise<void> {
+  await context.addInitScript({ content: WATCH_DEVICE });
+  await page.reload();
+}
+
+/** Unplugs the microphone that was opened last: browsers stop its track and say that it ended. */
+function unplug(page: Page): Promise<void> {
+  return page.evaluate(`{
+    const [track] = window.seen.streams.at(-1).getTracks();
+    track.stop();
+    track.dispatchEvent(new Event("ended"));
+  }`);
+}
+
+const message = (page: Page) => page.getByLabel("Message", { exact: true });
+
+/** Waits until the meter shows speech. */
+async function waitForSound(inside: Locator): Promise<void> {
+  const readLevel = (span: Element) => Number(getComputedStyle(span).getPropertyValue("--level"));
+  await eventually(() => inside.locator(".level-meter > span").evaluate(readLevel), (level) => level > 0.4);
+}
+
+test("dictates into the composer after what was typed, as the browser records", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk();
+  const { page, transcription } = bench;
+  await message(page).fill("Hello.");
+  await page.getByRole("button", { name: "Dictate" }).click();
+  const bar = page.getByRole("group", { name: "Dictation" });
+  await bar.getByText("Listening").waitFor();
+  await waitForSound(bar);
+  await bar.getByRole("button", { name: "Finish dictation" }).click();
+  await eventually(() => message(page).inputValue(), (text) => text === "Hello. When does the ferry come in?");
+  expect(await bar.count()).toBe(0);
+  expect(transcription.calls.map(({ file }) => file.name)).toEqual(["recording.webm"]);
+  expect(bench.errors).toEqual([]);
+});
+
+test(
+  "keeps the recording if the server fails, and sends WAV to a server that can't read webm",
+  { timeout: SLOW_MS },
+  async () => {
+    await using bench = await openTalk({
+      switches: { refusal: { status: 400, body: { error: "failed to read audio data" } } },
+    });
+    const { page, transcription } = bench;
+    await page.getByRole("button", { name: "Dictate" }).click();
+    const bar = page.getByRole("group", { name: "Dictation" });
+    await waitForSound(bar);
+    await bar.getByRole("button", { name: "Finish dictation" }).click();
+    await bar.getByText("failed to read audio data").waitFor();
+    const names = transcription.calls.map(({ file }) => file.name);
+    expect(new Set(names)).toEqual(new Set(["recording.webm", "recording.wav"]));
+    transcription.switches.refusal = undefined;
+    await bar.getByRole("button", { name: "Transcribe again" }).click();
+    await eventually(() => message(page).inputValue(), (text) => text === "When does the ferry come in?");
+  },
+);
+
+test("keeps the recording while the network is lost", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk();
+  const { page, context } = bench;
+  await page.getByRole("button", { name: "Dictate" }).click();
+  const bar = page.getByRole("group", { name: "Dictation" });
+  await waitForSound(bar);
+  await context.setOffline(true);
+  await bar.getByRole("button", { name: "Finish dictation" }).click();
+  await bar.getByText("The recording is kept").waitFor();
+  await context.setOffline(false);
+  await bar.getByRole("button", { name: "Transcribe again" }).click();
+  await eventually(() => message(page).inputValue(), (text) => text === "When does the ferry come in?");
+});
+
+test("finds, tests and saves a transcription server", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk({ options: PHONE });
+  const { page, app, transcription } = bench;
+  await app.put("/api/stt/config", { base_url: null });
+  await page.goto(`${app.url}/settings/voice`);
+  await page.getByLabel("Transcription URL").fill(transcription.origin);
+  transcription.switches.refusal = { status: 401, body: { error: { message: "Incorrect API key" } } };
+  await page.getByRole("button", { name: "Test", exact: true }).tap();
+  await page.getByText("Incorrect API key").waitFor();
+  transcription.switches.refusal = undefined;
+  await page.getByRole("button", { name: "Test", exact: true }).tap();
+  await page.getByText("The transcription server works").waitFor();
+  await page.getByText("The transcription server works").scrollIntoViewIfNeeded();
+  await page.getByRole("button", { name: "Save server" }).tap();
+  await page.getByText("Transcription server saved").waitFor();
+  expect(await (await app.get("/api/stt/config")).json()).toMatchObject({ base_url: transcription.origin });
+  expect(await findAxeProblems(page)).toEqual([]);
+});
+
+test("says that the microphone was denied, and that no server is set up", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk();
+  const { page, app } = bench;
+  await app.put("/api/stt/config", { base_url: null });
+  await page.getByRole("button", { name: "Dictate" }).click();
+  const bar = page.getByRole("group", { name: "Dictation" });
+  await waitForSound(bar);
+  await bar.getByRole("button", { name: "Finish dictation" }).click();
+  await bar.getByText("No transcription server").waitFor();
+  await bar.getByRole("button", { name: "Close" }).click();
+  await page.evaluate(() => {
+    navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("no", "NotAllowedError"));
+  });
+  await page.getByRole("button", { name: "Dictate" }).click();
+  await bar.getByText("The browser blocked the microphone").waitFor();
+});
+
+test("holds a conversation: listens, sends, reads the reply, and listens again", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk({ options: PHONE });
+  const { page, llm, speech } = bench;
+  await page.getByRole("button", { name: "Talk" }).tap();
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  const phases = new Set<string>();
+  const talkPhase = talk.locator(".talk-phase");
+  // The loop of the sound says the same thing again and again.
+  await eventually(async () => {
+    phases.add(await talkPhase.innerText());
+    return llm.chats.length;
+  }, (count) => count >= 3);
+  expect(await findAxeProblems(page)).toEqual([]);
+  await talk.getByText(/First audio after/).waitFor();
+  for (const phase of ["Listening", "Speaking"]) expect([...phases]).toContain(phase);
+  const [, , third] = llm.chats;
+  const messages = third!.json!.messages as { role: string; content: string }[];
+  expect(messages.filter(({ role }) => role === "user").at(-1)!.content).toBe("When does the ferry come in?");
+  expect(speech.requests.filter(({ json }) => json?.input === "The ferry comes in at nine.").length).toBeGreaterThan(0);
+  await talk.getByRole("button", { name: "End conversation" }).last().tap();
+  expect(await talk.count()).toBe(0);
+  expect(bench.errors).toEqual([]);
+});
+
+test("a voice interrupts the reading, and what was said is shown", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk({ speaksS: 60 });
+  const { page, llm } = bench;
+  await page.getByRole("button", { name: "Talk" }).click();
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  await eventually(() => llm.chats.length, (count) => count >= 2);
+  await talk.getByText("You interrupted the reply").waitFor();
+  await talk.getByText("“When does the ferry come in?”").waitFor();
+});
+
+test("what the page itself says is never sent", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk({ speaksS: 60 });
+  const { page, llm, transcription } = bench;
+  await page.getByRole("button", { name: "Talk" }).click();
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  await talk.getByText("Speaking").waitFor();
+  transcription.switches.text = "the ferry comes in at nine";
+  const calls = transcription.calls.length;
+  await eventually(() => transcription.calls.length, (count) => count >= calls + 2);
+  await talk.getByText("No words were understood").waitFor();
+  expect(llm.chats.length).toBe(1);
+});
+
+test("push to talk sends what was said while the button was held", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk({ speaksS: 60 });
+  const { page, llm, transcription } = bench;
+  await page.getByRole("button", { name: "Talk" }).click();
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  await talk.getByText("Listening").waitFor();
+  await talk.getByRole("switch", { name: "Push to talk" }).click();
+  const calls = transcription.calls.length;
+  const button = talk.getByRole("button", { name: "Hold to talk" });
+  await button.dispatchEvent("pointerdown", { pointerId: 1, button: 0 });
+  await waitForSound(talk);
+  await talk.getByRole("button", { name: "Release to send" }).dispatchEvent("pointerup", { pointerId: 1, button: 0 });
+  await eventually(() => transcription.calls.length, (count) => count === calls + 1);
+  await eventually(() => llm.chats.length, (count) => count >= 1);
+});
+
+test("in a group, each character has its own voice, and its name is said first", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk({ speaksS: 0.5 });
+  const { page, app, speech } = bench;
+  for (const [id, name] of [["mara", "Mara"], ["june", "Juniper"]]) {
+    await app.put(`/api/characters/${id}`, { card: { name, extensions: { "parlor/voice": `voice-of-${id}` } } });
+  }
+  const participants = [{ character_id: "mara" }, { character_id: "june" }];
+  await app.put("/api/conversations/g1", { title: "Two", participants, reply_order: "list", messages: [] });
+  await page.goto(`${app.url}/c/g1`);
+  await page.getByRole("button", { name: "Talk" }).click();
+  const readSpoken = () =>
+    speech.requests.filter(({ json }) => json?.input).map(({ json }) => [json!.input, json!.voice]);
+  const spoken = await eventually(readSpoken, (all) => all.length >= 4);
+  expect(spoken.slice(0, 4)).toEqual([
+    ["Mara.", "voice-of-mara"],
+    ["The ferry comes in at nine.", "voice-of-mara"],
+    ["Juniper.", "voice-of-june"],
+    ["The ferry comes in at nine.", "voice-of-june"],
+  ]);
+});
+
+test("keeps the recording with the message, which plays it and can seek in it", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk({ options: PHONE });
+  const { page, app, llm } = bench;
+  await page.goto(`${app.url}/settings/voice`);
+  await page.getByRole("switch", { name: "Keep recordings with my messages" }).tap();
+  await eventually(
+    async () => (await (await app.get("/api/settings")).json()).keep_recordings,
+    (isKept: boolean) => isKept,
+  );
+  await page.goto(`${app.url}/new`);
+  const dictate = async () => {
+    await page.getByRole("button", { name: "Dictate" }).click();
+    const bar = page.getByRole("group", { name: "Dictation" });
+    await waitForSound(bar);
+    await bar.getByRole("button", { name: "Finish dictation" }).click();
+    await bar.waitFor({ state: "detached" });
+  };
+  await dictate();
+  await dictate();
+  const row = page.getByRole("list", { name: "Recordings to send" });
+  await row.getByRole("button", { name: "Remove recording 2" }).tap();
+  expect(await row.getByRole("listitem").count()).toBe(1);
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Send" }).tap();
+  await page.getByRole("article").getByText("The ferry comes in at nine.").waitFor();
+  expect(await row.count()).toBe(0);
+  await page.reload();
+  const player = page.getByLabel("Recording 1", { exact: true });
+  await player.waitFor();
+  await eventually(() => player.evaluate((audio: HTMLAudioElement) => audio.duration), (seconds) => seconds > 0.2);
+  expect(
+    await player.evaluate((audio: HTMLAudioElement) =>
+      new Promise((resolve) => {
+        audio.addEventListener("seeked", () => resolve(audio.currentTime > 0));
+        audio.currentTime = audio.duration / 2;
+      })
+    ),
+  ).toBe(true);
+  expect(await findAxeProblems(page)).toEqual([]);
+  expect(JSON.stringify(llm.chats.map(({ json }) => json))).not.toContain(".wav");
+  expect(bench.errors).toEqual([]);
+});
+
+test("keeps what was said in a conversation", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk({ speaksS: 60 });
+  const { page, app, llm } = bench;
+  await app.patch("/api/settings", { keep_recordings: true });
+  await page.reload();
+  await page.getByRole("button", { name: "Talk" }).click();
+  await eventually(() => llm.chats.length, (count) => count >= 1);
+  await page.getByRole("button", { name: "End conversation" }).last().click();
+  const id = new URL(page.url()).pathname.split("/").at(-1);
+  const said = (await (await app.get(`/api/conversations/${id}`)).json()).messages[0];
+  expect(said).toMatchObject({ role: "user", attachments: [expect.stringMatching(/\.wav$/)] });
+  const recording = await app.get(`/api/attachments/${said.attachments[0]}`);
+  // More than a second of 16-bit sound at 16 kHz.
+  expect([recording.headers.get("content-type"), (await recording.bytes()).length > 32_000]).toEqual([
+    "audio/wav",
+    true,
+  ]);
+});
+
+test("a press that outlasts the loading of the code is a hold, a shorter one a tap", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk();
+  const { page, transcription } = bench;
+  const bar = page.getByRole("group", { name: "Dictation" });
+  const press = async (whileLoading: () => Promise<void>) => {
+    const gate = Promise.withResolvers<void>();
+    await page.route("**/*.js", async (route) => {
+      await gate.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Dictate" }).hover();
+    await page.mouse.down();
+    await whileLoading();
+    expect(await bar.count()).toBe(0);
+    gate.resolve();
+    await bar.getByText("Listening").waitFor();
+    await waitForSound(bar);
+  };
+  await press(() => page.mouse.up());
+  await bar.getByText("0:01").waitFor();
+  await message(page).click();
+  expect(await bar.getByText("Listening").count()).toBe(1);
+  expect(transcription.calls).toEqual([]);
+  await page.reload();
+  await press(() => Promise.resolve());
+  await page.mouse.up();
+  await eventually(() => message(page).inputValue(), (text) => text.includes("When does the ferry come in?"));
+});
+
+test("during a conversation the screen stays on and the keys of a headset mute it", { timeout: SLOW_MS }, async () => {
+  await using bench = await openTalk();
+  const { page, transcription } = bench;
+  await watchDevice(bench);
+  transcription.switches.text = ""; // nobody says anything
+  await page.getByRole("button", { name: "Talk" }).click();
+  const phase = page.locator(".talk-phase");
+  await phase.getByText("Listening").waitFor();
+  await eventually(() => page.evaluate("window.seen.locks.length"), (count) => count === 1);
+  await page.evaluate("window.seen.handlers.pause()");
+  await phase.getByText("Muted").waitFor();
+  await page.evaluate("window.seen.handlers.play()");
+  await phase.getByText("Listening").waitFor();
+  await page.getByRole("button", { name: "End conversation" }).last().click();
+  await eventually(() => page.evaluate("window.seen.locks[0].released"), (isReleased) => isReleased === true);
+  const handlers = await page.evaluate<Record<string, unknown>>("({ ...window.seen.handlers })");
+  expect(handlers).toMatchObject({ play: null, pause: null, stop: null });
+});
+
+test("an unplugged microphone ends a dictation, and what was recorded is transcribed", {
+  timeout: SLOW_MS,
+}, async () => {
+  await using bench = await openTalk();
+  const { page } = bench;
+  await watchDevice(bench);
+  await page.getByRole("button", { name: "Dictate" }).click();
+  const bar = page.getByRole("group", { name: "Dictation" });
+  await waitForSound(bar);
+  await unplug(page);
+  await bar.getByText("The microphone was disconnected").waitFor();
+  await bar.getByRole("button", { name: "Transcribe again" }).click();
+  await eventually(() => message(page).inputValue(), (text) => text === "When does the ferry come in?");
+});
+
+test("an unplugged microphone pauses a conversation, and what was said until then is sent with the next one", {
+  timeout: SLOW_MS,
+}, async () => {
+  await using bench = await openTalk();
+  const { page, llm } = bench;
+  await watchDevice(bench);
+  await page.getByRole("button", { name: "Talk" }).click();
+  const talk = page.getByRole("dialog", { name: "Talk" });
+  await talk.locator(".talk-orb.is-hearing").waitFor();
+  await unplug(page);
+  await talk.getByText("The microphone was disconnected").waitFor();
+  // The next microphone hears nothing.
+  await page.evaluate(`MediaDevices.prototype.getUserMedia = () =>
+    Promise.resolve(new AudioContext().createMediaStreamDestination().stream)`);
+  await talk.getByRole("button", { name: "Try again" }).click();
+  await eventually(() => llm.chats.length, (count) => count >= 1);
+  await talk.getByText("“When does the ferry come in?”").waitFor();
+});
