@@ -232,6 +232,10 @@ export class FakeLlm {
       const message = "this model does not support tools";
       return await answer.json(400, { error: { message, type: "invalid_request_error" } });
     }
+    if (switches.no_response_format === "on" && request.json?.response_format !== undefined) {
+      const message = "response_format unknown";
+      return await answer.json(400, { error: { message, type: "invalid_request_error" } });
+    }
     if (await answerFailure(request, answer, switches, this.personality.headers)) return;
     const pieces = switches.words > 0 ? seededWords(switches.words, switches.seed) : this.pieces;
     const isStream = request.json?.stream === true && switches.ignore_stream === "off";

@@ -65,6 +65,8 @@ export interface FakeSwitches {
   no_stream_options: "on" | "off";
   /** `on`: refuses `tools` with 400. */
   no_tools: "on" | "off";
+  /** `on`: refuses `response_format` with 400. */
+  no_response_format: "on" | "off";
   /** Name of `object` on the usage chunk. */
   usage_object: string;
   /** Tokens that the usage says the prompt had. */
@@ -103,6 +105,7 @@ export const PLAIN_SWITCHES: FakeSwitches = {
   ignore_stream: "off",
   no_stream_options: "off",
   no_tools: "off",
+  no_response_format: "off",
   usage_object: "chat.completion.chunk",
 };
 
