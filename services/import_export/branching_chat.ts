@@ -3,8 +3,15 @@
  * each with its continuation. Sibling replies become variants of one reply; if another variant was continued, that
  * branch becomes a separate conversation.
  */
-import { hashContent } from "./import_source.ts";
-import type { ImportedContinuation, ImportedConversation, ImportedMessage, ImportedText } from "./import_item.ts";
+import { deriveStableId, hashContent } from "./import_source.ts";
+import type {
+  ImportedContinuation,
+  ImportedConversation,
+  ImportedMessage,
+  ImportedText,
+  ImportStep,
+} from "./import_item.ts";
+import { refused } from "./import_reasons.ts";
 
 /** A node of a message tree. */
 export interface TreeNode {
@@ -29,6 +36,36 @@ export interface TreeChat extends Pick<ImportedConversation, "id" | "messages" |
   forkedFrom?: { conversation_id: string; message_id: string };
 }
 
+/** A message of a list, with its place in the tree. */
+export interface ListedMessage {
+  id: string;
+  /** If it's unknown, the message follows the one before it. `null` for a message that follows nothing. */
+  parentId?: string | null;
+  /** Absent for what isn't shown, such as calls of tools. */
+  message: TreeMessage | undefined;
+}
+
+/** A chat as another program stored it. */
+export interface ProgramChat {
+  program: string;
+  /** Identifies the chat in the program, also in the next export. */
+  key: string;
+  /** Where the chat was found. */
+  source: string;
+  title: string;
+  nodes: ReadonlyMap<string, TreeNode>;
+  /** Id of the last active node; if unknown, the newest leaf. */
+  current?: string;
+  /** System prompt; `undefined` for a program without one. */
+  system?: string;
+  createdAt?: string;
+  updatedAt?: string;
+  /** What is reported about the chat, before its conversations. */
+  notes?: ImportStep[];
+  /** Names the chat where it's refused, instead of `source`. */
+  refusedAs?: string;
+}
+
 /** A node with a message. */
 interface Shown {
   id: string;
@@ -41,6 +78,47 @@ interface Shown {
 interface Branch extends Pick<TreeChat, "id" | "forkedFrom"> {
   parent?: Shown;
   group: Shown[];
+}
+
+/** Builds a tree from messages that name their parent, or only follow one another. A repeated ID is left out. */
+export function buildTree(list: Iterable<ListedMessage>): Map<string, TreeNode> {
+  const nodes = new Map<string, TreeNode>();
+  let previous: string | undefined;
+  for (const { id, parentId, message } of list) {
+    if (id === "" || nodes.has(id)) continue;
+    const parent = parentId === null ? undefined : parentId !== undefined && nodes.has(parentId) ? parentId : previous;
+    nodes.set(id, { id, parent, children: [], message });
+    if (parent !== undefined) nodes.get(parent)!.children.push(id);
+    previous = id;
+  }
+  return nodes;
+}
+
+/** Yields the conversations of a chat without participants, or that it was refused because it has no messages. */
+export function* convertChat(chat: ProgramChat): Generator<ImportStep> {
+  const { program, key, source, title, nodes, current, system, createdAt, updatedAt, notes = [] } = chat;
+  if (![...nodes.values()].some(({ message }) => message !== undefined)) {
+    return yield refused(chat.refusedAs ?? source, "no_messages");
+  }
+  yield* notes;
+  const idOf = (node?: string) => deriveStableId(program, key, ...(node === undefined ? [] : [node]));
+  for (const { forkedFrom, ...one } of splitTree(nodes, current, idOf)) {
+    yield {
+      what: "conversation",
+      source,
+      name: title,
+      hash: hashOf(one, system),
+      ...one,
+      head: {
+        title,
+        participants: [],
+        ...(system && { system_prompt: system }),
+        ...(forkedFrom && { forked_from: forkedFrom }),
+      },
+      createdAt,
+      updatedAt,
+    };
+  }
 }
 
 /**

@@ -1,10 +1,9 @@
 /** Reads Chatbox's export: its storage as one object, with each chat under `session:<id>`. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { hashOf, splitTree, type TreeNode } from "../../branching_chat.ts";
+import { buildTree, convertChat, type ListedMessage, type TreeNode } from "../../branching_chat.ts";
 import type { ImportStep } from "../../import_item.ts";
 import { changed, leftOut, refused } from "../../import_reasons.ts";
-import { deriveStableId, type ImportSource } from "../../import_source.ts";
-import { buildTree, type ListedMessage } from "../../message_list.ts";
+import type { ImportSource } from "../../import_source.ts";
 import { readChatFiles } from "../chat_files.ts";
 import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
@@ -20,15 +19,15 @@ function* convertExport(file: JsonObject, source: string): Generator<ImportStep>
   if (sessions.length === 0) return yield refused(source, "no_messages");
   if (isJsonObject(file.settings)) yield leftOut(source, "service_keys_left_out");
   for (const session of sessions) {
-    yield* convertChat(session, source, { key: asText(session.id), title: asText(session.name) });
+    yield* convertSession(session, source, { key: asText(session.id), title: asText(session.name) });
     for (const thread of listObjects(session.threads)) {
       const title = asText(thread.name) || asText(session.name);
-      yield* convertChat(thread, source, { key: `${asText(session.id)} ${asText(thread.id)}`, title });
+      yield* convertSession(thread, source, { key: `${asText(session.id)} ${asText(thread.id)}`, title });
     }
   }
 }
 
-function* convertChat(
+function* convertSession(
   chat: JsonObject,
   source: string,
   { key, title }: { key: string; title: string },
@@ -37,30 +36,22 @@ function* convertChat(
   const system = all[0]?.role === "system" ? readMessage(all[0]).content : "";
   const messages = system === "" ? all : all.slice(1);
   const nodes = buildTree([...listMessages(messages), ...listForks(chat)]);
-  if (![...nodes.values()].some(({ message }) => message !== undefined)) {
-    return yield refused(`${source} ${title}`.trim(), "no_messages");
-  }
   const images = messages.reduce((sum, message) => sum + listImages(message).length, 0);
-  if (images > 0) yield { ...changed(`${source} ${title}`.trim(), "chatgpt_images"), count: images };
+  const name = `${source} ${title}`.trim();
   const times = messages.flatMap(({ timestamp }) => toIsoTime(timestamp) ?? []);
-  const idOf = (node?: string) => deriveStableId("chatbox", key, ...(node === undefined ? [] : [node]));
-  for (const { forkedFrom, ...one } of splitTree(nodes, asText(messages.at(-1)?.id) || undefined, idOf)) {
-    yield {
-      what: "conversation",
-      source,
-      name: title,
-      hash: hashOf(one, system),
-      ...one,
-      head: {
-        title,
-        participants: [],
-        ...(system !== "" && { system_prompt: system }),
-        ...(forkedFrom && { forked_from: forkedFrom }),
-      },
-      createdAt: times[0],
-      updatedAt: times.at(-1),
-    };
-  }
+  yield* convertChat({
+    program: "chatbox",
+    key,
+    source,
+    title,
+    nodes,
+    current: asText(messages.at(-1)?.id) || undefined,
+    system,
+    createdAt: times[0],
+    updatedAt: times.at(-1),
+    notes: images > 0 ? [{ ...changed(name, "chatgpt_images"), count: images }] : [],
+    refusedAs: name,
+  });
 }
 
 function listMessages(messages: JsonObject[], parentId: string | null = null): ListedMessage[] {

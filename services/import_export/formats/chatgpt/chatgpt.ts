@@ -1,10 +1,10 @@
 /** Reads ChatGPT's export: `conversations.json` with a message tree for each conversation. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { readChatFiles } from "../chat_files.ts";
-import { deriveStableId, type ImportSource } from "../../import_source.ts";
+import type { ImportSource } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
-import { hashOf, splitTree, type TreeNode } from "../../branching_chat.ts";
-import { changed, refused } from "../../import_reasons.ts";
+import { convertChat, type TreeNode } from "../../branching_chat.ts";
+import { changed } from "../../import_reasons.ts";
 import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
 /** Content types of visible messages; tools, files and notes have others. */
@@ -18,29 +18,19 @@ export function readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
 function* convertConversation(chat: JsonObject, source: string): Generator<ImportStep> {
   const mapping = asObject(chat.mapping);
   const key = asText(chat.conversation_id) || asText(chat.id) || `${asText(chat.title)} ${asText(chat.create_time)}`;
-  const idOf = (node?: string) =>
-    node === undefined ? deriveStableId("chatgpt", key) : deriveStableId("chatgpt", key, node);
   const nodes = new Map(Object.entries(mapping).map(([node, value]) => [node, convertNode(node, value)]));
-  const chats = splitTree(nodes, asText(chat.current_node), idOf);
-  if (![...nodes.values()].some(({ message }) => message !== undefined)) {
-    return yield refused(source, "no_messages");
-  }
-  if (countImages(mapping) > 0) {
-    yield { ...changed(source, "chatgpt_images"), count: countImages(mapping) };
-  }
-  const title = asText(chat.title);
-  for (const { forkedFrom, ...one } of chats) {
-    yield {
-      what: "conversation",
-      source,
-      name: title,
-      hash: hashOf(one),
-      ...one,
-      head: { title, participants: [], ...(forkedFrom && { forked_from: forkedFrom }) },
-      createdAt: toIsoTime(chat.create_time),
-      updatedAt: toIsoTime(chat.update_time),
-    };
-  }
+  const images = countImages(mapping);
+  yield* convertChat({
+    program: "chatgpt",
+    key,
+    source,
+    title: asText(chat.title),
+    nodes,
+    current: asText(chat.current_node),
+    createdAt: toIsoTime(chat.create_time),
+    updatedAt: toIsoTime(chat.update_time),
+    notes: images > 0 ? [{ ...changed(source, "chatgpt_images"), count: images }] : [],
+  });
 }
 
 function convertNode(id: string, value: unknown): TreeNode {

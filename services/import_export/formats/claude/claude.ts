@@ -1,10 +1,9 @@
 /** Reads Claude's data export: `conversations.json` with a list of messages for each conversation. */
 import { asText, getOwn, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { hashOf, splitTree, type TreeNode } from "../../branching_chat.ts";
+import { buildTree, convertChat, type TreeNode } from "../../branching_chat.ts";
 import type { ImportStep } from "../../import_item.ts";
-import { changed, refused } from "../../import_reasons.ts";
-import { deriveStableId, type ImportSource } from "../../import_source.ts";
-import { buildTree } from "../../message_list.ts";
+import { changed } from "../../import_reasons.ts";
+import type { ImportSource } from "../../import_source.ts";
 import { readChatFiles } from "../chat_files.ts";
 import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
@@ -22,25 +21,21 @@ function* convertConversation(chat: JsonObject, source: string): Generator<Impor
     parentId: asText(message.parent_message_uuid) || undefined,
     message: convertMessage(message),
   })));
-  if (![...nodes.values()].some(({ message }) => message !== undefined)) return yield refused(source, "no_messages");
   const files = list.reduce((sum, { files }) => sum + (Array.isArray(files) ? files.length : 0), 0);
-  if (files > 0) yield { ...changed(source, "files_not_in_export"), count: files };
   const title = asText(chat.name);
   const key = asText(chat.uuid) || `${title} ${asText(chat.created_at)}`;
-  const idOf = (node?: string) => deriveStableId("claude", key, ...(node === undefined ? [] : [node]));
   const current = asText(chat.current_leaf_message_uuid) || asText(list.at(-1)?.uuid) || undefined;
-  for (const { forkedFrom, ...one } of splitTree(nodes, current, idOf)) {
-    yield {
-      what: "conversation",
-      source,
-      name: title,
-      hash: hashOf(one),
-      ...one,
-      head: { title, participants: [], ...(forkedFrom && { forked_from: forkedFrom }) },
-      createdAt: toIsoTime(chat.created_at),
-      updatedAt: toIsoTime(chat.updated_at),
-    };
-  }
+  yield* convertChat({
+    program: "claude",
+    key,
+    source,
+    title,
+    nodes,
+    current,
+    createdAt: toIsoTime(chat.created_at),
+    updatedAt: toIsoTime(chat.updated_at),
+    notes: files > 0 ? [{ ...changed(source, "files_not_in_export"), count: files }] : [],
+  });
 }
 
 function convertMessage(message: JsonObject): TreeNode["message"] {

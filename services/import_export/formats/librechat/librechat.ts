@@ -1,11 +1,10 @@
 /** Reads LibreChat's export of a conversation as JSON, with or without branches, as a tree or as a list. */
 import { AppError } from "../../../errors.ts";
 import { asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { hashOf, splitTree, type TreeNode } from "../../branching_chat.ts";
+import { buildTree, convertChat, type TreeNode } from "../../branching_chat.ts";
 import type { ImportStep } from "../../import_item.ts";
 import { refused } from "../../import_reasons.ts";
-import { deriveStableId, type ImportSource } from "../../import_source.ts";
-import { buildTree } from "../../message_list.ts";
+import type { ImportSource } from "../../import_source.ts";
 import { readChatFiles } from "../chat_files.ts";
 import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
@@ -25,29 +24,20 @@ function* convertConversation(chat: JsonObject, source: string): Generator<Impor
     parentId: toParentId(message.parentMessageId),
     message: convertMessage(message),
   })));
-  if (![...nodes.values()].some(({ message }) => message !== undefined)) return yield refused(source, "no_messages");
   const title = asText(chat.title);
   const key = asText(chat.conversationId) || `${title} ${asText(list[0]?.messageId)}`;
-  const idOf = (node?: string) => deriveStableId("librechat", key, ...(node === undefined ? [] : [node]));
   const system = asText(asObject(chat.options).promptPrefix);
   const times = list.flatMap(({ createdAt }) => toIsoTime(createdAt) ?? []).sort();
-  for (const { forkedFrom, ...one } of splitTree(nodes, undefined, idOf)) {
-    yield {
-      what: "conversation",
-      source,
-      name: title,
-      hash: hashOf(one, system),
-      ...one,
-      head: {
-        title,
-        participants: [],
-        ...(system !== "" && { system_prompt: system }),
-        ...(forkedFrom && { forked_from: forkedFrom }),
-      },
-      createdAt: times[0],
-      updatedAt: times.at(-1),
-    };
-  }
+  yield* convertChat({
+    program: "librechat",
+    key,
+    source,
+    title,
+    nodes,
+    system,
+    createdAt: times[0],
+    updatedAt: times.at(-1),
+  });
 }
 
 /** Lists the messages of a tree, parents first, without their children. Not recursive: a chat may be very long. */

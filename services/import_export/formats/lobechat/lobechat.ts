@@ -1,10 +1,9 @@
 /** Reads LobeChat's export: assistants (`sessions`), their topics, and one list of all messages. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { hashOf, splitTree, type TreeNode } from "../../branching_chat.ts";
+import { buildTree, convertChat, type TreeNode } from "../../branching_chat.ts";
 import type { ImportStep } from "../../import_item.ts";
 import { refused } from "../../import_reasons.ts";
-import { deriveStableId, type ImportSource } from "../../import_source.ts";
-import { buildTree } from "../../message_list.ts";
+import type { ImportSource } from "../../import_source.ts";
 import { readChatFiles } from "../chat_files.ts";
 import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
@@ -40,28 +39,18 @@ function* convertConversation(
     message: convertMessage(message),
   })));
   const title = asText(topic?.title) || asText(asObject(session?.meta).title);
-  if (![...nodes.values()].some(({ message }) => message !== undefined)) {
-    return yield refused(`${source} ${title}`.trim(), "no_messages");
-  }
   const system = asText(asObject(session?.config).systemRole);
-  const idOf = (node?: string) => deriveStableId("lobechat", key, ...(node === undefined ? [] : [node]));
-  for (const { forkedFrom, ...one } of splitTree(nodes, undefined, idOf)) {
-    yield {
-      what: "conversation",
-      source,
-      name: title,
-      hash: hashOf(one, system),
-      ...one,
-      head: {
-        title,
-        participants: [],
-        ...(system !== "" && { system_prompt: system }),
-        ...(forkedFrom && { forked_from: forkedFrom }),
-      },
-      createdAt: toIsoTime(topic?.createdAt ?? ordered[0]?.createdAt),
-      updatedAt: toIsoTime(topic?.updatedAt ?? ordered.at(-1)?.createdAt),
-    };
-  }
+  yield* convertChat({
+    program: "lobechat",
+    key,
+    source,
+    title,
+    nodes,
+    system,
+    createdAt: toIsoTime(topic?.createdAt ?? ordered[0]?.createdAt),
+    updatedAt: toIsoTime(topic?.updatedAt ?? ordered.at(-1)?.createdAt),
+    refusedAs: `${source} ${title}`.trim(),
+  });
 }
 
 function convertMessage(message: JsonObject): TreeNode["message"] {

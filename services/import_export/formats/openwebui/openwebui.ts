@@ -1,10 +1,9 @@
 /** Reads Open WebUI's chat export: a list with a message tree for each chat. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { readChatFiles } from "../chat_files.ts";
-import { deriveStableId, type ImportSource } from "../../import_source.ts";
+import type { ImportSource } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
-import { hashOf, splitTree, type TreeNode } from "../../branching_chat.ts";
-import { refused } from "../../import_reasons.ts";
+import { convertChat, type TreeNode } from "../../branching_chat.ts";
 import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
 /** The text contains the reasoning in a details element. */
@@ -22,30 +21,19 @@ function* convertConversation(record: JsonObject, source: string): Generator<Imp
   const tree = isJsonObject(history.messages) ? history.messages : listed(chat.messages);
   const title = asText(record.title) || asText(chat.title);
   const key = asText(record.id) || asText(chat.id) || `${title} ${asText(chat.timestamp)}`;
-  const idOf = (node?: string) =>
-    node === undefined ? deriveStableId("openwebui", key) : deriveStableId("openwebui", key, node);
   const nodes = new Map(Object.entries(tree).map(([node, value]) => [node, convertNode(node, value)]));
-  if (![...nodes.values()].some(({ message }) => message !== undefined)) {
-    return yield refused(source, "no_messages");
-  }
   const system = asText(chat.system) || (isJsonObject(chat.params) ? asText(chat.params.system) : "");
-  for (const { forkedFrom, ...one } of splitTree(nodes, asText(history.currentId), idOf)) {
-    yield {
-      what: "conversation",
-      source,
-      name: title,
-      hash: hashOf(one, system),
-      ...one,
-      head: {
-        title,
-        participants: [],
-        ...(system !== "" && { system_prompt: system }),
-        ...(forkedFrom && { forked_from: forkedFrom }),
-      },
-      createdAt: toIsoTime(record.created_at ?? chat.timestamp),
-      updatedAt: toIsoTime(record.updated_at ?? chat.timestamp),
-    };
-  }
+  yield* convertChat({
+    program: "openwebui",
+    key,
+    source,
+    title,
+    nodes,
+    current: asText(history.currentId),
+    system,
+    createdAt: toIsoTime(record.created_at ?? chat.timestamp),
+    updatedAt: toIsoTime(record.updated_at ?? chat.timestamp),
+  });
 }
 
 /** Old chats have no tree: each message follows the previous one. */
