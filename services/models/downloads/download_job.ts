@@ -26,12 +26,12 @@ const RESERVE_BYTES = 256 * 1024 * 1024;
 /** Runs one job. If it fails or the server stops, the part files stay; the `discard` of its kind removes them. */
 export async function runDownload(options: DownloadOptions, context: JobContext): Promise<void> {
   const params = context.params as DownloadParams;
-  const { folder } = options;
+  const { folder, log } = options;
   const progress = new DownloadProgress(params, context);
   const work = await folder.makeWorkFolder(toDownloadKey(params));
   const partOf = (index: number) => join(work, `${index}.part`);
   await removeOutdatedParts(work, params.files);
-  await using transfer = new Transfer({ policy: options.policy, idleMs: options.limits.idleMs }, context.signal);
+  await using transfer = new Transfer({ policy: options.policy, idleMs: options.limits.idleMs }, context.signal, log);
   const missing: { file: HubFile; index: number }[] = [];
   for (const [index, file] of params.files.entries()) {
     if (await isInPlace(options, transfer, params, file, (bytes) => progress.setFound(index, bytes))) {

@@ -1,7 +1,8 @@
 /** Worker that downloads one file at a time through the guard, writes it to disk and hashes it on the way. */
-import { AppError, messageOf } from "../../errors.ts";
+import { AppError } from "../../errors.ts";
 import { guardedGet, type GuardedResponse } from "../../http/guard/guarded_get.ts";
 import { createTargetPolicy, resolveWithSystem } from "../../http/guard/target_policy.ts";
+import { containDefects } from "../../process/uncaught_errors.ts";
 import { fileError } from "../../storage/atomic_file.ts";
 import { createBlock, createFileHash, hashFile, PartFile } from "./part_file.ts";
 import type {
@@ -250,8 +251,11 @@ let worker: TransferWorker | undefined;
 
 // Importing this file outside a Worker does nothing.
 if ("DedicatedWorkerGlobalScope" in self) {
-  self.onmessage = ({ data }: MessageEvent<TransferSettings | TransferOrder>) => {
-    if ("policy" in data) worker = new TransferWorker(data, (report) => self.postMessage(report));
-    else worker?.take(data).catch((error) => console.error(`A download's Worker failed: ${messageOf(error)}`));
+  const post = (report: TransferReport) => self.postMessage(report);
+  // The runtime would print an uncaught error as plain text, past the server's log.
+  containDefects((_level, _message, { error } = {}) => post({ kind: "defect", error: String(error) }), self);
+  self.onmessage = async ({ data }: MessageEvent<TransferSettings | TransferOrder>) => {
+    if ("policy" in data) worker = new TransferWorker(data, post);
+    else await worker?.take(data);
   };
 }

@@ -1,5 +1,6 @@
 /** Runs a download's Worker from the serving thread. */
 import { AppError } from "../../errors.ts";
+import type { Log } from "../../log.ts";
 import type {
   TransferEnd,
   TransferOrder,
@@ -8,7 +9,7 @@ import type {
   TransferTarget,
 } from "./download_protocol.ts";
 
-type Answered = Exclude<TransferReport, { kind: "progress" | "failed" }>;
+type Answered = Exclude<TransferReport, { kind: "progress" | "failed" | "defect" }>;
 
 /** How long a Worker may take to stop. */
 const STOP_WITHIN_MS = 5_000;
@@ -17,14 +18,16 @@ const STOP_WITHIN_MS = 5_000;
 export class Transfer implements AsyncDisposable {
   readonly #worker: Worker;
   readonly #signal: AbortSignal;
+  readonly #log: Log;
   #waiting: PromiseWithResolvers<Answered> | undefined;
   #onProgress: (bytes: number) => void = () => {};
   #lost: AppError | undefined;
   readonly #abort = () => this.#post({ kind: "abort" });
 
   /** Starts the Worker. @param signal Aborts the current call, which then throws the reason. */
-  constructor(settings: TransferSettings, signal: AbortSignal) {
+  constructor(settings: TransferSettings, signal: AbortSignal, log: Log) {
     this.#signal = signal;
+    this.#log = log;
     this.#worker = new Worker(new URL("./download_worker.ts", import.meta.url), { type: "module" });
     this.#worker.onmessage = ({ data }: MessageEvent<TransferReport>) => this.#take(data);
     this.#worker.onerror = (event) => {
@@ -99,6 +102,10 @@ export class Transfer implements AsyncDisposable {
   #take(report: TransferReport): void {
     if (report.kind === "progress") return this.#onProgress(report.bytes);
     if (report.kind === "failed") return this.#waiting?.reject(new AppError(report.code, report.message));
+    if (report.kind === "defect") {
+      this.#log("error", "Uncaught error in the Worker of a download", { error: report.error });
+      return this.#lose(report.error.split("\n", 1)[0]!);
+    }
     this.#waiting?.resolve(report);
   }
 

@@ -55,3 +55,14 @@ test("an existing shard counts as done, but not toward the speed", () => {
   progress.setFound(0, 500 * MB);
   expect(rate()).toBe(0);
 });
+
+test("a defect in the Worker fails the download and is one line of the log", async () => {
+  const child = new URL("../../../helpers/processes/download_defect_child.ts", import.meta.url).pathname;
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args: ["run", "-A", child] }).output();
+  expect(new TextDecoder().decode(stdout)).toMatch(/^internal: Can't continue the download: its Worker failed \(/);
+  const lines = new TextDecoder().decode(stderr).trim().split("\n").map((line) => JSON.parse(line));
+  expect(lines).toEqual([
+    expect.objectContaining({ level: "error", message: "Uncaught error in the Worker of a download" }),
+  ]);
+  expect(lines[0].error).toContain("parseCidr");
+});
