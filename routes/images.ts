@@ -2,7 +2,7 @@
 import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
-import { detectBackends } from "../services/image_generation/backend_detection.ts";
+import { detectBackendAt, detectBackends } from "../services/image_generation/backend_detection.ts";
 import type { ImageJobs } from "../services/image_generation/image_jobs.ts";
 import { toDataUrl } from "../services/attachments/images/data_url.ts";
 import { errorBody } from "./errors.ts";
@@ -44,6 +44,10 @@ export function imageRoutes(services: Services) {
     .openapi(schema.discoverBackendsRoute, async (c) => {
       const found = await detectBackends({ hosts: services.config.discoverHosts });
       return c.json(found.map(schema.toDiscoveredJson), 200);
+    })
+    .openapi(schema.detectBackendRoute, async (c) => {
+      const { kind, hint, isReachable } = await detectBackendAt(c.req.valid("json").base_url);
+      return c.json({ reachable: isReachable, kind, hint }, 200);
     })
     .openapi(schema.checkpointsRoute, async (c) => {
       const { generator } = await services.imageGeneration();

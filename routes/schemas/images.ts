@@ -66,6 +66,12 @@ const Found = z.object({
   hint: z.enum(["api_off", "login"]).optional().openapi({ description: "Why it can't be used as is" }),
 }).openapi("FoundImageBackend");
 
+const Detection = z.object({
+  reachable: z.boolean().openapi({ description: "Whether anything answers" }),
+  kind: Kind.optional().openapi({ description: "Absent if the server is of neither kind" }),
+  hint: Found.shape.hint,
+}).openapi("ImageBackendDetection");
+
 const GenerateBody = Settings.extend({
   prompt: Prompt.refine((text) => text.trim() !== "", "there is nothing to draw"),
   checkpoint: Name.nullish(),
@@ -225,6 +231,16 @@ export const discoverBackendsRoute = createRoute({
   responses: { 200: json(z.array(Found), "What was found"), ...ERRORS },
 });
 
+/** Detect the kind of a server. */
+export const detectBackendRoute = createRoute({
+  method: "post",
+  path: "/api/image/detect",
+  tags,
+  summary: "Detect the kind of the image server at an address; no key is sent",
+  request: { body: jsonBody(z.object({ base_url: z.string().min(1).max(2000) })) },
+  responses: { 200: json(Detection, "What was found"), ...ERRORS },
+});
+
 const Checkpoint = z.object({ name: z.string(), title: z.string() });
 
 /** Checkpoints of a backend. */
@@ -279,6 +295,9 @@ export type ImageBackendTestJson = z.output<typeof TestResult>;
 
 /** An image backend that was detected. */
 export type DetectedBackendJson = z.output<typeof Found>;
+
+/** What an address answers as. */
+export type BackendDetectionJson = z.output<typeof Detection>;
 
 /** A checkpoint of a backend. */
 export type CheckpointJson = z.output<typeof Checkpoint>;

@@ -1,4 +1,4 @@
-/** Probes the configured hosts for servers, without credentials and with a short deadline. */
+/** Probes hosts and addresses for servers, without credentials and with a short deadline. */
 import { parseOwnerUrl } from "./endpoint_address.ts";
 import type { ResolveHost } from "./guard/target_policy.ts";
 import { type HttpClient, openHttpClient } from "./http_client.ts";
@@ -57,6 +57,19 @@ export async function probeAll<Port, Found>(
   }
 }
 
+/** Probes one address that the owner entered, which may have the path of a reverse proxy. @param baseUrl As `normalizeBaseUrl` returns it. */
+export async function probeAddress<Found>(
+  { baseUrl, deadlineMs, resolve }: { baseUrl: string; deadlineMs: number; resolve?: ResolveHost },
+  detect: (probe: Probe) => Promise<Found>,
+): Promise<Found> {
+  const client = openHttpClient({ resolve, keepsConnections: false });
+  try {
+    return await detect((path) => probe(client, baseUrl, path, deadlineMs));
+  } finally {
+    client.close();
+  }
+}
+
 /** Returns the origin for a host, or undefined if the host is invalid or not allowed. */
 function findOrigin(host: string, port: number): string | undefined {
   try {
@@ -68,14 +81,14 @@ function findOrigin(host: string, port: number): string | undefined {
 
 async function probe(
   client: HttpClient,
-  origin: string,
+  baseUrl: string,
   path: string,
   deadlineMs: number,
 ): Promise<ProbeResponse | undefined> {
   // The signal is the limit. The client's own limits are longer: its check for a missing machine would open a second connection.
   const limitMs = 10 * deadlineMs;
-  const target = { baseUrl: origin, timeouts: { connectMs: limitMs, firstByteMs: limitMs, idleMs: limitMs } };
-  const request = { url: origin + path, headers: { accept: "application/json" }, redirect: "manual" } as const;
+  const target = { baseUrl, timeouts: { connectMs: limitMs, firstByteMs: limitMs, idleMs: limitMs } };
+  const request = { url: baseUrl + path, headers: { accept: "application/json" }, redirect: "manual" } as const;
   try {
     const response = await client.fetch("the server", target, request, AbortSignal.timeout(deadlineMs));
     const { status, headers } = response;

@@ -1,5 +1,7 @@
-/** Detects image backends on their default ports by the shape of their responses, because other programs use these ports, too. */
-import { type Probe, probeAll, type ProbeOptions } from "../http/probe.ts";
+/** Detects image backends, on their default ports or at an address, by the shape of their responses, because other programs use these ports, too. */
+import { normalizeBaseUrl } from "../http/base_url.ts";
+import type { ResolveHost } from "../http/guard/target_policy.ts";
+import { type Probe, probeAddress, probeAll, type ProbeOptions } from "../http/probe.ts";
 import { asObject } from "../json/type_guards.ts";
 import type { BackendKind } from "./backend_profiles.ts";
 
@@ -19,10 +21,42 @@ export async function detectBackends(
   options: Omit<ProbeOptions<object>, "ports"> & { ports?: readonly { port: number }[] },
 ): Promise<DetectedBackend[]> {
   return await probeAll({ ...options, ports: options.ports ?? PORTS }, async (origin, _port, probe) => {
-    const [isComfy, a1111] = await Promise.all([isComfyUi(probe), detectA1111(probe)]);
-    if (isComfy) return { kind: "comfyui" as const, baseUrl: origin };
-    return a1111 === undefined ? undefined : { kind: "a1111" as const, baseUrl: origin, ...a1111 };
+    const found = await detectKind(probe);
+    return found && { ...found, baseUrl: origin };
   });
+}
+
+/** What an address answers as. Without a kind, the server is away or of neither kind. */
+export type AddressDetection = Partial<Omit<DetectedBackend, "baseUrl">> & { isReachable: boolean };
+
+/** For one request. A server on the other side of a tunnel needs longer than one on this machine. */
+const ADDRESS_DEADLINE_MS = 5_000;
+
+/**
+ * Detects the kind of the server at an address that the owner entered. No credentials are sent.
+ *
+ * @throws {AppError} `invalid_request`, `address_not_allowed`
+ */
+export async function detectBackendAt(
+  address: string,
+  { deadlineMs = ADDRESS_DEADLINE_MS, resolve }: { deadlineMs?: number; resolve?: ResolveHost } = {},
+): Promise<AddressDetection> {
+  const baseUrl = normalizeBaseUrl(address);
+  return await probeAddress({ baseUrl, deadlineMs, resolve }, async (probe) => {
+    let isReachable = false;
+    const found = await detectKind(async (path) => {
+      const response = await probe(path);
+      isReachable ||= response !== undefined;
+      return response;
+    });
+    return { isReachable, ...found };
+  });
+}
+
+async function detectKind(probe: Probe): Promise<Omit<DetectedBackend, "baseUrl"> | undefined> {
+  const [isComfy, a1111] = await Promise.all([isComfyUi(probe), detectA1111(probe)]);
+  if (isComfy) return { kind: "comfyui" };
+  return a1111 && { kind: "a1111", ...a1111 };
 }
 
 async function isComfyUi(probe: Probe): Promise<boolean> {

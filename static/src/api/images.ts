@@ -1,5 +1,6 @@
 /** The calls about images. Loaded with the screens that use them. */
 import type {
+  BackendDetection,
   Checkpoint,
   DetectedBackend,
   GeneratedImages,
@@ -23,6 +24,8 @@ export interface ImageApi {
   activateBackend(id: string): Promise<ImageBackend>;
   testBackend(input: ImageBackendInput): Promise<ImageBackendTest>;
   discoverBackends(): Promise<DetectedBackend[]>;
+  /** Finds out the kind of the server at an address. */
+  detectBackend(baseUrl: string): Promise<BackendDetection>;
   listCheckpoints(id: string): Promise<Checkpoint[]>;
   listWorkflows(): Promise<Workflow[]>;
   readWorkflow(id: string): Promise<unknown>;
@@ -64,6 +67,7 @@ export function imageApi(client: ApiClient): ImageApi {
     activateBackend: (id) => json("POST", `${backend(id)}/activate`, { body: {} }),
     testBackend: (input) => json("POST", "/api/image/connections/test", { body: input }),
     discoverBackends: () => json("POST", "/api/image/discover", { body: {} }),
+    detectBackend: (base_url) => json("POST", "/api/image/detect", { body: { base_url } }),
     listCheckpoints: (id) => json("GET", `${backend(id)}/checkpoints`),
     listWorkflows: () => json("GET", "/api/image/workflows"),
     readWorkflow: (id) => json("GET", workflow(id)),

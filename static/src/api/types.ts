@@ -79,6 +79,7 @@ export type { BranchesJson as Branches } from "../../../routes/schemas/conversat
 export type { HealthJson as Health } from "../../../routes/schemas/health.ts";
 export type { WorkflowJson as Workflow } from "../../../routes/schemas/images.ts";
 export type {
+  BackendDetectionJson as BackendDetection,
   CheckpointJson as Checkpoint,
   DetectedBackendJson as DetectedBackend,
   GeneratedImagesJson as GeneratedImages,

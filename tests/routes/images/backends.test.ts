@@ -221,6 +221,34 @@ test("discovery tells both kinds apart by their responses, on any port", async (
   ]);
 });
 
+test("an address says of which kind its server is, without the stored key", { tags: ["U01"] }, async () => {
+  const detect = async (base_url: string) => await (await app.post("/api/image/detect", { base_url })).json();
+  await using a1111 = new FakeA1111();
+  await using off = new FakeA1111({ hasApi: false });
+  await using comfy = new FakeComfy();
+  await using proxy = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async ({ url }) => {
+    const { pathname } = new URL(url);
+    if (!pathname.startsWith("/draw/")) return new Response(null, { status: 404 });
+    return await fetch(comfy.url + pathname.slice("/draw".length));
+  });
+  await put({ id: "c", kind: "comfyui", base_url: comfy.url, api_key: "sk-1234567" });
+  expect(await detect(a1111.url)).toEqual({ reachable: true, kind: "a1111" });
+  expect(await detect(off.url)).toEqual({ reachable: true, kind: "a1111", hint: "api_off" });
+  expect(await detect(`127.0.0.1:${comfy.port}/`)).toEqual({ reachable: true, kind: "comfyui" });
+  expect(await detect(`http://127.0.0.1:${proxy.addr.port}/draw`)).toEqual({ reachable: true, kind: "comfyui" });
+  expect(await detect(`http://127.0.0.1:${proxy.addr.port}`)).toEqual({ reachable: true });
+  expect(await detect("http://127.0.0.1:9")).toEqual({ reachable: false });
+  for (const { headers } of comfy.requests) expect(headers.get("authorization")).toBeNull();
+});
+
+test.each([
+  ["http://169.254.169.254", 403],
+  ["http://metadata.google.internal", 403],
+  ["ftp://127.0.0.1", 400],
+])("no kind is detected at %s", { tags: ["E14"] }, async (base_url, status) => {
+  expect((await app.post("/api/image/detect", { base_url })).status).toBe(status);
+});
+
 test(
   "discover asks only the hosts of the configuration, and no metadata or link-local one",
   { tags: ["E14"] },

@@ -28,6 +28,12 @@ export const images: typeof English = {
     removed: "Bildserver entfernt",
     good: "Der Server funktioniert",
     kind: "Typ",
+    detecting: "Server wird erkannt …",
+    detected: (name) => `Gefunden: ${name}`,
+    otherDetected: (name) => `Dieser Server antwortet wie ${name}. Prüfen Sie den Typ.`,
+    notDetected:
+      "Ein Server antwortet, aber weder als ComfyUI noch als A1111. Prüfen Sie die URL oder wählen Sie den Typ.",
+    noResponse: "Unter dieser URL antwortet kein Server. Starten Sie ihn, oder wählen Sie den Typ und speichern Sie.",
     urlHints: {
       comfyui: "Zum Beispiel http://127.0.0.1:8188",
       a1111: "Zum Beispiel http://127.0.0.1:7860. Starten Sie den Server mit --api.",

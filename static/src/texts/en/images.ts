@@ -27,6 +27,11 @@ export const images = {
     removed: "Image server removed",
     good: "The server works",
     kind: "Type",
+    detecting: "Checking what answers at this address…",
+    detected: (name: string) => `Found: ${name}`,
+    otherDetected: (name: string) => `This server responds like ${name}. Check the type.`,
+    notDetected: "A server responds, but it’s neither ComfyUI nor A1111. Check the URL or choose the type.",
+    noResponse: "No response at this URL. Start the server, or choose the type and save.",
     urlHints: {
       comfyui: "For example, http://127.0.0.1:8188",
       a1111: "For example, http://127.0.0.1:7860. Start the server with --api.",

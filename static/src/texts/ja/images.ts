@@ -28,6 +28,11 @@ export const images: typeof English = {
     removed: "画像サーバーを削除しました",
     good: "サーバーは正常に動作しています",
     kind: "種類",
+    detecting: "サーバーの種類を調べています…",
+    detected: (name) => `見つかったサーバー：${name}`,
+    otherDetected: (name) => `このサーバーは ${name} として応答しています。種類を確認してください。`,
+    notDetected: "応答はありますが、ComfyUI でも A1111 でもありません。URL を確認するか、種類を選んでください。",
+    noResponse: "この URL から応答がありません。サーバーを起動するか、種類を選んで保存してください。",
     urlHints: {
       comfyui: "例：http://127.0.0.1:8188",
       a1111: "例：http://127.0.0.1:7860。サーバーは --api を付けて起動してください。",

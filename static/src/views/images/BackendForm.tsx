@@ -1,9 +1,9 @@
 /** The form of an image backend, with Test and Save. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { BackendKind, Checkpoint, ImageBackend } from "../../api/types.ts";
+import type { BackendDetection, BackendKind, Checkpoint, ImageBackend } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
+import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/Select.tsx";
@@ -53,6 +53,10 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
   const [failure, setFailure] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
   const [checkpoints, setCheckpoints] = useState<Checkpoint[]>([]);
+  const [detection, setDetection] = useState<BackendDetection | "running">();
+  const [isKindChosen, setKindChosen] = useState(false);
+  /** The running or last detection; Save waits for it. Resolves to the detected kind. */
+  const detecting = useRef<Promise<BackendKind | undefined>>(Promise.resolve(undefined));
   useEffect(() => {
     if (backend) void backends.checkpoints(backend.id).then(setCheckpoints);
   }, [backend?.id]);
@@ -60,6 +64,27 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
   const set = (changes: Partial<BackendFields>) => {
     setFields({ ...fields, ...changes });
     if ("baseUrl" in changes || "apiKey" in changes) setCheck(undefined);
+    if ("baseUrl" in changes) {
+      setDetection(undefined);
+      detecting.current = Promise.resolve(undefined);
+    }
+  };
+  const detect = () => {
+    if (fields.baseUrl.trim() === "") return;
+    setDetection("running");
+    const current = backends.api.detectBackend(fields.baseUrl).then((found) => {
+      if (detecting.current !== current) return undefined; // for an earlier address
+      setDetection(found);
+      if (found.kind === undefined || isKindChosen) return undefined;
+      const { kind } = found;
+      setFields((now) => ({ ...now, kind }));
+      return kind;
+    }).catch(() => {
+      // Test and Save say what is wrong with the address.
+      if (detecting.current === current) setDetection(undefined);
+      return undefined;
+    });
+    detecting.current = current;
   };
   const test = async () => {
     setCheck({ kind: "running" });
@@ -74,7 +99,8 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
     setBusy(true);
     setFailure(undefined);
     try {
-      await backends.save(toBackendInput(fields, backend?.id));
+      const kind = await detecting.current ?? fields.kind;
+      await backends.save(toBackendInput({ ...fields, kind }, backend?.id));
       store.toasts.show(t.saved);
       store.router.go("/settings/images");
     } catch (thrown) {
@@ -103,24 +129,28 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
         void save();
       }}
     >
+      <div onChange={detect}>
+        <TextField
+          type="url"
+          inputMode="url"
+          label={texts.form.url}
+          hint={t.urlHints[fields.kind]}
+          error={bad.has("baseUrl") ? texts.form.urlBad : undefined}
+          isRequired
+          value={fields.baseUrl}
+          onInput={(baseUrl) => set({ baseUrl })}
+        />
+      </div>
+      <Detected detection={detection} kind={fields.kind} />
       <Select
         label={t.kind}
         value={fields.kind}
         options={KINDS.map((value) => ({ value, name: t.kinds[value] }))}
         onChange={(kind) => {
           setFields(setKind(fields, kind));
+          setKindChosen(true);
           setCheck(undefined);
         }}
-      />
-      <TextField
-        type="url"
-        inputMode="url"
-        label={texts.form.url}
-        hint={t.urlHints[fields.kind]}
-        error={bad.has("baseUrl") ? texts.form.urlBad : undefined}
-        isRequired
-        value={fields.baseUrl}
-        onInput={(baseUrl) => set({ baseUrl })}
       />
       <TextField label={texts.form.name} maxLength={200} value={fields.name} onInput={(name) => set({ name })} />
       <ApiKeyField
@@ -149,6 +179,18 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
       </div>
     </form>
   );
+}
+
+/** What the server at the address is. */
+function Detected({ detection, kind }: { detection: BackendDetection | "running" | undefined; kind: BackendKind }) {
+  const t = texts.images;
+  if (detection === undefined) return null;
+  if (detection === "running") return <p class="muted" role="status">{t.detecting}</p>;
+  const { kind: found, hint, reachable } = detection;
+  if (found === undefined) return <Notice tone="warning">{reachable ? t.notDetected : t.noResponse}</Notice>;
+  const name = t.kinds[found];
+  if (found !== kind) return <Notice tone="warning">{t.otherDetected(name)}</Notice>;
+  return <Notice tone="info">{hint === undefined ? t.detected(name) : `${name}: ${t.hints[hint]}`}</Notice>;
 }
 
 interface PartProps {

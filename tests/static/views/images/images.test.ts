@@ -117,6 +117,35 @@ test("adds an image backend by hand, tests, edits, activates and deletes it", as
   expect([errors, foreign]).toEqual([[], []]);
 });
 
+test("detects the kind of an image server from its address, and leaves a chosen one alone", async () => {
+  await using bench = await openBench();
+  const { page, errors } = await bench.open("/settings/images/new", PHONE);
+  const kind = page.getByLabel("Type");
+  const enter = async (url: string) => {
+    await page.getByLabel("URL").fill(url);
+    await page.getByLabel("Name").focus();
+  };
+  await enter(bench.a1111.url);
+  await page.getByText("Found: A1111, Forge").waitFor();
+  expect(await kind.inputValue()).toBe("a1111");
+  expect(await findAxeProblems(page)).toEqual([]);
+  await enter("http://127.0.0.1:9");
+  await page.getByText("No response at this URL").waitFor();
+  await enter(bench.llm.url);
+  await page.getByText("neither ComfyUI nor A1111").waitFor();
+  await kind.selectOption("a1111");
+  await enter(bench.comfy.url);
+  await page.getByText("responds like ComfyUI").waitFor();
+  expect(await kind.inputValue()).toBe("a1111");
+
+  // Enter in the field: Save waits for the detection.
+  const other = (await bench.open("/settings/images/new")).page;
+  await other.getByLabel("URL").fill(bench.a1111.url);
+  await other.getByLabel("URL").press("Enter");
+  await other.getByRole("listitem").filter({ hasText: "A1111, Forge" }).getByText("In use").waitFor();
+  expect(errors).toEqual([]);
+});
+
 test("imports a workflow from a file, refuses the UI format, edits and deletes it", async () => {
   await using bench = await openBench();
   const { page } = await bench.open("/settings/images", PHONE);
