@@ -13,8 +13,9 @@ const signal = new AbortController().signal;
 const LIMITS = { signal, timeoutMs: 60_000, maxBytes: 1024 * 1024 };
 
 /**
- * All scenarios for clients but those of elicitation, which Parlor doesn't offer,, of grants without an owner, and
- * the one of the version 2025-03-26 without metadata, which doesn't end.
+ * All scenarios for clients, but `elicitation-sep1034-client-defaults`, because Parlor doesn't offer elicitation, and
+ * `auth/client-credentials-jwt`, `auth/client-credentials-basic` and `auth/cross-app-access-complete-flow`: extensions for
+ * clients without an owner who signs in, or with an employer's identity provider.
  */
 const SCENARIOS = [
   ...["initialize", "tools_call", "sse-retry"],
@@ -25,7 +26,7 @@ const SCENARIOS = [
   ...["scope-step-up", "scope-retry-limit", "resource-mismatch"].map(auth),
   ...["token-endpoint-auth-basic", "token-endpoint-auth-post", "token-endpoint-auth-none"].map(auth),
   ...["offline-access-scope", "offline-access-not-supported"].map(auth),
-  ...["2025-03-26-oauth-metadata-backcompat"].map(auth),
+  ...["2025-03-26-oauth-metadata-backcompat", "2025-03-26-oauth-endpoint-fallback"].map(auth),
 ];
 
 function auth(name: string): string {
