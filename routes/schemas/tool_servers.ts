@@ -54,9 +54,13 @@ const ServerAnswer = z.object({
   client_id: z.string().optional(),
   has_client_secret: z.boolean(),
   enabled: z.boolean(),
-  state: z.enum(["off", "starting", "ready", "needs_auth", "failed"]),
+  state: z.enum(["off", "starting", "ready", "needs_auth", "failed"]).openapi({
+    description: "With needs_auth, POST …/sign-in gives the address of the sign-in page",
+  }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
-  auth_url: z.string().optional().openapi({ description: "The sign-in page, while a sign-in waits for the owner" }),
+  auth_url: z.string().optional().openapi({
+    description: "The sign-in page, from POST …/sign-in until the sign-in ends or 15 minutes have passed",
+  }),
   signed_in: z.boolean(),
   tools: z.array(ToolAnswer),
   software: z.object({ name: z.string(), version: z.string() }).optional(),

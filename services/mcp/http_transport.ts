@@ -5,7 +5,7 @@
  */
 import { delay } from "../async/delay.ts";
 import type { AppError } from "../errors.ts";
-import { TRANSPORT_FAILURE } from "./mcp_error.ts";
+import { createFaultResponse } from "./mcp_error.ts";
 import { StreamableHTTPClientTransport } from "./sdk.ts";
 import type { JSONRPCMessage, RequestId, Transport } from "./sdk_types.ts";
 import type { ServerFetch } from "./server_fetch.ts";
@@ -17,8 +17,6 @@ const LAST_MESSAGE_MS = 50;
 
 /** Where the messages go. */
 export interface HttpTransportOptions {
-  /** Name of the server, for errors. */
-  name: string;
   url: URL;
   fetch: ServerFetch;
 }
@@ -30,13 +28,11 @@ export class HttpTransport implements Transport {
   onerror?: (error: Error) => void;
   /** Why the transport closed by itself. */
   failure: AppError | undefined;
-  readonly #name: string;
   readonly #inner: StreamableHTTPClientTransport;
   /** Requests without an answer. */
   readonly #pending = new Set<RequestId>();
 
-  constructor({ name, url, fetch }: HttpTransportOptions) {
-    this.#name = name;
+  constructor({ url, fetch }: HttpTransportOptions) {
     this.#inner = new StreamableHTTPClientTransport(url, {
       fetch: async (input, init) => {
         const response = await fetch(input, init);
@@ -130,8 +126,7 @@ export class HttpTransport implements Transport {
   #failPending(ids: RequestId[]): void {
     for (const id of ids) {
       if (!this.#pending.delete(id)) continue;
-      const message = `The tool server "${this.#name}" closed the connection before the result was complete`;
-      this.onmessage?.({ jsonrpc: "2.0", id, error: { code: TRANSPORT_FAILURE, message } });
+      this.onmessage?.(createFaultResponse(id, "it closed the connection before the result was complete"));
     }
   }
 }

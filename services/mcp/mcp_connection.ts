@@ -4,11 +4,10 @@ import { formatDuration } from "../http/timeouts.ts";
 import { findJsonFault, type JsonObject } from "../json/type_guards.ts";
 import type { ToolCallOptions, ToolOutput } from "../tools/tool_source.ts";
 import type { HttpTransport } from "./http_transport.ts";
-import { INVALID_RESPONSE, maskSecrets, TRANSPORT_FAILURE } from "./mcp_error.ts";
+import { maskSecrets, TransportFault } from "./mcp_error.ts";
 import {
   CallToolResultSchema,
   Client,
-  ErrorCode,
   GetPromptResultSchema,
   ListPromptsResultSchema,
   ListResourcesResultSchema,
@@ -189,10 +188,10 @@ export class McpConnection {
             limits,
           ),
       );
-      return toToolOutput(result as ResultContent, options.maxBytes);
+      return this.#toOutput(result as ResultContent, options.maxBytes);
     } catch (error) {
       if (!(error instanceof ReportedError)) throw error;
-      return toToolOutput({ content: [{ type: "text", text: error.reported }], isError: true }, options.maxBytes);
+      return this.#toOutput({ content: [{ type: "text", text: error.reported }], isError: true }, options.maxBytes);
     }
   }
 
@@ -266,6 +265,15 @@ export class McpConnection {
     await this.#client.close().catch(() => {});
     // A client whose transport has closed doesn't close it again, but its program may still be ending.
     await this.#options.transport.close().catch(() => {});
+  }
+
+  /** Converts a result. Errors repeat what was sent to the server, keys included. */
+  #toOutput(result: ResultContent, maxBytes: number): ToolOutput {
+    return toToolOutput(result, maxBytes, result.isError ? (text) => this.#mask(text) : undefined);
+  }
+
+  #mask(text: string): string {
+    return maskSecrets(text, this.#options.listSecrets());
   }
 
   async #listAll<Item>(
@@ -343,11 +351,11 @@ export class McpConnection {
         throw failed(error.code === -1 ? "its response isn't MCP" : `HTTP ${error.code}`);
       }
       if (error instanceof McpError) {
-        if (this.#isClosed || error.code === ErrorCode.ConnectionClosed) throw failed("the connection was closed");
-        if (error.code === TRANSPORT_FAILURE) throw failed("it closed the connection before the result was complete");
-        if (error.code === INVALID_RESPONSE) throw failed("its response isn't valid MCP");
+        if (error.data instanceof TransportFault) throw failed(error.data.why);
+        // The SDK ends pending requests after it has reported the end. Its code for that is one that servers use, too.
+        if (this.#isClosed) throw failed("the connection was closed");
         const reported = error.message.replace(/^MCP error -?\d+: /, "");
-        throw new ReportedError(maskSecrets(reported, this.#options.listSecrets()).slice(0, 10_000));
+        throw new ReportedError(this.#mask(reported).slice(0, 10_000));
       }
       throw failed("its response isn't valid MCP", error);
     } finally {

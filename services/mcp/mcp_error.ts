@@ -1,5 +1,9 @@
 /** Errors of tool servers. */
 import { AppError } from "../errors.ts";
+import type { JSONRPCErrorResponse, RequestId } from "./sdk_types.ts";
+
+/** https://www.jsonrpc.org/specification#error_object */
+const INTERNAL_ERROR = -32_603;
 
 /** What a 401 or 403 of a server said about signing in. */
 export interface SignInChallenge {
@@ -20,16 +24,25 @@ export class SignInNeededError extends AppError {
   }
 }
 
-/** The code of the JSON-RPC errors that a transport makes itself; `failure` of the transport has the reason. */
-export const TRANSPORT_FAILURE = -32_099;
+/**
+ * The `data` of the JSON-RPC errors that a transport makes itself. A server's own errors may have any code, so codes don't tell
+ * the two apart.
+ */
+export class TransportFault {
+  /** @param why What the server did: `"its response isn't valid MCP"`. */
+  constructor(readonly why: string) {}
+}
 
-/** As `TRANSPORT_FAILURE`: the response isn't a JSON-RPC message. */
-export const INVALID_RESPONSE = -32_098;
+/** Creates the response to a request that the server can't answer anymore. */
+export function createFaultResponse(id: RequestId, why: string): JSONRPCErrorResponse {
+  return { jsonrpc: "2.0", id, error: { code: INTERNAL_ERROR, message: why, data: new TransportFault(why) } };
+}
 
 /** Replaces secrets with `[secret]`. Values shorter than four characters are no secrets, and would garble the text. */
 export function maskSecrets(text: string, secrets: readonly string[]): string {
   let masked = text;
-  for (const secret of secrets) {
+  // A secret may be the start of another.
+  for (const secret of secrets.toSorted((a, b) => b.length - a.length)) {
     if (secret.length < 4) continue;
     for (const form of new Set([secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)])) {
       masked = masked.replaceAll(form, "[secret]");

@@ -13,7 +13,6 @@ export { OAuthError } from "@modelcontextprotocol/sdk/server/auth/errors.js";
 // @ts-types="@modelcontextprotocol/sdk/types"
 export {
   CallToolResultSchema,
-  ErrorCode,
   GetPromptResultSchema,
   JSONRPCMessageSchema,
   ListPromptsResultSchema,

@@ -6,4 +6,4 @@ export type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprot
 // @ts-types="@modelcontextprotocol/sdk/shared/transport"
 export type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 // @ts-types="@modelcontextprotocol/sdk/types"
-export type { JSONRPCMessage, RequestId } from "@modelcontextprotocol/sdk/types.js";
+export type { JSONRPCErrorResponse, JSONRPCMessage, RequestId } from "@modelcontextprotocol/sdk/types.js";

@@ -317,7 +317,6 @@ export class ServerRuntime {
       onTooLarge: (error) => transport.fail(error),
     });
     const transport = new HttpTransport({
-      name: content.name,
       url,
       fetch: (input, init) => this.#fetchSignedIn(content, fetch, input, init),
     });

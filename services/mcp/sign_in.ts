@@ -6,7 +6,7 @@
  */
 import { randomToken } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
-import type { SignInChallenge } from "./mcp_error.ts";
+import { maskSecrets, type SignInChallenge } from "./mcp_error.ts";
 import { auth, OAuthError, refreshAuthorization } from "./sdk.ts";
 import type {
   OAuthClientInformationMixed,
@@ -15,8 +15,8 @@ import type {
   OAuthTokens,
 } from "./sdk_types.ts";
 import type { ServerFetch } from "./server_fetch.ts";
-import type { HttpContent } from "./tool_server.ts";
-import type { StoredSignIn } from "./tool_servers.ts";
+import { type HttpContent, listSecrets } from "./tool_server.ts";
+import { listSignInSecrets, type StoredSignIn } from "./tool_servers.ts";
 
 /** A sign-in that waits for the owner. */
 export interface PendingSignIn {
@@ -68,7 +68,8 @@ export async function startSignIn(options: SignInOptions): Promise<PendingSignIn
         fetchFn: fetch,
       });
     } catch (error) {
-      throw toSignInError(server.name, error);
+      const secrets = [...listSecrets(server), ...listSignInSecrets(provider.toStored()), provider.codeVerifier()];
+      throw toSignInError(server.name, error, code === undefined ? secrets : [...secrets, code]);
     }
   };
   await run();
@@ -114,7 +115,7 @@ export async function refreshSignIn(
     return { ...stored, tokens: { ...renewed, ...(tokens.issuer && { issuer: tokens.issuer }) } };
   } catch (error) {
     if (error instanceof OAuthError) return undefined;
-    throw toSignInError(server.name, error);
+    throw toSignInError(server.name, error, [...listSecrets(server), ...listSignInSecrets(stored)]);
   }
 }
 
@@ -213,8 +214,9 @@ class SignInProvider implements OAuthClientProvider {
   }
 }
 
-function toSignInError(name: string, error: unknown): unknown {
+/** Authorization servers repeat in their errors what they were sent. */
+function toSignInError(name: string, error: unknown, secrets: readonly string[]): unknown {
   if (error instanceof AppError || (error instanceof DOMException && error.name === "AbortError")) return error;
-  const reason = messageOf(error).slice(0, 500);
+  const reason = maskSecrets(messageOf(error), secrets).slice(0, 500);
   return new AppError("upstream_error", `Can't sign in to "${name}": ${reason}`, { cause: error });
 }

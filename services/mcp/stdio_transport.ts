@@ -11,7 +11,7 @@ import { asObject } from "../json/type_guards.ts";
 import type { Log } from "../log.ts";
 import { isFile } from "../process/find_program.ts";
 import { type PipedEnd, type PipedProcess, startPiped } from "../process/piped_process.ts";
-import { formatMebibytes, INVALID_RESPONSE, maskSecrets } from "./mcp_error.ts";
+import { createFaultResponse, formatMebibytes, maskSecrets } from "./mcp_error.ts";
 import { JSONRPCMessageSchema } from "./sdk.ts";
 import type { JSONRPCMessage, Transport } from "./sdk_types.ts";
 
@@ -211,7 +211,7 @@ function parseMessage(line: string): JSONRPCMessage | undefined {
   if (message.success) return message.data;
   const { id, method } = asObject(json);
   const isResponse = method === undefined && (typeof id === "string" || typeof id === "number");
-  return isResponse ? { jsonrpc: "2.0", id, error: { code: INVALID_RESPONSE, message: "not valid" } } : undefined;
+  return isResponse ? createFaultResponse(id, "its response isn't valid MCP") : undefined;
 }
 
 /**

@@ -24,12 +24,14 @@ export interface ResultContent {
  * their links stay.
  *
  * @param maxBytes Limit for all parts together. Text beyond it is cut; images and recordings beyond it are dropped.
+ * @param mask Removes secrets from each text, before it is cut.
  */
-export function toToolOutput(result: ResultContent, maxBytes: number): ToolOutput {
+export function toToolOutput(result: ResultContent, maxBytes: number, mask = (text: string) => text): ToolOutput {
   let leftBytes = maxBytes;
   let truncated = false;
   const parts: ToolOutputPart[] = [];
-  const addText = (text: string) => {
+  const addText = (original: string) => {
+    const text = mask(original);
     const cut = cutText(text, leftBytes);
     truncated ||= cut.length < text.length;
     leftBytes -= Buffer.byteLength(cut);
@@ -44,15 +46,17 @@ export function toToolOutput(result: ResultContent, maxBytes: number): ToolOutpu
     leftBytes -= data.length;
     parts.push({ type, data, contentType });
   };
+  const addLink = (uri: string, name?: string) => {
+    parts.push({ type: "link", uri: mask(uri).slice(0, 2_000), ...(name !== undefined && { name: mask(name) }) });
+  };
   for (const item of result.content) {
     if (item.type === "text") addText(item.text);
     else if (item.type === "image" || item.type === "audio") addMedia(item.type, item.data, item.mimeType);
-    else if (item.type === "resource_link") {
-      parts.push({ type: "link", uri: item.uri.slice(0, 2_000), name: item.name });
-    } else if (item.resource.text !== undefined) addText(item.resource.text);
+    else if (item.type === "resource_link") addLink(item.uri, item.name);
+    else if (item.resource.text !== undefined) addText(item.resource.text);
     else if (item.resource.blob !== undefined && item.resource.mimeType?.startsWith("image/")) {
       addMedia("image", item.resource.blob, item.resource.mimeType);
-    } else parts.push({ type: "link", uri: item.resource.uri.slice(0, 2_000) });
+    } else addLink(item.resource.uri);
   }
   if (result.content.length === 0 && result.structuredContent !== undefined) {
     addText(JSON.stringify(result.structuredContent));

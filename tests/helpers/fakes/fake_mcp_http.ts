@@ -79,7 +79,10 @@ export function openFakeMcpHttp({ isProtected = false }: FakeMcpOptions = {}): F
     const isGood = type === "authorization_code"
       ? challenges.get(form.get("code")!) === verifier
       : refreshTokens.delete(form.get("refresh_token")!);
-    if (!isGood) return Response.json({ error: "invalid_grant" }, { status: 400 });
+    if (!isGood) {
+      const error_description = `wrong: ${form.get("code")} or ${form.get("refresh_token")}`;
+      return Response.json({ error: "invalid_grant", error_description }, { status: 400 });
+    }
     count(type);
     const [access_token, refresh_token] = [crypto.randomUUID(), crypto.randomUUID()];
     tokens.add(access_token);

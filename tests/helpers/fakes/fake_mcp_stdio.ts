@@ -9,7 +9,9 @@ import { writeSync } from "node:fs";
 
 const MIB = 1024 * 1024;
 const start = Deno.args[0] ?? "";
-let tools = ["cut", "die", "echo", "endless", "environment", "huge", "noise", "nonsense", "slow", "swap"];
+let tools = [
+  ...["busy", "cut", "die", "echo", "endless", "environment", "fail", "huge", "noise", "nonsense", "slow", "swap"],
+];
 
 if (start === "crash") {
   console.error(`no key: ${Deno.env.get("API_KEY")}`);
@@ -62,6 +64,19 @@ function call(id: unknown, name: string, args: { message?: string }) {
     tools = ["echo", "swapped"];
     send({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
     text(id, "swapped");
+  } else if (name === "busy") {
+    send({ jsonrpc: "2.0", id, error: { code: Number(args.message), message: "Busy, try again later" } });
+  } else if (name === "fail") {
+    const key = Deno.env.get("API_KEY");
+    const resource = { uri: `https://api.example/${key}`, text: `resource ${key}` };
+    answer(id, {
+      content: [
+        { type: "text", text: `refused with ${key}` },
+        { type: "resource", resource },
+        { type: "resource_link", uri: resource.uri, name: `link ${key}` },
+      ],
+      isError: args.message !== "no error",
+    });
   } else if (name !== "slow") {
     send({ jsonrpc: "2.0", id, error: { code: -32602, message: `Unknown tool: ${name}` } });
   }

@@ -145,6 +145,16 @@ describe("a server that asks for a sign-in", () => {
     expect(server.grants.authorization_code).toBeUndefined();
   });
 
+  test("masks the code of a sign-in that the authorization server repeats in its error", async () => {
+    await reach("needs_auth");
+    const back = await signIn();
+    back.searchParams.set("code", "code-123456");
+    await follow(back);
+    const { message } = (await read()).error;
+    expect(message).toContain("wrong: [secret]");
+    expect(message).not.toContain("code-123456");
+  });
+
   test("keeps no sign-in for another origin", async () => {
     await reach("needs_auth");
     await follow(await signIn());

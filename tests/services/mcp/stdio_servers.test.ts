@@ -134,6 +134,32 @@ describe("a hostile program", () => {
     });
   });
 
+  test.each(["-32000", "-32098", "-32099"])("that reports the error %s answers the call with it", async (code) => {
+    await put();
+    expect(await call("busy", { message: code })).toEqual({
+      parts: [{ type: "text", text: "Busy, try again later" }],
+      isError: true,
+      truncated: false,
+    });
+  });
+
+  test("that repeats its key in a failed result gets it masked, before the text is cut", async () => {
+    await put({ API_KEY: "k-123456" });
+    const { parts, isError } = await call("fail");
+    expect(isError).toBe(true);
+    expect(parts).toEqual([
+      { type: "text", text: "refused with [secret]" },
+      { type: "text", text: "resource [secret]" },
+      { type: "link", uri: "https://api.example/[secret]", name: "link [secret]" },
+    ]);
+    const cut = await call("fail", {}, { ...LIMITS, maxBytes: "refused with k-12".length });
+    expect(JSON.stringify(cut.parts)).not.toContain("k-12");
+    expect((await call("fail", { message: "no error" })).parts[0]).toEqual({
+      type: "text",
+      text: "refused with k-123456",
+    });
+  });
+
   test("that doesn't answer is given up after the time limit", async () => {
     await put();
     const slow = await getTool("slow");

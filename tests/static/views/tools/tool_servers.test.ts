@@ -36,7 +36,7 @@ test("adds a program, lists its tools, sets a permission, and pastes a list", as
 
   const card = page.locator(".tool-server");
   await card.getByText("Ready").waitFor();
-  await card.getByText("10 tools").click();
+  await card.getByText("12 tools").click();
   await card.getByLabel("echo").selectOption("allow");
   await card.getByText("The server says: it only reads").waitFor();
   const stored = async () => (await (await app.get("/api/tools/servers/fake-files")).json());
