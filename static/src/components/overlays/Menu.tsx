@@ -8,6 +8,8 @@
  */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useStore } from "../../state/store.ts";
+import { downloadFile, needsFetch } from "../ApiFile.tsx";
 import { Icon, type IconName } from "../Icon.tsx";
 import { useMedia } from "../hooks.ts";
 import { Sheet } from "./Dialog.tsx";
@@ -166,6 +168,7 @@ function getStep(key: string, at: number, rows: HTMLElement[]): number | undefin
 function MenuRow(
   { item, isFirst, onChoose }: { item: MenuItem; isFirst: boolean; onChoose: (item: MenuItem) => void },
 ) {
+  const store = useStore();
   const { icon, isChecked, isDisabled = false } = item;
   const shared = {
     class: item.isDanger ? "menu-row danger" : "menu-row",
@@ -186,7 +189,16 @@ function MenuRow(
       {item.hint && <span class="menu-hint">{item.hint}</span>}
     </>
   );
-  if (item.href !== undefined) return <a href={item.href} {...shared}>{inside}</a>;
+  const { href } = item;
+  if (href !== undefined && needsFetch(href)) {
+    const download = () => {
+      if (isDisabled) return;
+      onChoose(item);
+      void downloadFile(store, href);
+    };
+    return <button type="button" {...shared} onClick={download}>{inside}</button>;
+  }
+  if (href !== undefined) return <a href={href} {...shared}>{inside}</a>;
   return <button type="button" {...shared}>{inside}</button>;
 }
 

@@ -1,6 +1,7 @@
 /** The images of a chat: one at full size with its neighbors, or all as a grid. */
 import { useEffect, useState } from "preact/hooks";
 import type { Message } from "../../api/types.ts";
+import { ApiImage, useFileUrl } from "../../components/ApiFile.tsx";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
@@ -54,9 +55,7 @@ export function ImageViewer(
           <IconButton icon="image" label={t.all} isPressed={isOverview} onClick={() => setOverview(!isOverview)} />
           {!isOverview && (
             <>
-              <a class="icon-button quiet" href={picture.url} download aria-label={t.download} title={t.download}>
-                <Icon name="down" />
-              </a>
+              <Download url={picture.url} />
               {picture.attached !== undefined && (
                 <IconButton
                   icon="trash"
@@ -85,6 +84,15 @@ export function ImageViewer(
   );
 }
 
+function Download({ url }: { url: string }) {
+  const label = texts.images.download;
+  return (
+    <a class="icon-button quiet" href={useFileUrl(url)} download aria-label={label} title={label}>
+      <Icon name="down" />
+    </a>
+  );
+}
+
 /** Fitted to the page; a click shows the original size. */
 function Large({ url, n }: { url: string; n: number }) {
   const [isFull, setFull] = useState(false);
@@ -96,7 +104,7 @@ function Large({ url, n }: { url: string; n: number }) {
       aria-label={texts.images.fullSize}
       onClick={() => setFull(!isFull)}
     >
-      <img src={url} alt={texts.chat.image(n)} />
+      <ApiImage src={url} alt={texts.chat.image(n)} />
     </button>
   );
 }
@@ -124,7 +132,7 @@ function Overview(
         {pictures.map((picture, index) => (
           <li key={`${picture.messageId} ${picture.url}`}>
             <button type="button" aria-label={texts.chat.enlarge(index + 1)} onClick={() => onChoose(picture)}>
-              <img src={picture.url} alt="" loading="lazy" decoding="async" />
+              <ApiImage src={picture.url} alt="" loading="lazy" decoding="async" />
             </button>
           </li>
         ))}

@@ -1,9 +1,8 @@
 /** A link that downloads a response of our server. */
 import { useState } from "preact/hooks";
+import { downloadFile, needsFetch } from "../../components/ApiFile.tsx";
 import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
-import { findStorage } from "../../state/app/device.ts";
-import { findDeviceToken } from "../../state/app/device_token.ts";
 import { useStore } from "../../state/store.ts";
 
 /**
@@ -22,7 +21,7 @@ export function DownloadLink(
 ) {
   const store = useStore();
   const [isBusy, setBusy] = useState(false);
-  if (findDeviceToken(findStorage(globalThis.window)) === undefined) {
+  if (!needsFetch(path)) {
     return (
       <a class={`button ${kind}`} href={path} download={fileName} aria-label={label}>
         <Icon name="down" />
@@ -32,18 +31,8 @@ export function DownloadLink(
   }
   const save = async () => {
     setBusy(true);
-    try {
-      const answer = await store.api.client.send("GET", path);
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(await answer.blob());
-      link.download = fileName;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    } catch (thrown) {
-      store.report(thrown);
-    } finally {
-      setBusy(false);
-    }
+    await downloadFile(store, path, fileName);
+    setBusy(false);
   };
   return <Button kind={kind} icon="down" isBusy={isBusy} label={label} onClick={() => void save()}>{children}</Button>;
 }

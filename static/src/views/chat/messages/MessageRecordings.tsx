@@ -1,5 +1,6 @@
 /** The recordings of a user message. */
 import { useState } from "preact/hooks";
+import { useFileUrl } from "../../../components/ApiFile.tsx";
 import type { Message } from "../../../api/types.ts";
 import { listRecordingUrls } from "../../../state/chat/message_text.ts";
 import { texts } from "../../../texts/texts.ts";
@@ -20,7 +21,7 @@ function Recording({ url, n }: { url: string; n: number }) {
     <audio
       controls
       preload="metadata"
-      src={url}
+      src={useFileUrl(url)}
       aria-label={texts.talk.recordingN(n)}
       onError={() => setGone(true)}
     />

@@ -2,6 +2,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { ReplyNotice } from "../../../api/reply_frames.ts";
 import type { Message } from "../../../api/types.ts";
+import { ApiImage } from "../../../components/ApiFile.tsx";
 import { ErrorBoundary } from "../../../components/ErrorBoundary.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
 import { Markdown, PlainText } from "../../../components/content/Markdown.tsx";
@@ -246,7 +247,7 @@ function Images({ chat, message }: { chat: OpenChat; message: Message }) {
                 aria-label={texts.chat.enlarge(index + 1)}
                 onClick={() => setZoomed(url)}
               >
-                <img src={url} alt={texts.chat.image(index + 1)} loading="lazy" decoding="async" />
+                <ApiImage src={url} alt={texts.chat.image(index + 1)} loading="lazy" decoding="async" />
               </button>
             )
             : (

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../../api/client.ts";
 import { type CallAddress, type ToolCall, type ToolDecision, toolsApi } from "../../../api/tools.ts";
+import { useFileUrl } from "../../../components/ApiFile.tsx";
 import { Button } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
 import { Icon } from "../../../components/Icon.tsx";
@@ -195,12 +196,17 @@ function Images({ urls }: { urls: readonly string[] }) {
   if (urls.length === 0) return null;
   return (
     <span class="message-images">
-      {urls.map((url, n) => (
-        <a key={url} href={url} target="_blank" rel="noopener">
-          <img src={url} alt={texts.chat.image(n + 1)} loading="lazy" decoding="async" />
-        </a>
-      ))}
+      {urls.map((url, n) => <LinkedImage key={url} url={url} n={n + 1} />)}
     </span>
+  );
+}
+
+function LinkedImage({ url, n }: { url: string; n: number }) {
+  const fileUrl = useFileUrl(url);
+  return (
+    <a href={fileUrl} target="_blank" rel="noopener">
+      <img src={fileUrl} alt={texts.chat.image(n)} loading="lazy" decoding="async" />
+    </a>
   );
 }
 

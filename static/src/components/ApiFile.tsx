@@ -1,0 +1,83 @@
+/**
+ * Files of the server in elements and links, which send the session cookie but no token. On a device that signs in with
+ * a token the page fetches them.
+ *
+ * ApiImage: `src` (a path of the server, or any other URL) and the attributes of an image. `useFileUrl` serves other
+ * elements, `downloadFile` links.
+ */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { findStorage } from "../state/app/device.ts";
+import { findDeviceToken } from "../state/app/device_token.ts";
+import { type Store, useStore } from "../state/store.ts";
+
+/** Revoking the URL of a download earlier would end it in some browsers. In milliseconds. */
+const DOWNLOAD_MS = 60_000;
+
+/** Returns whether the page has to fetch a URL that elements and links would load without the token. */
+export function needsFetch(url: string): boolean {
+  return url.startsWith("/api/") && findDeviceToken(findStorage(globalThis.window)) !== undefined;
+}
+
+/** Returns a URL that elements can load. Undefined while the page fetches it; the URL itself if that fails. */
+export function useFileUrl(url: string): string | undefined {
+  const store = useStore();
+  const isFetched = needsFetch(url);
+  const [fetched, setFetched] = useState<{ of: string; url: string }>();
+  useEffect(() => {
+    if (!isFetched) return;
+    const abort = new AbortController();
+    let objectUrl: string | undefined;
+    const read = async () => {
+      const response = await store.api.client.send("GET", url, { signal: abort.signal });
+      const file = await response.blob();
+      if (abort.signal.aborted) return;
+      objectUrl = URL.createObjectURL(file);
+      setFetched({ of: url, url: objectUrl });
+    };
+    // The element fails as well then, and shows it in its own way.
+    read().catch(() => abort.signal.aborted || setFetched({ of: url, url }));
+    return () => {
+      abort.abort();
+      if (objectUrl !== undefined) URL.revokeObjectURL(objectUrl);
+    };
+  }, [url, isFetched]);
+  if (!isFetched) return url;
+  return fetched?.of === url ? fetched.url : undefined;
+}
+
+/** An image. */
+export function ApiImage({ src, ...attributes }: JSX.IntrinsicElements["img"] & { src: string }) {
+  return <img {...attributes} src={useFileUrl(src)} />;
+}
+
+/**
+ * Fetches a file and has the browser save it.
+ *
+ * @param fileName If undefined, the one that the server gives.
+ */
+export async function downloadFile(store: Store, path: string, fileName?: string): Promise<void> {
+  try {
+    const response = await store.api.client.send("GET", path);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await response.blob());
+    link.download = fileName ?? findFileName(response.headers.get("content-disposition")) ?? "";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), DOWNLOAD_MS);
+  } catch (thrown) {
+    store.report(thrown);
+  }
+}
+
+/** Reads the name of a download: `filename*` (RFC 8187), else `filename`. */
+function findFileName(disposition: string | null): string | undefined {
+  const encoded = /filename\*=UTF-8''([^;]+)/i.exec(disposition ?? "")?.[1];
+  if (encoded !== undefined) {
+    try {
+      return decodeURIComponent(encoded);
+    } catch {
+      // Wrongly encoded: the plain name is left.
+    }
+  }
+  return /filename="([^"]*)"/i.exec(disposition ?? "")?.[1];
+}
