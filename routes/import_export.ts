@@ -1,11 +1,17 @@
 /** `/api/import` and `/api/export`. */
 import type { Services } from "../services/services.ts";
-import { clientSignal } from "../middleware/env.ts";
+import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { IMPORT_KINDS } from "../services/import_export/import_item.ts";
 import { attachment } from "./http/file_response.ts";
 import { newRouter } from "./http/router.ts";
-import { exportAllRoute, exportChatRoute, importableRoute, importRoute } from "./schemas/import_export.ts";
+import {
+  exportAllRoute,
+  exportChatRoute,
+  exportSelectionRoute,
+  importableRoute,
+  importRoute,
+} from "./schemas/import_export.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import { rawAnswer, startedStream } from "./server/raw_response.ts";
 
@@ -37,14 +43,23 @@ function exportRoutes(services: Services) {
     .openapi(exportChatRoute, async (c) => {
       const exports = await services.exports();
       const { format } = c.req.valid("query");
-      const { text, contentType, fileName } = await exports.chat(c.req.valid("param").id, format, clientSignal(c));
+      const signal = clientSignal(c);
+      const { text, contentType, fileName } = await exports.chat(c.req.valid("param").id, format, { signal });
       const headers = { "Content-Type": contentType, "Content-Disposition": attachment(fileName) };
       return rawAnswer(c.body(text, 200, headers));
     })
     .openapi(exportAllRoute, async (c) => {
       const exports = await services.exports();
-      const fileName = `parlor-${new Date().toISOString().slice(0, 10)}.zip`;
-      const headers = { "Content-Type": "application/zip", "Content-Disposition": attachment(fileName) };
-      return rawAnswer(c.body(await startedStream(c, exports.everything()), 200, headers));
+      return await sendZip(c, exports.everything());
+    })
+    .openapi(exportSelectionRoute, async (c) => {
+      const exports = await services.exports();
+      return await sendZip(c, exports.selection(c.req.valid("json")));
     });
+}
+
+async function sendZip(c: AppContext, zip: AsyncGenerator<Uint8Array>): Promise<never> {
+  const fileName = `parlor-${new Date().toISOString().slice(0, 10)}.zip`;
+  const headers = { "Content-Type": "application/zip", "Content-Disposition": attachment(fileName) };
+  return rawAnswer(c.body(await startedStream(c, zip), 200, headers));
 }

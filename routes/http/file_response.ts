@@ -2,6 +2,7 @@
 import type { AppContext } from "../../middleware/env.ts";
 import { AppError } from "../../services/errors.ts";
 import { normalized } from "../../services/json/unicode.ts";
+import { toFileName } from "../../services/storage/ids.ts";
 import { matchesStrongly, parseTagList } from "../../services/storage/preconditions.ts";
 import { rawAnswer } from "../server/raw_response.ts";
 import { etag } from "./etag.ts";
@@ -114,19 +115,13 @@ export function sendJsonFile(c: AppContext, fileName: string, json: unknown): ne
 /** Value of `X-Parlor-Warning` on an export that is larger than the import of its kind takes. */
 export const TOO_LARGE_TO_IMPORT = "larger_than_import_limit";
 
-const MAX_NAME_LENGTH = 100;
-
 /**
  * Returns a Content-Disposition that saves a file. Its name can have any characters.
  *
  * @see RFC 6266, section 4.3 and appendix D: a plain name for old readers, then the whole one.
  */
 export function attachment(fileName: string): string {
-  const dot = fileName.lastIndexOf(".");
-  const [stem, ending] = dot < 0 ? [fileName, ""] : [fileName.slice(0, dot), fileName.slice(dot)];
-  // Some systems read these names as a folder, a drive or nothing.
-  const clean = stem.toWellFormed().replace(/[\p{Cc}\p{Cf}\\/:*?"<>|%]+/gu, " ").replace(/^[\s.]+|[\s.]+$/g, "");
-  const name = `${[...clean].slice(0, MAX_NAME_LENGTH).join("") || "character"}${ending}`;
+  const name = toFileName(fileName);
   const plain = normalized(name, "NFKD").replace(/\p{M}+/gu, "").replace(/[^\x20-\x7e]+/g, "_");
   const encoded = encodeURIComponent(name).replace(
     /['()*]/g,

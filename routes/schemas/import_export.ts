@@ -1,8 +1,9 @@
 /** Imports and exports. */
 import { createRoute, z } from "@hono/zod-openapi";
+import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { CHAT_FORMATS } from "../../services/import_export/export_formats.ts";
 import { IMPORT_KINDS, IMPORTED_ITEM_KINDS } from "../../services/import_export/import_item.ts";
-import { ERRORS, Id, IdParams, json } from "./common.ts";
+import { ERRORS, Id, IdParams, json, jsonBody } from "./common.ts";
 import { Job } from "./jobs.ts";
 
 const Counts = z.object({
@@ -115,5 +116,27 @@ export const exportAllRoute = createRoute({
   path: "/api/export",
   tags: ["Transfer"],
   summary: "Everything a person owns in one zip, which imports again whole under the kind parlor",
+  responses: { 200: { description: "The zip", content: { "application/zip": { schema: file } } }, ...ERRORS },
+});
+
+const ids = z.array(Id).min(1).max(1000);
+
+/** What is exported together. */
+const ExportSelection = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("conversations"), ids, format: z.enum(CHAT_FORMATS) }),
+  z.object({ kind: z.literal("characters"), ids, format: z.enum(CARD_FORMATS) }),
+]).openapi("ExportSelection");
+
+/** What the page asks to export. */
+export type ExportSelectionJson = z.input<typeof ExportSelection>;
+
+/** `POST /api/export` */
+export const exportSelectionRoute = createRoute({
+  method: "post",
+  path: "/api/export",
+  tags: ["Transfer"],
+  summary:
+    "Several conversations or characters as files in one zip; unreadable.json in it lists those that can't be read",
+  request: { body: jsonBody(ExportSelection) },
   responses: { 200: { description: "The zip", content: { "application/zip": { schema: file } } }, ...ERRORS },
 });

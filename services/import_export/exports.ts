@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { type ByteBudget, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
 import type { Attachments } from "../attachments/attachments.ts";
-import { exportCard } from "../characters/card/card_export.ts";
+import { type CardFormat, exportCard } from "../characters/card/card_export.ts";
 import type { Characters } from "../characters/characters.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { VariantStore } from "../conversations/variants.ts";
@@ -22,6 +22,7 @@ import type { Presets } from "../presets/presets.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
+import { toFileName } from "../storage/ids.ts";
 import { type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { TranscriptionSettings } from "../transcription/transcription_settings.ts";
 import {
@@ -71,7 +72,12 @@ export interface ExportedChat {
   fileName: string;
 }
 
-/** A file of a full export: small ones in memory, CHARX files streamed. */
+/** What to export together, and as what. */
+export type ExportSelection =
+  | { kind: "conversations"; ids: readonly string[]; format: ChatFormat }
+  | { kind: "characters"; ids: readonly string[]; format: CardFormat };
+
+/** A file of an export: small ones in memory, CHARX files streamed. */
 type ZipFile = { path: string } & ({ bytes: Uint8Array } | { pieces(): AsyncIterable<Uint8Array> });
 
 /** Reads what can be read; failures are listed at the end. */
@@ -94,12 +100,16 @@ export class Exports {
   /**
    * Exports one conversation.
    *
-   * @param signal Ends the wait for memory.
+   * @param options.signal Ends the wait for memory. @param options.waitMs How long it waits for memory.
    * @throws {AppError} `not_found`, `busy`; `internal` if it can't be opened.
    */
-  async chat(id: string, format: ChatFormat, signal?: AbortSignal): Promise<ExportedChat> {
+  async chat(
+    id: string,
+    format: ChatFormat,
+    options: { signal?: AbortSignal; waitMs?: number } = {},
+  ): Promise<ExportedChat> {
     const bytes = this.#parts.reader.sizeBytes(id);
-    using _ = bytes > UNCOUNTED_BYTES ? await this.#parts.budget.reserve(bytes * CHAT_WEIGHT, { signal }) : undefined;
+    using _ = bytes > UNCOUNTED_BYTES ? await this.#parts.budget.reserve(bytes * CHAT_WEIGHT, options) : undefined;
     const conversation = await this.#whole(id);
     const stem = conversation.title || "Chat";
     if (format === "json") {
@@ -114,17 +124,46 @@ export class Exports {
 
   /** Streams all data as a ZIP file; needs the memory of the longest chat. Trash isn't included. */
   async *everything(): AsyncGenerator<Uint8Array> {
-    const packer = openPacker();
     const images = new Set<string>();
+    yield* this.#pack(this.#files(images), images);
+  }
+
+  /** Streams conversations or characters as a ZIP file. Those that can't be read are listed in `unreadable.json`. */
+  async *selection(wanted: ExportSelection): AsyncGenerator<Uint8Array> {
+    yield* this.#pack(this.#selected(wanted), new Set());
+  }
+
+  async *#selected({ kind, ids, format }: ExportSelection): AsyncGenerator<ZipFile> {
+    const unreadable: string[] = [];
+    const names = new Set<string>();
+    for (const id of ids) {
+      try {
+        if (kind === "conversations") {
+          const { text, fileName } = await this.chat(id, format, { waitMs: Infinity });
+          yield { path: toFreeName(fileName, names), bytes: encoder.encode(text) };
+        } else {
+          using file = await exportCard(this.#parts.characters, id, format);
+          yield { path: toFreeName(file.fileName, names), pieces: () => file.pieces() };
+        }
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        unreadable.push(id);
+      }
+    }
+    if (unreadable.length > 0) yield jsonFile("unreadable.json", unreadable);
+  }
+
+  async *#pack(files: AsyncIterable<ZipFile>, images: Set<string>): AsyncGenerator<Uint8Array> {
+    const packer = openPacker();
     try {
-      yield* writeZip(this.#entries(packer, images), { isLarge: true });
+      yield* writeZip(this.#entries(packer, files, images), { isLarge: true });
     } finally {
       packer.close();
     }
   }
 
-  async *#entries(packer: Packer, images: Set<string>): AsyncGenerator<PackedEntry> {
-    for await (const file of this.#files(images)) {
+  async *#entries(packer: Packer, files: AsyncIterable<ZipFile>, images: Set<string>): AsyncGenerator<PackedEntry> {
+    for await (const file of files) {
       const { path } = file;
       if ("pieces" in file) {
         // The checksum comes before the data, so the file is read twice instead of being held in memory.
@@ -132,7 +171,7 @@ export class Exports {
         yield { path, isDeflated: false, crc, sizeBytes, packedBytes: sizeBytes, content: file.pieces() };
         continue;
       }
-      const { packed, attachments, ...facts } = await packer.pack(file.bytes, /\.jsonl?$/.test(path));
+      const { packed, attachments, ...facts } = await packer.pack(file.bytes, /\.(?:jsonl?|md)$/.test(path));
       for (const name of attachments) images.add(name);
       yield { path, ...facts, packedBytes: packed.length, content: [packed] };
     }
@@ -297,6 +336,16 @@ export class Exports {
     const user = await this.#parts.userName(conversation.persona_id as string | undefined);
     return { user, assistant: [...characters.values()][0] ?? "Assistant", characters };
   }
+}
+
+/** Returns a file name that is not taken yet, as file systems that ignore case see it, and takes it. */
+function toFreeName(wanted: string, taken: Set<string>): string {
+  const name = toFileName(wanted);
+  const dot = name.lastIndexOf(".");
+  let free = name;
+  for (let n = 2; taken.has(free.toLowerCase()); n++) free = `${name.slice(0, dot)} (${n})${name.slice(dot)}`;
+  taken.add(free.toLowerCase());
+  return free;
 }
 
 function jsonFile(path: string, json: unknown): ZipFile {

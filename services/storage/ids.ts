@@ -31,3 +31,14 @@ export function isDeviceName(name: string): boolean {
 export function isId(text: string): boolean {
   return /^[A-Za-z0-9_-]{1,64}$/.test(text) && !isPathWord(text) && !isDeviceName(text);
 }
+
+const MAX_FILE_NAME_LENGTH = 100;
+
+/** Returns a name that every file system takes for a file with this name, which people chose. Its extension stays. */
+export function toFileName(wanted: string): string {
+  const dot = wanted.lastIndexOf(".");
+  const [stem, ending] = dot < 0 ? [wanted, ""] : [wanted.slice(0, dot), wanted.slice(dot)];
+  // Some systems read these names as a folder, a drive or nothing.
+  const clean = stem.toWellFormed().replace(/[\p{Cc}\p{Cf}\\/:*?"<>|%]+/gu, " ").replace(/^[\s.]+|[\s.]+$/g, "");
+  return `${[...clean].slice(0, MAX_FILE_NAME_LENGTH).join("") || "character"}${ending}`;
+}

@@ -144,13 +144,13 @@ export class Store {
     return chat;
   }
 
-  /** Hides a conversation at once and deletes it when the offer to undo ends. */
-  deleteChat(id: string, texts: { done: string; undo: string }): void {
-    this.chats.hide(id, true);
+  /** Hides conversations at once and deletes them when the offer to undo ends. */
+  deleteChats(ids: readonly string[], texts: { done: string; undo: string }): void {
+    this.chats.hide(ids, true);
     const screen = this.router.screen.value;
-    if (screen.name === "chat" && screen.conversationId === id) this.router.go("/new");
-    this.toasts.offerUndo(texts.done, texts.undo, () => this.chats.hide(id, false), (isLeaving) => {
-      this.chats.remove(id, isLeaving).catch((thrown) => this.report(thrown));
+    if (screen.name === "chat" && ids.includes(screen.conversationId)) this.router.go("/new");
+    this.toasts.offerUndo(texts.done, texts.undo, () => this.chats.hide(ids, false), (isLeaving) => {
+      for (const id of ids) this.chats.remove(id, isLeaving).catch((thrown) => this.report(thrown));
     });
   }
 

@@ -76,6 +76,7 @@ export function houseRoutes(api: FakeApi): [string, RegExp, Handler][] {
     ],
     ["GET", /^\/api\/import$/, () => Response.json(house.importable)],
     ["GET", /^\/api\/export$/, () => new Response("everything", { headers: { "content-type": "application/zip" } })],
+    ["POST", /^\/api\/export$/, () => new Response("some", { headers: { "content-type": "application/zip" } })],
     ["POST", /^\/api\/import$/, ({ query }) => {
       if (query.has("upload_id") && house.isUploadGone) {
         const error = { code: "not_found", message: "There is no such upload any more", request_id: "req-1" };

@@ -96,6 +96,38 @@ test("one chat as SillyTavern's JSONL is imported again with swipes, note and ti
   });
 });
 
+test("several chats or characters go into one zip, each by its name, and what can't be read is listed", async () => {
+  await using app = await openTestApp();
+  await makePrivateChat(app);
+  await app.put("/api/conversations/c2", { title: "abend", messages: [{ role: "user", content: "Hm." }] });
+  await app.put("/api/characters/owl", { card: { name: "Owl/1", description: "An owl.", first_mes: "Hoo." } });
+  const pack = async (body: Record<string, unknown>) => {
+    const answer = await app.post("/api/export", body);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-disposition")).toMatch(/^attachment; filename="parlor-[\d-]+\.zip"/);
+    const files = unzipSync(await answer.bytes());
+    return Object.entries(files).map(([path, bytes]) => [path, new TextDecoder().decode(bytes)] as const);
+  };
+  const chats = await pack({ kind: "conversations", ids: ["c1", "none", "c2"], format: "markdown" });
+  expect(chats.map(([path]) => path)).toEqual(["Abend.md", "abend (2).md", "unreadable.json"]);
+  expect(chats[1]![1]).toContain("Hm.");
+  expect(JSON.parse(chats[2]![1])).toEqual(["none"]);
+  const [card] = await pack({ kind: "characters", ids: ["owl"], format: "json" });
+  expect(card![0]).toBe("Owl 1.json");
+  expect(JSON.parse(card![1]).data.first_mes).toBe("Hoo.");
+});
+
+test.each([
+  { kind: "conversations", ids: [], format: "json" },
+  { kind: "conversations", ids: ["c1"], format: "png" },
+  { kind: "personas", ids: ["p1"], format: "json" },
+])("refuses the selection %j", async (body) => {
+  await using app = await openTestApp();
+  const answer = await app.post("/api/export", body);
+  expect(answer.status).toBe(400);
+  await answer.body?.cancel();
+});
+
 test.each([["a chat that is not there", "/api/conversations/none/export?format=json", 404], [
   "a form that is none",
   "/api/conversations/c1/export?format=pdf",

@@ -3,7 +3,7 @@
  *
  * Props: `label` (name of the button and the menu), `items` (each with `label`, `onSelect` or `href`; `icon?`, `hint?`,
  * `isDanger?`, `isChecked?`, `isDisabled?`; "line" between groups); `icon?` or `children?` (content of the button),
- * `class?` (of the button). Keys: arrows, Home, End, a letter jumps; Escape and Tab close. Focus returns to the button
+ * `class?` (of the button), `isDisabled?`. Keys: arrows, Home, End, a letter jumps; Escape and Tab close. Focus returns to the button
  * before `onSelect` runs.
  */
 import type { ComponentChildren } from "preact";
@@ -34,11 +34,12 @@ export interface MenuItem {
 
 /** The button and, while open, its menu. */
 export function Menu(
-  { label, items, icon = "more", class: className = "icon-button quiet", children }: {
+  { label, items, icon = "more", class: className = "icon-button quiet", isDisabled, children }: {
     label: string;
     items: readonly (MenuItem | "line")[];
     icon?: IconName;
     class?: string;
+    isDisabled?: boolean;
     children?: ComponentChildren;
   },
 ) {
@@ -62,6 +63,7 @@ export function Menu(
         title={label}
         aria-label={label}
         aria-haspopup="menu"
+        disabled={isDisabled}
         aria-expanded={isOpen}
         onPointerDown={() => wasOpen.current = isOpen}
         onClick={(event) => {

@@ -3,6 +3,7 @@ import type { ConversationPatch, ConversationSummary, Page, RunningReply } from 
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
+import { Selection } from "../app/selection.ts";
 
 /** Changes come in bursts; one request answers all. In milliseconds. */
 const REFRESH_AFTER_MS = 200;
@@ -33,6 +34,7 @@ export class Chats {
     const names = new Set(this.shown.value.map((item) => item.folder).filter((name) => name !== undefined));
     return [...names].sort((a, b) => a.localeCompare(b));
   });
+  readonly selection = new Selection();
   #api: Api;
   #refreshTimer: ReturnType<typeof setTimeout> | undefined;
   /** Number of the last load of older pages; an outdated one stops. */
@@ -121,12 +123,14 @@ export class Chats {
     }
   }
 
-  /** Hides a conversation; `remove` deletes it. */
-  hide(id: string, isHidden: boolean): void {
-    const ids = new Set(this.hiddenIds.value);
-    if (isHidden) ids.add(id);
-    else ids.delete(id);
-    this.hiddenIds.value = ids;
+  /** Hides conversations; `remove` deletes one. */
+  hide(ids: readonly string[], isHidden: boolean): void {
+    const hidden = new Set(this.hiddenIds.value);
+    for (const id of ids) {
+      if (isHidden) hidden.add(id);
+      else hidden.delete(id);
+    }
+    this.hiddenIds.value = hidden;
   }
 
   /** Moves a conversation to the trash. @throws {ApiError} */
@@ -135,7 +139,7 @@ export class Chats {
       await this.#api.deleteConversation(id, { keepalive });
       this.forget(id);
     } finally {
-      this.hide(id, false);
+      this.hide([id], false);
     }
   }
 

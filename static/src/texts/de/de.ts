@@ -19,6 +19,7 @@ import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
 import { chatOptions } from "./chat_options.ts";
 import { presets } from "./presets.ts";
+import { selection } from "./selection.ts";
 import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
 import { tailnet } from "./tailnet.ts";
@@ -47,6 +48,7 @@ export const de: Texts = {
   ...activity,
   ...palette,
   ...chatOptions,
+  ...selection,
   ...settings,
   ...characters,
   ...personas,

@@ -31,6 +31,7 @@ export const nav: typeof English = {
     pinned: "Angeheftet",
     chatCount: (n: number) => count(n, { one: "Chat", other: "Chats" }),
     menu: (title: string) => `Aktionen für „${title}“`,
+    select: "Auswählen",
     rename: "Umbenennen",
     pin: "Anheften",
     unpin: "Lösen",

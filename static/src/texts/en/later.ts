@@ -11,6 +11,7 @@ import { memory } from "./memory.ts";
 import { models } from "./models.ts";
 import { importExport } from "./import_export.ts";
 import { chatOptions } from "./chat_options.ts";
+import { selection } from "./selection.ts";
 import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
 import { presets } from "./presets.ts";
@@ -27,6 +28,7 @@ import { setup } from "./setup.ts";
 export const later = {
   ...history,
   ...activity,
+  ...selection,
   ...settings,
   ...memory,
   ...models,

@@ -30,6 +30,7 @@ export const nav = {
     pinned: "Pinned",
     chatCount: (n: number) => count(n, { one: "chat", other: "chats" }),
     menu: (title: string) => `Actions for “${title}”`,
+    select: "Select",
     rename: "Rename",
     pin: "Pin",
     unpin: "Unpin",

@@ -31,6 +31,7 @@ export const nav: typeof English = {
     pinned: "ピン留め",
     chatCount: (n: number) => count(n, { other: "件のチャット" }),
     menu: (title: string) => `「${title}」の操作`,
+    select: "選択",
     rename: "名前を変更",
     pin: "ピン留めする",
     unpin: "ピン留めを外す",

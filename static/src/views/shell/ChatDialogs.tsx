@@ -17,7 +17,7 @@ export function ChatDialog(
 ) {
   return kind === "rename"
     ? <RenameDialog item={item} onClose={onClose} />
-    : <FolderDialog item={item} onClose={onClose} />;
+    : <OneChatFolder item={item} onClose={onClose} />;
 }
 
 /** Renames the chat. */
@@ -35,28 +35,51 @@ function RenameDialog({ item, onClose }: { item: ConversationSummary; onClose: (
   );
 }
 
-/** Selects a folder, new or existing; none removes the chat from its folder. */
-function FolderDialog({ item, onClose }: { item: ConversationSummary; onClose: () => void }) {
+function OneChatFolder({ item, onClose }: { item: ConversationSummary; onClose: () => void }) {
   const store = useStore();
-  const [folder, setFolder] = useState(item.folder ?? "");
+  return (
+    <FolderDialog
+      title={texts.nav.fileTitle}
+      folder={item.folder}
+      folders={store.chats.folders.value}
+      canRemove={item.folder !== undefined}
+      onSave={(folder) => folder !== (item.folder ?? null) && store.changeChat(item.id, { folder })}
+      onClose={onClose}
+    />
+  );
+}
+
+/**
+ * Selects a folder, new or existing. @param props.onSave Called with `null` to remove from the folder; the dialog closes
+ * itself.
+ */
+export function FolderDialog(
+  { title, folder: before = "", folders, canRemove, onSave, onClose }: {
+    title: string;
+    folder?: string;
+    folders: readonly string[];
+    canRemove: boolean;
+    onSave: (folder: string | null) => void;
+    onClose: () => void;
+  },
+) {
+  const [folder, setFolder] = useState(before);
   const save = (name: string) => {
-    if (name !== (item.folder ?? "")) store.changeChat(item.id, { folder: name || null });
     onClose();
+    onSave(name || null);
   };
   return (
     <AskDialog
-      title={texts.nav.fileTitle}
+      title={title}
       onClose={onClose}
       onSave={() => save(folder.trim())}
-      more={item.folder !== undefined && (
-        <Button kind="quiet" onClick={() => save("")}>{texts.nav.removeFromFolder}</Button>
-      )}
+      more={canRemove && <Button kind="quiet" onClick={() => save("")}>{texts.nav.removeFromFolder}</Button>}
     >
       <TextField
         label={texts.nav.folderLabel}
         hint={texts.nav.folderHint}
         value={folder}
-        list={store.chats.folders.value}
+        list={folders}
         maxLength={MAX_LENGTH}
         hasFocus
         onInput={setFolder}

@@ -12,6 +12,7 @@ import { groupByDay } from "../../texts/format.ts";
 import { ChatRow } from "./ChatRow.tsx";
 import { WIDE_QUERY } from "./SidebarButton.tsx";
 
+const ChatSelection = lazy(() => import("./ChatSelection.tsx").then((file) => file.ChatSelection), { as: "overlay" });
 const ChatDialog = lazy(() => import("./ChatDialogs.tsx").then((file) => file.ChatDialog), { as: "overlay" });
 
 /** Heights of rows in px; the second on touch screens. Defined here because a virtual list needs them. */
@@ -45,9 +46,11 @@ export function ChatList() {
     pinnedTitle: texts.nav.pinned,
     now: new Date(),
   });
+  const order = rows.flatMap((row) => row.kind === "chat" ? [row.item.id] : []);
   return (
-    <>
+    <div class="chats">
       <h2 class="visually-hidden">{texts.nav.chats}</h2>
+      {chats.selection.isActive.value && <ChatSelection order={order} />}
       <VirtualList
         class="chat-list"
         label={texts.nav.chats}
@@ -57,21 +60,27 @@ export function ChatList() {
         showKey={screen.name === "chat" ? screen.conversationId : undefined}
         before={chats.state.value === "ready" && items.length === 0 && <p class="chat-list-empty">{texts.nav.none}</p>}
       >
-        {(row) => <Row row={row} hasSnippets={hasSnippets} onAsk={setQuestion} />}
+        {(row) => <Row row={row} order={order} hasSnippets={hasSnippets} onAsk={setQuestion} />}
       </VirtualList>
       {question && <ChatDialog {...question} onClose={() => setQuestion(undefined)} />}
-    </>
+    </div>
   );
 }
 
 function Row(
-  { row, hasSnippets, onAsk }: { row: ChatListRow; hasSnippets: boolean; onAsk: (question: Question) => void },
+  { row, order, hasSnippets, onAsk }: {
+    row: ChatListRow;
+    order: readonly string[];
+    hasSnippets: boolean;
+    onAsk: (question: Question) => void;
+  },
 ) {
   const { device } = useStore();
   if (row.kind === "chat") {
     return (
       <ChatRow
         item={row.item}
+        order={order}
         isInFolder={row.isInFolder}
         hasSnippet={hasSnippets}
         onRename={() => onAsk({ kind: "rename", item: row.item })}

@@ -9,7 +9,7 @@ import { formatShortTime } from "../../texts/format.ts";
 import { nameChat, toPlainText } from "./chat_name.ts";
 
 /** What a chat can be downloaded as. Names of formats are the same in all languages. */
-const EXPORTS = [
+export const EXPORTS = [
   { format: "markdown", name: "Markdown" },
   { format: "tavern", name: "JSONL" },
   { format: "json", name: "JSON" },
@@ -17,8 +17,10 @@ const EXPORTS = [
 
 /** A link to the chat with its menu. */
 export function ChatRow(
-  { item, isInFolder, hasSnippet, onRename, onFile }: {
+  { item, order, isInFolder, hasSnippet, onRename, onFile }: {
     item: ConversationSummary;
+    /** Ids of the listed chats, from top to bottom. */
+    order: readonly string[];
     isInFolder: boolean;
     /** Shows the beginning of the last message below the name. */
     hasSnippet: boolean;
@@ -38,16 +40,42 @@ export function ChatRow(
     const neighbour = (place?.nextElementSibling ?? place?.previousElementSibling)?.querySelector<HTMLElement>(
       "a, button",
     );
-    store.deleteChat(item.id, { done: t.removed, undo: texts.undo });
+    store.deleteChats([item.id], { done: t.removed, undo: texts.undo });
     // The row disappears together with the focused button.
     neighbour?.focus();
   };
+  const { selection } = store.chats;
+  const selectedIds = selection.ids.value;
+  const Row = selectedIds ? "label" : "div";
   return (
-    <div ref={row} class={isInFolder ? "chat-row in-folder" : "chat-row"}>
+    <Row
+      ref={row as never}
+      class={isInFolder ? "chat-row in-folder" : "chat-row"}
+      onClick={(event: MouseEvent) => {
+        const isLink = event.target instanceof Element && event.target.closest(".chat-link-over");
+        if (!isLink || !event.shiftKey) return;
+        event.preventDefault();
+        selection.start(item.id);
+      }}
+      onContextMenu={(event: MouseEvent) => {
+        // A long press.
+        if (selectedIds || (event as PointerEvent).pointerType !== "touch") return;
+        event.preventDefault();
+        selection.start(item.id);
+      }}
+    >
+      {selectedIds && (
+        <input
+          type="checkbox"
+          aria-label={name.whole}
+          checked={selectedIds.has(item.id)}
+          onClick={(event) => event.shiftKey ? selection.extend(item.id, order) : selection.toggle(item.id)}
+        />
+      )}
       <Faces ids={item.character_ids} widthPx={hasSnippet ? 34 : 28} />
       <div class="chat-row-text">
         <div class="chat-row-head">
-          <ChatLink item={item} isCurrent={isCurrent} />
+          {selectedIds ? <ChatTitle item={item} /> : <ChatLink item={item} isCurrent={isCurrent} />}
           {store.chats.answering.value.has(item.id) && (
             <span class="live-dot" role="img" aria-label={t.answering} title={t.answering} />
           )}
@@ -55,34 +83,37 @@ export function ChatRow(
         </div>
         {snippet !== "" && <p class="chat-snippet">{snippet}</p>}
       </div>
-      <Menu
-        label={t.menu(name.whole)}
-        items={[
-          { label: t.rename, icon: "pencil", onSelect: onRename },
-          {
-            label: item.pinned ? t.unpin : t.pin,
-            icon: "pin",
-            onSelect: () => store.changeChat(item.id, { pinned: item.pinned ? null : true }),
-          },
-          { label: t.file, icon: "folder", onSelect: onFile },
-          "line",
-          ...EXPORTS.map(({ format, name }) => ({
-            label: t.exportAs(name),
-            icon: "down" as const,
-            href: `/api/conversations/${encodeURIComponent(item.id)}/export?format=${format}`,
-          })),
-          "line",
-          { label: t.delete, icon: "trash", isDanger: true, onSelect: remove },
-        ]}
-      />
-    </div>
+      {!selectedIds && (
+        <Menu
+          label={t.menu(name.whole)}
+          items={[
+            { label: t.select, icon: "check", onSelect: () => selection.start(item.id) },
+            { label: t.rename, icon: "pencil", onSelect: onRename },
+            {
+              label: item.pinned ? t.unpin : t.pin,
+              icon: "pin",
+              onSelect: () => store.changeChat(item.id, { pinned: item.pinned ? null : true }),
+            },
+            { label: t.file, icon: "folder", onSelect: onFile },
+            "line",
+            ...EXPORTS.map(({ format, name }) => ({
+              label: t.exportAs(name),
+              icon: "down" as const,
+              href: `/api/conversations/${encodeURIComponent(item.id)}/export?format=${format}`,
+            })),
+            "line",
+            { label: t.delete, icon: "trash", isDanger: true, onSelect: remove },
+          ]}
+        />
+      )}
+    </Row>
   );
 }
 
 /** The name of a chat as a link, which covers its whole row or card. */
 export function ChatLink({ item, isCurrent = false }: { item: ConversationSummary; isCurrent?: boolean }) {
   const { people } = useStore();
-  const { who, about, whole } = nameChat(people, item);
+  const { whole } = nameChat(people, item);
   return (
     <a
       class="chat-link-over"
@@ -90,6 +121,15 @@ export function ChatLink({ item, isCurrent = false }: { item: ConversationSummar
       aria-current={isCurrent ? "page" : undefined}
       title={whole}
     >
+      <ChatTitle item={item} />
+    </a>
+  );
+}
+
+function ChatTitle({ item }: { item: ConversationSummary }) {
+  const { who, about, whole } = nameChat(useStore().people, item);
+  return (
+    <>
       <span class="chat-title">
         {who === "" ? whole : (
           <>
@@ -98,7 +138,7 @@ export function ChatLink({ item, isCurrent = false }: { item: ConversationSummar
         )}
       </span>
       {item.is_branch && <span class="badge">{texts.nav.branch}</span>}
-    </a>
+    </>
   );
 }
 

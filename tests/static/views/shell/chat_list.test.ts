@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { findAxeProblems, findSmallTargets } from "../../../helpers/app/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
 import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
 
@@ -124,6 +125,96 @@ test("after deleting a chat by keyboard, its neighbor has the focus", async () =
   await ui.page.keyboard.press("Enter");
   await sidebar(ui.page).getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
   expect(await ui.page.evaluate(() => document.activeElement?.textContent)).toBe("Filed second");
+});
+
+test("selects a range of chats and all of it moves to a folder, with one Undo", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page, api } = ui;
+  await sidebar(page).getByRole("link", { name: "Filed first" }).click({ modifiers: ["Shift"] });
+  const box = (name: string) => sidebar(page).getByRole("checkbox", { name });
+  await sidebar(page).getByRole("status").getByText("1 selected").waitFor();
+  expect(await box("Filed first").isChecked()).toBe(true);
+  await box("The newest").click({ modifiers: ["Shift"] });
+  await sidebar(page).getByRole("status").getByText("3 selected").waitFor();
+  expect(await box("Filed second").isChecked()).toBe(true);
+  await box("Filed second").click();
+  await sidebar(page).getByRole("status").getByText("2 selected").waitFor();
+  await page.getByRole("button", { name: "Move to folder" }).click();
+  await page.getByRole("heading", { name: "Move 2 chats to folder" }).waitFor();
+  await page.getByRole("combobox", { name: "Folder" }).fill("Letters");
+  await page.keyboard.press("Enter");
+  await page.getByText("2 chats moved").waitFor();
+  const folderOf = (id: string) => Reflect.get(api.conversations.get(id)!, "folder");
+  expect(["f1", "f2", "new"].map(folderOf)).toEqual(["Letters", "Work", "Letters"]);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await eventually(() => ["f1", "f2", "new"].map(folderOf), (all) => `${all}` === "Work,Work,");
+});
+
+test("selects by keyboard: Space selects, Shift and Space a range, Escape leaves and the focus stays", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page, api } = ui;
+  await page.getByRole("button", { name: "Actions for “A pinned one”" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("menuitem", { name: "Select" }).press("Enter");
+  const box = (name: string) => sidebar(page).getByRole("checkbox", { name });
+  await eventually(() => box("A pinned one").evaluate((field) => field === document.activeElement), Boolean);
+  await box("Filed second").focus();
+  await page.keyboard.press("Shift+Space");
+  await sidebar(page).getByRole("status").getByText("3 selected").waitFor();
+  await page.keyboard.press("Space");
+  await sidebar(page).getByRole("status").getByText("2 selected").waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Delete", exact: true }).press("Enter");
+  await page.getByText("2 chats deleted").waitFor();
+  await sidebar(page).getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await sidebar(page).getByRole("link", { name: "Filed first" }).waitFor();
+  expect(api.seen("DELETE", /./)).toEqual([]);
+  await page.getByRole("button", { name: "Actions for “An old one”" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("menuitem", { name: "Select" }).press("Enter");
+  await eventually(() => box("An old one").evaluate((field) => field === document.activeElement), Boolean);
+  await page.keyboard.press("Escape");
+  await box("An old one").waitFor({ state: "detached" });
+  await eventually(() => page.evaluate(() => document.activeElement?.textContent), (text) => text === "An old one");
+});
+
+test("exports the selected chats as one file, and deletes them when Undo is over", async () => {
+  await using ui = await bench.open("/new", { prepare: fill });
+  const { page, api } = ui;
+  await sidebar(page).getByRole("link", { name: "Filed first" }).click({ modifiers: ["Shift"] });
+  await page.getByRole("button", { name: "Select all" }).click();
+  await sidebar(page).getByRole("status").getByText("5 selected").waitFor();
+  await page.getByRole("button", { name: "Export", exact: true }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("menuitem", { name: "Export as Markdown" }).click(),
+  ]);
+  expect(download.suggestedFilename()).toMatch(/^parlor-.*\.zip$/);
+  expect(api.seen("POST", "/api/export").map(({ body }) => body)).toEqual([
+    { kind: "conversations", ids: ["new", "f1", "f2", "pin", "old"], format: "markdown" },
+  ]);
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByText("5 chats deleted").waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  await eventually(() => api.conversations.size, (size) => size === 0);
+});
+
+test("on phones a long press starts selecting, and the targets are large enough", async () => {
+  await using ui = await bench.open("/new", { ...PHONE, prepare: fill });
+  const { page } = ui;
+  await page.getByRole("button", { name: "Open the chat list" }).click();
+  const link = sidebar(page).getByRole("link", { name: "The newest" });
+  await link.evaluate((element) =>
+    element.dispatchEvent(
+      new PointerEvent("contextmenu", { pointerType: "touch", bubbles: true, cancelable: true }),
+    )
+  );
+  await sidebar(page).getByRole("status").getByText("1 selected").waitFor();
+  expect(await findSmallTargets(page)).toEqual([]);
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await link.waitFor();
 });
 
 test("lists 3,000 chats, and mounts a screenful", async () => {
