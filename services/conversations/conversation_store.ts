@@ -39,12 +39,17 @@ export interface ListCursor {
 
 const decoder = new TextDecoder();
 
+/** Characters of summaries in the cache: some 500 conversations. */
+const MAX_SUMMARY_CHARS = 256 * 1024;
+
 /** Reads and writes conversation and draft rows. */
 export class ConversationStore {
   #db: Database;
   #sealer: PurposeSealer;
   /** One request reads the head several times, and opening it takes longer than finding it. */
   readonly #heads = new PlaintextCache<string>();
+  /** Each write needs the summary before. */
+  readonly #summaries = new PlaintextCache<string>(MAX_SUMMARY_CHARS);
 
   constructor(db: Database, sealer: PurposeSealer) {
     this.#db = db;
@@ -240,8 +245,10 @@ export class ConversationStore {
       "SELECT revision, summary FROM conversation WHERE id = ?",
       id,
     );
+    if (row === undefined) return undefined;
     try {
-      return row && JSON.parse(decoder.decode(this.#sealer.openNow(summaryAad(id, row.revision), row.summary)));
+      const known = this.#summaries.find({ id, version: row.revision, sealed: row.summary });
+      return JSON.parse(known ?? this.openSummary({ id, ...row }));
     } catch {
       return undefined;
     }
@@ -362,12 +369,14 @@ export class ConversationStore {
   #seal(state: ConversationState, snippet: string, hasGreetingTitle: boolean | undefined) {
     const summary = JSON.stringify(toSummary(state, snippet, hasGreetingTitle));
     const text = JSON.stringify(state.head);
-    const head = this.#sealer.sealNow(headPlace(state.id, state.revision), text);
-    this.#heads.set({ id: state.id, version: state.revision, sealed: head }, text);
-    return {
-      head,
-      summary: this.#sealer.sealNow(summaryAad(state.id, state.revision), summary),
+    const { id, revision: version } = state;
+    const sealed = {
+      head: this.#sealer.sealNow(headPlace(id, version), text),
+      summary: this.#sealer.sealNow(summaryAad(id, version), summary),
     };
+    this.#heads.set({ id, version, sealed: sealed.head }, text);
+    this.#summaries.set({ id, version, sealed: sealed.summary }, summary);
+    return sealed;
   }
 }
 

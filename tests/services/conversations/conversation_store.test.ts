@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ConversationStore } from "../../../services/conversations/conversation_store.ts";
+import { completeMessage } from "../../../services/conversations/message.ts";
 import type { ConversationState } from "../../../services/conversations/conversation.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer, type PurposeSealer } from "../../../services/crypto/sealer.ts";
@@ -13,6 +14,7 @@ const FIRST: ConversationState = {
   messageCount: 0,
   head: { title: "Harbour", participants: [] },
 };
+const NOW = "2026-07-01T12:00:00.000Z";
 let folder: string;
 let db: Database;
 let sealer: PurposeSealer;
@@ -54,4 +56,24 @@ test("doesn't use the cache for a failed write or a row changed on disk", async 
   expect(store.get("c1")).toEqual(standing);
   await db.write([{ sql: "UPDATE conversation SET revision = 7 WHERE id = 'c1'" }]);
   expect(() => store.get("c1")).toThrow(/Can't read the settings of conversation/);
+});
+
+test("keeps the mark of a greeting as title from one write to the next without opening the summary", async () => {
+  const greeting = completeMessage({ role: "assistant", content: "The door creaks open." }, "g", NOW);
+  const head = { title: "The door creaks…", participants: [{ character_id: "mira" }] };
+  const first: ConversationState = { ...FIRST, id: "c2", head };
+  const store = new ConversationStore(db, sealer);
+  await db.write([store.insert(first, "", greeting)]);
+  opened = 0;
+  await db.write([store.update({ ...first, revision: 2 }, "Hello")]);
+  expect(store.summary("c2")).toMatchObject({ revision: 2, snippet: "Hello", has_greeting_title: true });
+  expect(opened).toBe(0);
+
+  const later = new ConversationStore(db, sealer);
+  await db.write([later.update({ ...first, revision: 3 }, "Bye")]);
+  expect(later.summary("c2")).toMatchObject({ revision: 3, snippet: "Bye", has_greeting_title: true });
+  expect(opened).toBe(1);
+  // A summary that was changed on disk isn't taken from the cache.
+  await db.write([{ sql: "UPDATE conversation SET summary = zeroblob(length(summary)) WHERE id = 'c2'" }]);
+  expect(later.summary("c2")).toBeUndefined();
 });
