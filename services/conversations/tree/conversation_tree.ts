@@ -213,22 +213,30 @@ export class TreeReader {
   readonly #db: Pick<Reader, "all" | "get">;
   readonly #trees = new Map<string, ConversationTree>();
   #dataVersion = -1;
+  /** Whether the database was asked since the last microtask began: one change of a conversation needs its tree several times. */
+  #isChecked = false;
 
   constructor(db: Pick<Reader, "all" | "get">) {
     this.#db = db;
   }
 
   of(conversationId: string): ConversationTree {
-    // Changes with each commit of another connection, and all writes use another one.
-    const version = this.#db.get<{ data_version: number }>("PRAGMA data_version")!.data_version;
-    if (version !== this.#dataVersion || this.#trees.size >= TREES) this.#trees.clear();
-    this.#dataVersion = version;
+    if (!this.#isChecked) this.#dropStale();
     let tree = this.#trees.get(conversationId);
     if (tree === undefined) {
       tree = readTree(this.#db, conversationId);
       this.#trees.set(conversationId, tree);
     }
     return tree;
+  }
+
+  #dropStale(): void {
+    // Changes with each commit of another connection, and all writes use another one.
+    const version = this.#db.get<{ data_version: number }>("PRAGMA data_version")!.data_version;
+    if (version !== this.#dataVersion || this.#trees.size >= TREES) this.#trees.clear();
+    this.#dataVersion = version;
+    this.#isChecked = true;
+    queueMicrotask(() => this.#isChecked = false);
   }
 }
 
