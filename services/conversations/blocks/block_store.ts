@@ -811,7 +811,9 @@ async function findChangedIds(
   for (const message of [...next.values()].flat()) {
     const stored = before.get(message.id);
     if (stored === undefined || !written.has(message.id)) continue;
-    if (JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
+    // Usually the content differs, and comparing that costs nothing.
+    const hasOtherContent = typeof stored.content === "string" && stored.content !== message.content;
+    if (hasOtherContent || JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
     if (isTickUsedUp()) await yieldToEventLoop();
   }
   return changed;
