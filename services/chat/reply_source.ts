@@ -123,6 +123,7 @@ export class StoredReply implements ReplySource {
 
 /** Returns the changes of calls that a client gets next: of those behind text that it has. */
 export function nextCalls(cursor: ReplyCursor, calls: ReplyCalls): ReplyStep | undefined {
+  if (calls.changes === (cursor.calls ?? 0)) return undefined;
   const { updates, last } = calls.since(cursor.calls ?? 0, cursor);
   return updates.length === 0 ? undefined : { calls: updates, after: { ...cursor, calls: last } };
 }
