@@ -20,3 +20,17 @@ export async function delay(ms: number, signal?: AbortSignal, wake?: Promise<unk
     signal?.removeEventListener("abort", abort);
   }
 }
+
+/** Waits for work, but no longer than until the signal aborts. The work continues. @throws The reason of `signal` */
+export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  work.catch(() => {}); // What fails after the signal has no effect anymore.
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

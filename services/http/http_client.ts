@@ -3,6 +3,7 @@
  * redirects within an origin, enforces timeouts and explains failures. Public addresses are fetched through guard/ instead.
  */
 import { connect } from "node:net";
+import { raceAbort } from "../async/delay.ts";
 import { AppError } from "../errors.ts";
 import { maskKey } from "./api_key.ts";
 import { explainConnectError, UpstreamError } from "./upstream_error.ts";
@@ -185,19 +186,6 @@ function withTimeouts(call: HttpCall, response: Response, onEnd: () => void): Re
     },
   }, { highWaterMark: 0 });
   return new Response(body, { status, statusText, headers });
-}
-
-/** Waits for `work`, but no longer than until the signal aborts. */
-async function raceAbort(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 /** Returns where a redirect leads. A redirect to another origin is an error, with or without a key. */

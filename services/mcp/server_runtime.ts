@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { raceAbort } from "../async/delay.ts";
 import { AppError, messageOf, traceOf } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { HttpClient } from "../http/http_client.ts";
@@ -480,17 +481,4 @@ function sortKeys(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(([key, item]) => [key, sortKeys(item)] as const);
   return Object.fromEntries(entries.sort(([a], [b]) => a < b ? -1 : 1));
-}
-
-/** Waits for work, but no longer than until the signal aborts. The work continues for others. */
-async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }

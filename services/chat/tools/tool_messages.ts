@@ -1,5 +1,6 @@
 /** The messages of a round: the one with the calls, and one for each result. */
 import { completeMessage, type Message, type MessageContent } from "../../conversations/message.ts";
+import { isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 import type { ToolCallRecord } from "../../tools/tool_call_store.ts";
 import type { WrittenRound } from "../reply.ts";
 import { toNotice, type ToolResult } from "./tool_result.ts";
@@ -87,6 +88,16 @@ function describeCall(record: ToolCallRecord) {
     ...(proposedArguments !== undefined && { proposed_arguments: proposedArguments }),
     ...(startedAtMs !== undefined && endedAtMs !== undefined && { duration_ms: endedAtMs - startedAtMs }),
   };
+}
+
+/** Parses the arguments of a call. Returns undefined if they aren't a JSON object. */
+export function parseArguments(text: string): JsonObject | undefined {
+  try {
+    const value = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Ends a call that the end of its reply has left open. */
