@@ -1,7 +1,7 @@
 /**
  * A virtual grid of equal cards.
  *
- * Props: `items`, `keyOf(item)`, `children(item, tabIndex)` (one link or button, which gets the tab index), `label`,
+ * Props: `items`, `keyOf(item)`, `children(item, tabIndex)` (one link, button or checkbox, which gets the tab index), `label`,
  * `minWidthPx` (of a card), `heightOf(widthPx)`; `gapPx?`, `class?`, `memory?` (keeps the scroll position while
  * unmounted), `onEnd?()` (the last rows are near), `before?`, `after?` (scroll along). Keys: the grid is one tab stop;
  * arrows, Home, End and the page keys move between cards.
@@ -90,7 +90,7 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
   useLayoutEffect(() => {
     if (!isFocusWanted.current) return;
     isFocusWanted.current = false;
-    const card = list.current?.querySelector<HTMLElement>(`[data-place="${stop}"] :is(a, button)`);
+    const card = list.current?.querySelector<HTMLElement>(`[data-place="${stop}"] :is(a, button, input)`);
     card?.focus({ preventScroll: true });
   }, [stop, view]);
 
@@ -138,6 +138,7 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
             key={keyOf(items[index]!)}
             class="virtual-row"
             data-place={index}
+            data-key={keyOf(items[index]!)}
             aria-setsize={items.length}
             aria-posinset={index + 1}
             style={{

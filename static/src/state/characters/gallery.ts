@@ -4,6 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { CharacterQuery } from "../../api/characters.ts";
 import type { Api } from "../../api/api.ts";
+import { Selection } from "../app/selection.ts";
 import type { Store } from "../store.ts";
 
 /** The first page fills any screen; later ones have the server's maximum. */
@@ -32,6 +33,7 @@ export class Gallery {
   });
   /** Tags of the loaded characters, the most used first. */
   readonly tags = computed(() => listTags(this.items.value));
+  readonly selection = new Selection();
   /** The grid's scroll position. */
   readonly place = { top: 0 };
   readonly #api: Api;
@@ -50,7 +52,10 @@ export class Gallery {
   open(): () => void {
     this.#isOpen = true;
     if (this.#isStale) void this.refresh();
-    return () => this.#isOpen = false;
+    return () => {
+      this.#isOpen = false;
+      this.selection.end();
+    };
   }
 
   /** Filters or sorts the list. */
@@ -127,12 +132,14 @@ export class Gallery {
     }
   }
 
-  /** Hides a character; `remove` deletes it. */
-  hide(id: string, isHidden: boolean): void {
-    const ids = new Set(this.hiddenIds.peek());
-    if (isHidden) ids.add(id);
-    else ids.delete(id);
-    this.hiddenIds.value = ids;
+  /** Hides characters; `remove` deletes one. */
+  hide(ids: readonly string[], isHidden: boolean): void {
+    const hidden = new Set(this.hiddenIds.peek());
+    for (const id of ids) {
+      if (isHidden) hidden.add(id);
+      else hidden.delete(id);
+    }
+    this.hiddenIds.value = hidden;
   }
 
   /** Moves a character to the trash. @throws {ApiError} */
@@ -141,7 +148,7 @@ export class Gallery {
       await this.#api.deleteCharacter(id, { keepalive });
       this.items.value = this.items.peek().filter((item) => item.id !== id);
     } finally {
-      this.hide(id, false);
+      this.hide([id], false);
     }
   }
 
@@ -165,12 +172,12 @@ export function getGallery(store: Store): Gallery {
   return gallery;
 }
 
-/** Hides a character at once and moves it to the trash when the offer to undo ends. */
-export function removeCharacter(store: Store, id: string, texts: { done: string; undo: string }): void {
+/** Hides characters at once and moves them to the trash when the offer to undo ends. */
+export function removeCharacters(store: Store, ids: readonly string[], texts: { done: string; undo: string }): void {
   const gallery = getGallery(store);
-  gallery.hide(id, true);
-  store.toasts.offerUndo(texts.done, texts.undo, () => gallery.hide(id, false), (isLeaving) => {
-    gallery.remove(id, isLeaving).catch((thrown) => store.report(thrown));
+  gallery.hide(ids, true);
+  store.toasts.offerUndo(texts.done, texts.undo, () => gallery.hide(ids, false), (isLeaving) => {
+    for (const id of ids) gallery.remove(id, isLeaving).catch((thrown) => store.report(thrown));
   });
 }
 

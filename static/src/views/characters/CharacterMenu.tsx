@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import { characterPath } from "../../api/characters.ts";
 import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
 import type { CharacterPage } from "../../state/characters/character_page.ts";
-import { removeCharacter } from "../../state/characters/gallery.ts";
+import { removeCharacters } from "../../state/characters/gallery.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
@@ -79,7 +79,7 @@ function listItems(
   const { state } = page.portrait.peek();
   const remove = () => {
     store.router.go("/characters");
-    removeCharacter(store, character.id, { done: t.removed(character.name), undo: texts.undo });
+    removeCharacters(store, [character.id], { done: t.removed(character.name), undo: texts.undo });
   };
   return [
     { label: t.replace, icon: "image", onSelect: choosePicture },

@@ -9,9 +9,11 @@ import { memo, useMedia, useTitle } from "../../components/hooks.ts";
 import { VirtualGrid } from "../../components/lists/VirtualGrid.tsx";
 import { Menu, PHONE_QUERY } from "../../components/overlays/Menu.tsx";
 import { type Gallery, getGallery } from "../../state/characters/gallery.ts";
+import type { Selection } from "../../state/app/selection.ts";
 import { CardImports } from "../../state/import_export/card_imports.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { CharacterSelection } from "./CharacterSelection.tsx";
 import { DropArea } from "./DropArea.tsx";
 import { FavoriteButton } from "./FavoriteButton.tsx";
 import { ImportNotices, notifyImported } from "./ImportNotices.tsx";
@@ -104,6 +106,7 @@ function Head({ imports, onUrl, onNew }: { imports: CardImports<Character>; onUr
               { label: t.browse, icon: "search" as const, href: "/characters/browse" },
             ]
             : []),
+          { label: texts.nav.select, icon: "check", onSelect: () => getGallery(store).selection.start() },
           { label: t.importUrl, icon: "next", onSelect: onUrl },
           { label: t.restore, icon: "restore", onSelect: () => void restore() },
         ]}
@@ -126,7 +129,7 @@ function Body({ gallery, onNew }: { gallery: Gallery; onNew: () => void }) {
   }
   return (
     <>
-      <GalleryTools gallery={gallery} />
+      {gallery.selection.isActive.value ? <CharacterSelection gallery={gallery} /> : <GalleryTools gallery={gallery} />}
       {error && (
         <div class="gallery-note">
           <ErrorNote title={t.loadFailed} error={error} onRetry={() => void gallery.refresh()} />
@@ -145,6 +148,8 @@ function Body({ gallery, onNew }: { gallery: Gallery; onNew: () => void }) {
 
 function Grid({ gallery, items }: { gallery: Gallery; items: CharacterItem[] }) {
   const { q, tag, favorite, sort } = gallery.query.value;
+  const { selection } = gallery;
+  const selected = selection.ids.value;
   return (
     <VirtualGrid
       // Another filter scrolls to the top.
@@ -158,8 +163,41 @@ function Grid({ gallery, items }: { gallery: Gallery; items: CharacterItem[] }) 
       memory={gallery.place}
       onEnd={() => void gallery.more()}
     >
-      {(item, tabIndex) => <CharacterTile item={item} tabIndex={tabIndex} />}
+      {(item, tabIndex) =>
+        selected
+          ? (
+            <SelectableTile
+              item={item}
+              tabIndex={tabIndex}
+              isSelected={selected.has(item.id)}
+              onPress={(isRange) =>
+                isRange ? selection.extend(item.id, items.map(({ id }) => id)) : selection.toggle(item.id)}
+            />
+          )
+          : <CharacterTile item={item} tabIndex={tabIndex} selection={selection} />}
     </VirtualGrid>
+  );
+}
+
+/** A tile while several are being selected. */
+function SelectableTile({ item, tabIndex, isSelected, onPress }: {
+  item: CharacterItem;
+  tabIndex: number;
+  isSelected: boolean;
+  onPress: (isRange: boolean) => void;
+}) {
+  return (
+    <label class="tile is-selectable">
+      <input
+        type="checkbox"
+        tabIndex={tabIndex}
+        aria-label={item.name}
+        checked={isSelected}
+        onClick={(event) => onPress(event.shiftKey)}
+      />
+      <Portrait {...toPortraitProps(item)} widthPx={WIDTH_PX} class="tile-portrait" />
+      <span class="tile-name">{item.name}</span>
+    </label>
   );
 }
 
@@ -167,9 +205,27 @@ function Grid({ gallery, items }: { gallery: Gallery; items: CharacterItem[] }) 
 const WIDTH_PX = 192;
 
 /** A link to the character's page, and its star. */
-const CharacterTile = memo(({ item, tabIndex }: { item: CharacterItem; tabIndex: number }) => (
+const CharacterTile = memo((
+  { item, tabIndex, selection }: { item: CharacterItem; tabIndex: number; selection: Selection },
+) => (
   <>
-    <a class="tile" href={`/characters/${encodeURIComponent(item.id)}`} tabIndex={tabIndex} title={item.name}>
+    <a
+      class="tile"
+      href={`/characters/${encodeURIComponent(item.id)}`}
+      tabIndex={tabIndex}
+      title={item.name}
+      onClick={(event) => {
+        if (!event.shiftKey) return;
+        event.preventDefault();
+        selection.start(item.id);
+      }}
+      onContextMenu={(event) => {
+        // A long press.
+        if ((event as unknown as PointerEvent).pointerType !== "touch") return;
+        event.preventDefault();
+        selection.start(item.id);
+      }}
+    >
       <Portrait {...toPortraitProps(item)} widthPx={WIDTH_PX} class="tile-portrait" />
       <span class="tile-name">{item.name}</span>
     </a>

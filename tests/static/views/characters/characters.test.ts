@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, findSmallTargets } from "../../../helpers/app/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
 import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
 
@@ -56,6 +56,64 @@ test("a star makes a character a favorite, on its tile and its page, and the gal
   await ui.page.getByText("No matches").waitFor();
   await ui.page.getByRole("button", { name: "Show all" }).click();
   await eventually(() => cards.count(), (count) => count === 3);
+});
+
+test("selects several characters by mouse and keyboard; star, export and delete apply to all, with one Undo", async () => {
+  await using ui = await bench.open("/characters", { prepare: fill });
+  const { page, api } = ui;
+  const status = page.getByRole("main").getByRole("status");
+  const box = (name: string) => page.getByRole("checkbox", { name });
+  await page.getByRole("link", { name: "Ada" }).click({ modifiers: ["Shift"] });
+  await status.getByText("1 selected").waitFor();
+  await eventually(() => box("Ada").evaluate((field) => field === document.activeElement), Boolean);
+  await page.keyboard.press("ArrowRight");
+  await eventually(() => box("Fox").evaluate((field) => field === document.activeElement), Boolean);
+  await page.keyboard.press("Shift+Space");
+  await status.getByText("2 selected").waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Add to favorites" }).click();
+  await page.getByText("2 characters added to favorites").waitFor();
+  const favorites = () => ["ada", "fox", "mira"].map((id) => api.people.characters.get(id)!.favorite);
+  expect(favorites()).toEqual([true, true, false]);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await eventually(favorites, (all) => !all.includes(true));
+
+  await page.getByRole("button", { name: "More", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Select" }).click();
+  await status.getByText("0 selected").waitFor();
+  expect(await page.getByRole("button", { name: "Delete", exact: true }).isDisabled()).toBe(true);
+  await page.getByRole("button", { name: "Select all" }).click();
+  await status.getByText("3 selected").waitFor();
+  await page.getByRole("button", { name: "Export", exact: true }).click();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("menuitem", { name: "Export as PNG" }).click(),
+  ]);
+  expect(download.suggestedFilename()).toMatch(/^parlor-.*\.zip$/);
+  expect(api.seen("POST", "/api/export").map(({ body }) => body)).toEqual([
+    { kind: "characters", ids: ["ada", "fox", "mira"], format: "png" },
+  ]);
+  await box("Fox").click();
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByText("2 characters deleted").waitFor();
+  await page.getByRole("link", { name: "Ada" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByRole("link", { name: "Ada" }).waitFor();
+  expect(api.people.characters.size).toBe(3);
+});
+
+test("on phones a long press selects a character, and Escape ends it", async () => {
+  await using ui = await bench.open("/characters", { ...PHONE, prepare: fill });
+  await ui.page.getByRole("link", { name: "Fox" }).evaluate((element) =>
+    element.dispatchEvent(
+      new PointerEvent("contextmenu", { pointerType: "touch", bubbles: true, cancelable: true }),
+    )
+  );
+  await ui.page.getByRole("main").getByRole("status").getByText("1 selected").waitFor();
+  expect(await ui.page.getByRole("checkbox", { name: "Fox" }).isChecked()).toBe(true);
+  expect(await findSmallTargets(ui.page)).toEqual([]);
+  await ui.page.keyboard.press("Escape");
+  await ui.page.getByRole("link", { name: "Fox" }).waitFor();
 });
 
 test(
