@@ -8,8 +8,7 @@ import type { DataCommand, DataOutside } from "./services/cli/data_commands.ts";
 import type { ImportOutside } from "./services/cli/import.ts";
 import { PASSPHRASE_VARIABLE } from "./services/cli/passphrase.ts";
 import { type Config, loadConfig } from "./services/config/config.ts";
-import { isHangupIgnored } from "./services/process/hangup.ts";
-import { containDefects } from "./services/process/uncaught_errors.ts";
+import { containDefects, isHangupIgnored } from "./services/process/process_events.ts";
 import { AppError, messageOf } from "./services/errors.ts";
 import { createLog, type Log } from "./services/log.ts";
 import type { ImportReport } from "./services/import_export/import_report.ts";
@@ -86,7 +85,7 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
       return await dataCommand.run(rest, dataOutside()) ?? 0;
     }
     if (isHelp && command === "serve") {
-      return print((await import("./services/config/config_help.ts")).renderHelp(VERSION));
+      return print((await import("./services/config/config_file.ts")).renderHelp(VERSION));
     }
     if (rest.includes("--version")) return print(`Parlor ${VERSION}`);
     if (command !== "serve") {
@@ -94,7 +93,7 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
     }
     const config = configFrom(rest.filter((arg) => arg !== "--print-config"));
     if (rest.includes("--print-config")) {
-      return print((await import("./services/config/config_help.ts")).formatConfig(config));
+      return print((await import("./services/config/config_file.ts")).formatConfig(config));
     }
     await beforeServing();
     await serve(config);

@@ -1,10 +1,13 @@
-/** Fourth middleware: authentication. Maps paths and headers to the rules in services/auth/access_policy.ts. */
+/**
+ * Fourth middleware: authentication. Maps paths and headers to the rules in services/auth/access_policy.ts, and reads and writes the
+ * session cookie (docs/protocols/auth.md#sessions).
+ */
 import type { MiddlewareHandler } from "hono";
 import type { AccessPolicy, PresentedCredentials, RouteAccess } from "../services/auth/access_policy.ts";
-import type { PageOriginWatch } from "../services/auth/host_names.ts";
+import { isLoopbackName, type PageOriginWatch } from "../services/auth/host_names.ts";
 import type { OpenStreams } from "../services/auth/open_streams.ts";
 import type { AppContext, Env, RequestFacts } from "./env.ts";
-import { sendSessionCookie, sessionCookieName } from "./session_cookie.ts";
+import { SESSION_IDLE_MS } from "../services/auth/sessions.ts";
 
 /** Paths open to callers who want to sign in or add a passkey. */
 const CEREMONY_PATH = /^\/api\/auth\/(status|register\/[^/]+|login\/[^/]+)$/;
@@ -95,8 +98,6 @@ export function findCookie(header: string | null, name: string): string | undefi
   return values.length === 1 ? values[0] : undefined;
 }
 
-/** Ends a response body when its client loses access. */
-
 /**
  * Passes a body on until the signal fires; then the body ends and its source is cancelled.
  *
@@ -135,4 +136,31 @@ export function endBodyOnRevocation(
       await reader.cancel(reason);
     },
   }, { highWaterMark: 0 }); // The source is read only when the client is ready, as without this wrapper.
+}
+
+/** Returns the cookie's name; `__Host-` makes browsers refuse it from plain HTTP and from other hosts (RFC 6265bis). */
+export function sessionCookieName(scheme: "http" | "https"): string {
+  return scheme === "https" ? "__Host-app_sess" : "app_sess";
+}
+
+/** Returns whether sessions are possible: over HTTPS or on loopback names. Elsewhere the network can read cookies. */
+export function canHoldSession({ scheme, host }: Pick<RequestFacts, "scheme" | "host">): boolean {
+  return scheme === "https" || isLoopbackName(host);
+}
+
+/** Sends the cookie; the caller has asked `canHoldSession`. */
+export function sendSessionCookie(c: AppContext, value: string): void {
+  send(c, value, SESSION_IDLE_MS / 1000);
+}
+
+/** Makes the browser forget the cookie. */
+export function clearSessionCookie(c: AppContext): void {
+  send(c, "", 0);
+}
+
+function send(c: AppContext, value: string, maxAgeSeconds: number): void {
+  const { scheme } = c.var.facts;
+  const secure = scheme === "https" ? "; Secure" : "";
+  const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure}`;
+  c.header("Set-Cookie", `${sessionCookieName(scheme)}=${value}; ${attributes}`, { append: true });
 }

@@ -2,7 +2,7 @@
 import type { Services } from "../services/services.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { toRangedAnswer } from "./http/file_response.ts";
-import { checkAttachmentType } from "./http/image_body.ts";
+import { checkAttachmentType } from "./http/form.ts";
 import { rawAnswer, startedStream } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/attachments.ts";

@@ -1,13 +1,13 @@
 /** `/api/auth`: who is calling, passkey ceremonies, and access for other devices, programs and the command line. */
 import type { Services } from "../services/services.ts";
-import { findCookie } from "../middleware/authentication.ts";
-import type { AppContext, RequestFacts } from "../middleware/env.ts";
 import {
   canHoldSession,
   clearSessionCookie,
+  findCookie,
   sendSessionCookie,
   sessionCookieName,
-} from "../middleware/session_cookie.ts";
+} from "../middleware/authentication.ts";
+import type { AppContext, RequestFacts } from "../middleware/env.ts";
 import type { Identity } from "../services/auth/access_policy.ts";
 import { parseAddress } from "../services/auth/addresses.ts";
 import type { Auth } from "../services/auth/auth.ts";

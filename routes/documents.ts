@@ -2,8 +2,7 @@
 import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
-import type { StoredDocument } from "../services/documents/document.ts";
-import { parsePages } from "../services/documents/page_ranges.ts";
+import { parsePages, type StoredDocument } from "../services/documents/document.ts";
 import { etag } from "./http/etag.ts";
 import { readStreamedUpload } from "./http/form.ts";
 import { attachment, toRangedAnswer } from "./http/file_response.ts";

@@ -210,7 +210,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return opened;
   });
   const documentUses = scope.lazy(async () => {
-    const { DocumentUses } = await import("./documents/document_uses.ts");
+    const { DocumentUses } = await import("./documents/document.ts");
     return new DocumentUses(core);
   });
   const personas = scope.lazy(async () => {

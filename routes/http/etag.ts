@@ -1,5 +1,10 @@
-/** Entity tags and preconditions on the wire; middleware/conditional_get.ts answers reads by them. */
-import { parseTagList, type Precondition } from "../../services/storage/preconditions.ts";
+/**
+ * Entity tags and preconditions on the wire; middleware/conditional_get.ts answers reads by them. The documents of a character or
+ * persona aren't in its file, but they are part of its ETag.
+ */
+import { parseTagList, type Precondition, type TagList } from "../../services/storage/preconditions.ts";
+import { createHash } from "node:crypto";
+import type { DocumentUse } from "../../services/documents/document.ts";
 
 /** Returns the ETag of a version, a number or a hash. */
 export function etag(version: number | string): string {
@@ -14,4 +19,30 @@ export function preconditionOf(headers: { "if-match"?: string; "if-none-match"?:
     ifMatch: ifMatch === undefined ? undefined : parseTagList(ifMatch),
     ifNoneMatch: ifNoneMatch === undefined ? undefined : parseTagList(ifNoneMatch),
   };
+}
+
+/** Returns the ETag of a file's version and the documents of its owner. Without documents, it's that of the version. */
+export function ownerEtag(version: string, uses: readonly DocumentUse[]): string {
+  return etag(version + suffixOf(uses));
+}
+
+/** Converts preconditions on `ownerEtag` to preconditions on the version: tags of other documents match nothing. */
+export function toVersionPrecondition(
+  expected: Precondition | undefined,
+  uses: readonly DocumentUse[],
+): Precondition | undefined {
+  const suffix = suffixOf(uses);
+  if (expected === undefined || suffix === "") return expected;
+  const strip = (list: TagList | undefined): TagList | undefined =>
+    list === undefined || list === "*"
+      ? list
+      : list.flatMap(({ opaque, isWeak }) =>
+        opaque.endsWith(suffix) ? [{ opaque: opaque.slice(0, -suffix.length), isWeak }] : []
+      );
+  return { ifMatch: strip(expected.ifMatch), ifNoneMatch: strip(expected.ifNoneMatch) };
+}
+
+function suffixOf(uses: readonly DocumentUse[]): string {
+  if (uses.length === 0) return "";
+  return `.${createHash("sha256").update(JSON.stringify(uses)).digest("hex").slice(0, 16)}`;
 }

@@ -1,5 +1,5 @@
 /**
- * Reads bodies of `multipart/form-data` (RFC 7578; RFC 2046, section 5.1.1), piece by piece.
+ * Reads bodies that are files: one image or recording, or `multipart/form-data` (RFC 7578; RFC 2046, section 5.1.1), piece by piece.
  *
  * The runtime's own parser goes byte by byte and blocks the thread for 280 ms per 20 MB.
  */
@@ -8,7 +8,7 @@ import type { z } from "@hono/zod-openapi";
 import type { AppContext } from "../../middleware/env.ts";
 import { AppError } from "../../services/errors.ts";
 import { schemaError } from "./router.ts";
-import { joinBytes } from "../../services/storage/concat_bytes.ts";
+import { joinBytes } from "../../services/storage/file_pieces.ts";
 
 /** A form in memory: one file, and text fields. Each name occurs at most once. */
 export interface UploadedForm {
@@ -240,4 +240,29 @@ function createPartError(path: string, message: string): AppError {
   return new AppError("invalid_request", `The body of the request doesn't match the API: ${path}: ${message}`, {
     issues: [{ path, message }],
   });
+}
+
+/** Types a picture may be sent under: its own, or that of bytes of which the sender knows no more (RFC 2046, section 4.5.1). */
+const PICTURE_TYPE = /^(image\/|application\/octet-stream\s*(;|$))/i;
+
+/** Types an image or a recording may be sent under. */
+const ATTACHMENT_TYPE = /^((image|audio)\/|application\/octet-stream\s*(;|$))/i;
+
+/** Refuses a body that doesn't say it could be an image or a recording. @throws {AppError} `unsupported_media_type` */
+export function checkAttachmentType(c: AppContext): void {
+  if (ATTACHMENT_TYPE.test(c.req.header("content-type") ?? "")) return;
+  const example = "as Content-Type: image/png or audio/wav";
+  throw new AppError("unsupported_media_type", `An image or a recording is sent with its own type, ${example}`);
+}
+
+/** Rejects a body whose content type can't be an image. @throws {AppError} `unsupported_media_type` */
+export function checkPictureType(c: AppContext): void {
+  if (PICTURE_TYPE.test(c.req.header("content-type") ?? "")) return;
+  throw new AppError("unsupported_media_type", "A picture is sent with its own type, as Content-Type: image/png");
+}
+
+/** Reads a picture whole. @throws {AppError} `unsupported_media_type` */
+export async function readPicture(c: AppContext): Promise<Uint8Array<ArrayBuffer>> {
+  checkPictureType(c);
+  return new Uint8Array(await c.req.arrayBuffer());
 }

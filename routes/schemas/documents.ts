@@ -3,10 +3,11 @@ import { createRoute, z } from "@hono/zod-openapi";
 import {
   DOCUMENT_ERRORS,
   type DocumentUse as StoredUse,
+  formatPages,
   MAX_DOCUMENTS,
+  parsePages,
   type StoredDocument,
 } from "../../services/documents/document.ts";
-import { formatPages, parsePages } from "../../services/documents/page_ranges.ts";
 import { BINARY, ERRORS, Id, IdParams, json, RangeHeaders, Time } from "./common.ts";
 
 const tags = ["Documents"];

@@ -14,14 +14,15 @@ import { toImageFileName } from "./attachment_names.ts";
 import {
   type AttachmentRow,
   AttachmentRows,
+  type AudioType,
   GRACE_MS,
   releaseFile,
   removeRow,
   retainFile,
   saveRow,
   setGracePeriod,
+  sniffRecording,
 } from "./attachment_rows.ts";
-import { type AudioType, sniffRecording } from "./audio_type.ts";
 import { type ImageFacts, type ImageType, sniffImage } from "./images/image_type.ts";
 import {
   attachmentFile,

@@ -1,9 +1,8 @@
 /** Authentication as a whole: opens its parts, and revokes access along with the sessions and streams that depend on it. */
 import { Buffer } from "node:buffer";
 import type { Config } from "../config/config.ts";
-import { nodeCrypto } from "../crypto/node_crypto.ts";
-import { isOperatorProof } from "../crypto/operator_proof.ts";
-import { randomToken } from "../crypto/random.ts";
+import { nodeCrypto, randomToken } from "../crypto/random.ts";
+import { isOperatorProof } from "../crypto/storage_key.ts";
 import type { Sealer } from "../crypto/sealer.ts";
 import { messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -30,8 +29,7 @@ import {
 import { findOpenAddresses, logOpenAddresses } from "./open_addresses.ts";
 import { createOpenStreams, type OpenStreams } from "./open_streams.ts";
 import { createPasskeys, type Passkeys } from "./passkeys.ts";
-import { openSessionKey } from "./session_key.ts";
-import { openSessions, type Sessions } from "./sessions.ts";
+import { openSessionKey, openSessions, type Sessions } from "./sessions.ts";
 import { createTokenStore, type TokenRecord, type TokenScope, type TokenStore } from "./token_store.ts";
 
 /** Authentication and access control. */

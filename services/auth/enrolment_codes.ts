@@ -1,7 +1,6 @@
 /** Codes that allow a new device to add a passkey: the pairing code in the terminal, and invites from signed-in devices. */
 import { Buffer } from "node:buffer";
-import { nodeCrypto } from "../crypto/node_crypto.ts";
-import { randomBytes } from "../crypto/random.ts";
+import { nodeCrypto, randomBytes } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { getClientKey } from "./addresses.ts";
 

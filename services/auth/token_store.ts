@@ -1,6 +1,5 @@
 /** Bearer tokens, stored as hashes in the encrypted `tokens.json`. Deleting the file revokes them all, even while the server runs. */
-import { nodeCrypto } from "../crypto/node_crypto.ts";
-import { randomToken, uuidV7 } from "../crypto/random.ts";
+import { nodeCrypto, randomToken, uuidV7 } from "../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";

@@ -7,9 +7,15 @@ import { AppError } from "../errors.ts";
 import { fileError, TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
 import { snapshotDatabase } from "../storage/database/snapshot.ts";
 import type { ArchiveEntry } from "./archive.ts";
-import { type BackupContents, countFiles, countRows, type RowCounts } from "./backup_contents.ts";
+import {
+  type BackupContents,
+  countFiles,
+  countRows,
+  DATABASE_NAME,
+  listDataFiles,
+  type RowCounts,
+} from "./data_files.ts";
 import { backupBytes, openBackup } from "./backup_file.ts";
-import { DATABASE_NAME, listDataFiles } from "./data_files.ts";
 
 /** What to back up, and how. */
 export interface BackupRequest {

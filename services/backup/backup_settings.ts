@@ -1,4 +1,6 @@
-/** Where backups go and how often: the part of the configuration that the owner can change while the server runs. */
+/**
+ * Where backups go, under which names and how often: the part of the configuration that the owner can change while the server runs.
+ */
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { saveConfigKey } from "../config/config_file.ts";
 import type { Config } from "../config/config.ts";
@@ -6,7 +8,6 @@ import type { ConfigKeyName } from "../config/config_keys.ts";
 import { randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { fileError } from "../storage/atomic_file.ts";
-import { BACKUP_NAME } from "./backup_name.ts";
 
 /** When backups are made without being asked for. */
 export type BackupSchedule = "daily" | "weekly" | "off";
@@ -119,4 +120,45 @@ export async function isSameDisk(one: string, other: string): Promise<boolean | 
 
 function invalid(why: string): AppError {
   return new AppError("invalid_request", `Can't use this backup folder: ${why}`);
+}
+
+/** Names of the scheduled backups. */
+export const DAILY_NAME = /^parlor-\d{4}-\d\d-\d\dT\d{6}Z\.backup$/;
+/** Names of the backups that Parlor makes, scheduled ones and others. */
+export const BACKUP_NAME = /^parlor-(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-asked)?\.backup$/;
+
+/** Builds the name of a backup. @param isAsked Made on request: not deleted by the rotation. */
+export function getBackupName(nowMs: number, isAsked: boolean): string {
+  const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(":", "");
+  return `parlor-${time}Z${isAsked ? "-asked" : ""}.backup`;
+}
+
+/** Returns when a backup was made, in milliseconds since 1970. @param name Matches `BACKUP_NAME`. */
+export function backupTimeOf(name: string): number {
+  const [, date, hour, minute, second] = BACKUP_NAME.exec(name)!;
+  return Date.parse(`${date}T${hour}:${minute}:${second}Z`);
+}
+
+/**
+ * Reports whether a folder, or the one above it, is a mount point. A folder that doesn't exist yet can be created on a
+ * mounted disk. Bind mounts of the same disk don't count. On Windows, the root of a drive counts.
+ */
+export async function isMounted(folder: string): Promise<boolean> {
+  const path = resolve(folder);
+  return await isMountPoint(path) || await isMountPoint(dirname(path));
+}
+
+/** @throws {AppError} `not_available` if `backup_dir` isn't on a mounted disk. */
+export async function assertMounted(folder: string): Promise<void> {
+  if (await isMounted(folder)) return;
+  throw new AppError(
+    "not_available",
+    `Can't back up to "${folder}": neither it nor the folder above it is a mount point. Is its disk mounted?`,
+  );
+}
+
+async function isMountPoint(path: string): Promise<boolean> {
+  const [own, above] = await Promise.all([path, dirname(path)].map((at) => Deno.stat(at).catch(() => undefined)));
+  if (own === undefined || above === undefined) return false;
+  return dirname(path) === path ? Deno.build.os === "windows" : own.dev !== above.dev;
 }

@@ -6,12 +6,17 @@ import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job.ts";
 import type { Log } from "../log.ts";
 import { fileError, fileExists } from "../storage/atomic_file.ts";
 import { AFTER_BACKUP_TIMEOUT_MS, runAfterBackup } from "./after_backup.ts";
-import { contentsText } from "./backup_contents.ts";
-import { assertMounted } from "./mount_point.ts";
+import { contentsText } from "./data_files.ts";
+import {
+  assertMounted,
+  type BackupSettings,
+  backupTimeOf,
+  DAILY_NAME,
+  getBackupName,
+  prepareBackupFolder,
+} from "./backup_settings.ts";
 import type { BackupReport, BackupRequest, BackupWatch } from "./backup.ts";
 import type { BackupAnswer, BackupOrder } from "./backup_worker.ts";
-import { backupTimeOf, DAILY_NAME, getBackupName } from "./backup_name.ts";
-import { type BackupSettings, prepareBackupFolder } from "./backup_settings.ts";
 
 /** Dependencies and settings. */
 export interface BackupOptions {

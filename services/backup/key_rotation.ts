@@ -1,7 +1,7 @@
 /** Rotates the storage key: seals all data again next to the old data, then replaces it in one step. */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { findStorageKey, settleKeyCheck, STORAGE_KEY_BYTES, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
+import { findStorageKey, KEY_BYTES, settleKeyCheck, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
 import { randomBytes } from "../crypto/random.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
@@ -59,7 +59,7 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
     await settleDatabase(dataDir.file(DATABASE_NAME), oldKey);
     watch("checked");
 
-    const newKey = randomBytes(STORAGE_KEY_BYTES);
+    const newKey = randomBytes(KEY_BYTES);
     const incoming = await openIncoming(dataDir.path, watch);
     const report = await resealAll(dataDir.path, incoming.folder, oldKey, newKey);
     watch("resealed");

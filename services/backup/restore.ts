@@ -10,10 +10,16 @@ import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { openReader } from "../storage/database/reader.ts";
 import { checkDatabase } from "../storage/database/snapshot.ts";
 import type { ArchiveEntry } from "./archive.ts";
-import { type BackupContents, countFiles, countRows } from "./backup_contents.ts";
+import {
+  type BackupContents,
+  countFiles,
+  countRows,
+  DATABASE_NAME,
+  isBackedUp,
+  REPLACED_PREFIX,
+} from "./data_files.ts";
 import { KEY_ENTRY } from "./backup.ts";
 import { type BackupHead, type OpenBackup, openBackup } from "./backup_file.ts";
-import { DATABASE_NAME, isBackedUp, REPLACED_PREFIX } from "./data_files.ts";
 
 /** What to restore, and where. */
 export interface RestoreRequest {

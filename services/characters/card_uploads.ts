@@ -1,8 +1,7 @@
 /** Receives uploaded card files. Possible CHARX files are written to disk, others are small and kept in memory. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
-import { joinBytes } from "../storage/concat_bytes.ts";
-import { writePieces } from "../storage/file_pieces.ts";
+import { joinBytes, writePieces } from "../storage/file_pieces.ts";
 import { isCharx, MAX_CHARX_BYTES } from "./charx/charx_format.ts";
 import { removeFile } from "../storage/plain_files.ts";
 

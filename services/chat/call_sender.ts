@@ -2,8 +2,8 @@
 import { UpstreamError } from "../http/upstream_error.ts";
 import type { ChatCall, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
 import type { ChatStream, ListenToNotices, UpstreamClient } from "../llm/upstream_client.ts";
-import { isTemplateRefusal, type RoleStrictness, toAlternatingRoles } from "../prompts/alternating_roles.ts";
-import type { TokenRatios } from "../prompts/tokens/token_ratios.ts";
+import { isTemplateRefusal, type RoleStrictness, toAlternatingRoles } from "../prompts/prompt_messages.ts";
+import type { TokenRatios } from "../prompts/token_counter.ts";
 import type { UpstreamCall } from "./call_builder.ts";
 
 /** Models whose strictness is remembered. */

@@ -15,7 +15,7 @@ import {
 } from "../conversations/message.ts";
 import { startReplyRow } from "../conversations/reply_rows.ts";
 import { EMPTY_TREE } from "../conversations/revisions/tree_replacement.ts";
-import { dropStaleSummary } from "../conversations/summary_validity.ts";
+import { dropStaleSummary } from "../conversations/chapters.ts";
 import { createLinearTree } from "../conversations/tree/message_tree.ts";
 import { toUserText, type VariantStore, withoutText } from "../conversations/variants.ts";
 import { uuidV7 } from "../crypto/random.ts";

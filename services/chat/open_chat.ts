@@ -4,7 +4,7 @@ import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { CloseHook, Lazy } from "../async/lazy.ts";
 import type { Characters } from "../characters/characters.ts";
 import type { ConversationServices } from "../conversations/open_conversations.ts";
-import { DocumentUses } from "../documents/document_uses.ts";
+import { DocumentUses } from "../documents/document.ts";
 import type { DocumentServices } from "../documents/open_documents.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
 import type { MemoryServices } from "../memories/open_memories.ts";
@@ -31,9 +31,10 @@ import { Journal } from "./journal/journal.ts";
 import { Summaries } from "./summaries.ts";
 import { Titles } from "./titles.ts";
 import type { DocumentReader } from "../prompts/document_choice.ts";
-import { openPrompts } from "../prompts/open_prompts.ts";
-import { TokenRatios } from "../prompts/tokens/token_ratios.ts";
+import { ContextSizes, TokenCounter, TokenRatios } from "../prompts/token_counter.ts";
 import type { Core } from "../core/open_core.ts";
+import { Prompts } from "../prompts/prompts.ts";
+import { type PromptContextDeps, PromptContexts } from "../prompts/prompt_context.ts";
 
 /** Dependencies of `openChat`. */
 export interface ChatDeps extends ConversationServices, LorebookServices {
@@ -179,5 +180,26 @@ function toDocumentReader({ documents, passages }: DocumentServices): DocumentRe
     readPages: (id, ranges) => documents.readPages(id, ranges),
     rank: (ids, query) => passages.rank(ids, query),
     listPassages: (id) => passages.list(id),
+  };
+}
+
+/** Dependencies of prompt assembly. */
+export interface PromptRoomOptions extends PromptContextDeps {
+  upstream: UpstreamClient;
+  ratios: TokenRatios;
+  openDocuments(): Promise<DocumentReader>;
+}
+
+/** The services that assemble prompts. */
+export interface PromptRoom {
+  prompts: Prompts;
+  scenes: PromptContexts;
+}
+
+/** Creates the services. */
+export function openPrompts({ upstream, ratios, openDocuments, ...parts }: PromptRoomOptions): PromptRoom {
+  return {
+    prompts: new Prompts(new TokenCounter(upstream, ratios), new ContextSizes(upstream), openDocuments),
+    scenes: new PromptContexts(parts),
   };
 }

@@ -1,7 +1,6 @@
 /** Collects what the server assembles a prompt from: the scene, the character that speaks, and the history. */
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { parseDocumentUses } from "../documents/document.ts";
-import type { DocumentUses } from "../documents/document_uses.ts";
+import { type DocumentUses, parseDocumentUses } from "../documents/document.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
 import { type Message, textOfContent } from "../conversations/message.ts";
 import { readPinnedMessages } from "../conversations/pinned_messages.ts";

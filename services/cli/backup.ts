@@ -2,7 +2,7 @@
 import { findStorageKey } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
 import { fileExists } from "../storage/atomic_file.ts";
-import { contentsText } from "../backup/backup_contents.ts";
+import { contentsText } from "../backup/data_files.ts";
 import { makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { type DataOutside, takeOptions } from "./data_commands.ts";

@@ -1,7 +1,7 @@
 /** Reads conversations as JSON: opens blocks in parallel and joins them without parsing, and streams large ones with bounded memory. */
 import { ByteBudget, type Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
-import { joinBytes } from "../storage/concat_bytes.ts";
+import { joinBytes } from "../storage/file_pieces.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { Semaphore } from "../async/semaphore.ts";
 import type { BlockList, BlockRow } from "./blocks/block_rows.ts";

@@ -5,7 +5,7 @@ import type { BlockRow } from "./blocks/block_rows.ts";
 import type { BlockChange, BlockStore, Neighbours, RemovedSubtree } from "./blocks/block_store.ts";
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import type { Message } from "./message.ts";
-import { dropSummaryAround } from "./summary_validity.ts";
+import { dropSummaryAround } from "./chapters.ts";
 import { type BranchPoint, type Location, ROOT_SEGMENT, wholeSegment } from "./tree/conversation_tree.ts";
 import type { VariantStore, VariantText } from "./variants.ts";
 

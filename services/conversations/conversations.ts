@@ -28,9 +28,8 @@ import { createGreeting, createGreetingQuestion, type GreetingSource } from "./g
 import { branchIds, type MessageTree, pathOf, withPath } from "./tree/message_tree.ts";
 import { EMPTY_TREE, replaceMessages, replaceTree, toMessageTree } from "./revisions/tree_replacement.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
-import { settleChapters, withChapters } from "./chapters.ts";
+import { dropChangedSummary, dropStaleSummary, keepsSummary, settleChapters, withChapters } from "./chapters.ts";
 import { pinnedIds, withPin, withPins } from "./pinned_messages.ts";
-import { dropChangedSummary, dropStaleSummary, keepsSummary } from "./summary_validity.ts";
 import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { VariantStore } from "./variants.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";

@@ -15,7 +15,7 @@ import { createGreeting, createGreetingQuestion } from "./greetings.ts";
 import { forget, type TrashedMessages } from "./conversation_trash.ts";
 import { renewReplyRow } from "./reply_rows.ts";
 import { withPin } from "./pinned_messages.ts";
-import { dropStaleSummary } from "./summary_validity.ts";
+import { dropStaleSummary } from "./chapters.ts";
 import type { Variant } from "./variants.ts";
 import { type ExpectedVersion } from "../storage/preconditions.ts";
 

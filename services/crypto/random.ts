@@ -55,3 +55,13 @@ export function uuidV7(): string {
   }
   return text;
 }
+
+type NodeCrypto = typeof import("node:crypto");
+
+let loaded: NodeCrypto | undefined;
+
+/** Returns the module. */
+export function nodeCrypto(): NodeCrypto {
+  // deno-lint-ignore no-process-global -- to import node:process takes half as long again, and that at every start
+  return loaded ??= process.getBuiltinModule("node:crypto") as NodeCrypto;
+}

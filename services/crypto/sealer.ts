@@ -1,8 +1,7 @@
 /** Encryption at rest: one subkey per purpose, a random IV per value, every value bound to its place. */
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
-import { nodeCrypto } from "./node_crypto.ts";
-import { randomBytes } from "./random.ts";
+import { nodeCrypto, randomBytes } from "./random.ts";
 import { utf8Bytes } from "./utf8_bytes.ts";
 
 /** Where a sealed value is stored. It opens nowhere else. */

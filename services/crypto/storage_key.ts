@@ -1,12 +1,18 @@
 /**
- * Finds the storage key, or creates it on the first start. `settleKeyCheck` verifies that the key belongs to the data.
+ * The storage key: found, or created on the first start. `settleKeyCheck` verifies that the key belongs to the data. Files that hold
+ * a secret key are private (0600), created atomically and never overwritten.
+ *
+ * A proof lets a command on the server's own machine show that it can read the data folder: a statement signed with the
+ * session key. Anyone who can read that file could sign a session, so the proof grants nothing new. It works like the
+ * loopback bypass, even if the bypass is off.
  */
-import { AppError } from "../errors.ts";
-import { createKeyFile, isPrivateFile, KEY_BYTES, readKeyFile } from "./key_file.ts";
+import { AppError, messageOf } from "../errors.ts";
 import type { Aad, Sealer } from "./sealer.ts";
+import { nodeCrypto, randomBytes, randomToken } from "./random.ts";
+import { Buffer } from "node:buffer";
 
-/** Length of the storage key. */
-export const STORAGE_KEY_BYTES = KEY_BYTES;
+/** Length of a key. */
+export const KEY_BYTES = 32;
 
 /** Name of the key file in the data directory. */
 export const STORAGE_KEY_FILE_NAME = "storage-key";
@@ -77,7 +83,7 @@ export async function findStorageKey(
  * @throws {AppError} `internal` for other content or an all-zero key.
  */
 export function parseStorageKey(content: Uint8Array, path: string): Uint8Array {
-  const key = content.byteLength === STORAGE_KEY_BYTES ? new Uint8Array(content) : parseKeyText(content);
+  const key = content.byteLength === KEY_BYTES ? new Uint8Array(content) : parseKeyText(content);
   if (key === undefined) {
     throw new AppError(
       "internal",
@@ -139,4 +145,120 @@ export async function settleKeyCheck(sealer: Sealer, store: KeyCheckStore): Prom
       { cause },
     );
   }
+}
+
+/** A key file has at most 64 hex digits and a newline. A much longer file is something else. */
+const MAX_KEY_FILE_BYTES = 1024;
+
+/**
+ * Reads a key file, at most 1 KiB.
+ *
+ * @param what Name of the key in errors: `"storage key"`.
+ * @returns `undefined` if there is no such file.
+ * @throws {AppError} `internal` if the file can't be read.
+ */
+export async function readKeyFile(path: string, what: string): Promise<Uint8Array | undefined> {
+  try {
+    using file = await Deno.open(path);
+    const buffer = new Uint8Array(MAX_KEY_FILE_BYTES);
+    let length = 0;
+    while (length < buffer.byteLength) {
+      const count = await file.read(buffer.subarray(length));
+      if (count === null) break;
+      length += count;
+    }
+    return buffer.subarray(0, length);
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) return undefined;
+    throw new AppError("internal", `Can't read the ${what} from "${path}": ${messageOf(cause)}`, { cause });
+  }
+}
+
+/**
+ * Reports whether a key file exists.
+ *
+ * @throws {AppError} `internal` if it isn't a regular file, or if other users can read it.
+ */
+export async function isPrivateFile(path: string, what: string): Promise<boolean> {
+  let info: Deno.FileInfo;
+  try {
+    info = await Deno.lstat(path);
+  } catch (cause) {
+    if (cause instanceof Deno.errors.NotFound) return false;
+    throw new AppError("internal", `Can't read the ${what} from "${path}": ${messageOf(cause)}`, { cause });
+  }
+  if (!info.isFile) {
+    throw new AppError("internal", `Can't use "${path}" as ${what}: not a regular file`);
+  }
+  if (Deno.build.os !== "windows" && info.mode !== null && (info.mode & 0o777) !== 0o600) {
+    const mode = (info.mode & 0o777).toString(8).padStart(4, "0");
+    throw new AppError(
+      "internal",
+      `Can't use "${path}" as ${what}: its mode is ${mode} but must be 0600, because other users could have read it`,
+    );
+  }
+  return true;
+}
+
+/**
+ * Creates a key file atomically: writes a temporary file and hard-links it to the final name. If another process
+ * created the file first, that file stays.
+ *
+ * @throws {AppError} `internal`
+ */
+export async function createKeyFile(path: string, what: string): Promise<void> {
+  const temporary = `${path}.${randomToken(6)}.tmp`;
+  try {
+    await writeNewFile(temporary, randomBytes(KEY_BYTES));
+    try {
+      await Deno.link(temporary, path); // never replaces a key that another process created first
+    } catch (cause) {
+      if (cause instanceof Deno.errors.AlreadyExists) return;
+      // The file system has no hard links. The process lock prevents a concurrent start.
+      await writeNewFile(path, await Deno.readFile(temporary));
+    }
+  } catch (cause) {
+    throw new AppError("internal", `Can't create the ${what} "${path}": ${messageOf(cause)}`, { cause });
+  } finally {
+    await Deno.remove(temporary).catch(() => {});
+  }
+  await syncFolderOf(path);
+}
+
+async function writeNewFile(path: string, content: Uint8Array): Promise<void> {
+  using file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
+  const count = await file.write(content);
+  if (count !== content.byteLength) throw new Error(`wrote only ${count} of ${content.byteLength} bytes`);
+  await file.sync();
+}
+
+async function syncFolderOf(path: string): Promise<void> {
+  if (Deno.build.os === "windows") return; // Windows can't open a folder
+  using folder = await Deno.open(path.slice(0, path.lastIndexOf("/")) || "/");
+  await folder.sync();
+}
+
+const PREFIX = "parlor-operator.";
+/** Long enough for a slow machine, too short to be useful if it leaks into a shell history. */
+const VALID_MS = 60_000;
+
+/** Creates a proof, sent as `Authorization: Bearer`. */
+export function operatorProof(sessionKey: Uint8Array, nowMs: number): string {
+  const signed = `${PREFIX}${nowMs}`;
+  return `${signed}.${macOf(sessionKey, signed)}`;
+}
+
+/** Reports whether a bearer token is a proof signed with this key within the last minute. */
+export function isOperatorProof(token: string, sessionKey: Uint8Array, nowMs: number): boolean {
+  if (!token.startsWith(PREFIX) || token.length > 200) return false;
+  const end = token.lastIndexOf(".");
+  const signed = token.slice(0, end);
+  const given = Buffer.from(token.slice(end + 1));
+  const expected = Buffer.from(macOf(sessionKey, signed));
+  if (given.byteLength !== expected.byteLength || !nodeCrypto().timingSafeEqual(given, expected)) return false;
+  return Math.abs(nowMs - Number(signed.slice(PREFIX.length))) <= VALID_MS;
+}
+
+function macOf(key: Uint8Array, signed: string): string {
+  return nodeCrypto().createHmac("sha256", key).update(signed).digest("base64url");
 }

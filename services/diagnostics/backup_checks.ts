@@ -1,8 +1,7 @@
 /** Checks that backups are made, recent, and can be opened. Read-only. */
 import { join } from "node:path";
-import { BACKUP_NAME, backupTimeOf } from "../backup/backup_name.ts";
+import { BACKUP_NAME, backupTimeOf, isMounted } from "../backup/backup_settings.ts";
 import { openBackup } from "../backup/backup_file.ts";
-import { isMounted } from "../backup/mount_point.ts";
 import { DATABASE_NAME } from "../backup/data_files.ts";
 import type { Sealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";

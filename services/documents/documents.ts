@@ -12,7 +12,7 @@ import { estimateTokens } from "../llm/token_estimate.ts";
 import { TEMPORARY_ENDING } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { readSealedFile, readSealedRange, writeSealedFile } from "../storage/sealed_file.ts";
-import type { DocumentError, DocumentPage, StoredDocument } from "./document.ts";
+import type { DocumentError, DocumentPage, PageRange, StoredDocument } from "./document.ts";
 import {
   DOCUMENT_COLUMNS,
   type DocumentRow,
@@ -28,7 +28,6 @@ import {
 import { DOCUMENT_HEAD_BYTES, type DocumentType, sniffDocument } from "./extraction/document_type.ts";
 import { ExtractionFault } from "./extraction/extraction.ts";
 import { extractDocument, extractPageImage, WORKER_LIMITS } from "./extraction/extractor.ts";
-import type { PageRange } from "./page_ranges.ts";
 
 /** Dependencies of `Documents`. */
 export interface DocumentsDeps {

@@ -1,7 +1,7 @@
 /** Creates the services of documents. */
 import type { CloseHook } from "../async/lazy.ts";
 import { Documents, type DocumentsDeps } from "./documents.ts";
-import { PassageIndexes } from "./retrieval/passage_index.ts";
+import { PassageIndexes } from "./passage_index.ts";
 
 /** The services of documents. */
 export interface DocumentServices {

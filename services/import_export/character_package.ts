@@ -5,7 +5,7 @@ import { CARD_PATH, IMAGE_PATH, MAX_CHARX_BYTES } from "../characters/charx/char
 import { EMBEDDED_PREFIX, findMainIcon, OWN_IMAGE, withMainIcon } from "../characters/card/main_icon.ts";
 import { createEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
-import type { Scratch } from "./scratch_folder.ts";
+import type { Scratch } from "./import_source.ts";
 import { refused } from "./import_reasons.ts";
 
 /** An image or sound. */

@@ -8,7 +8,7 @@ import type { Characters } from "../characters/characters.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import type { Documents } from "../documents/documents.ts";
-import type { DocumentUses } from "../documents/document_uses.ts";
+import type { DocumentUses } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
 import type { Workflows } from "../image_generation/comfyui/workflows.ts";

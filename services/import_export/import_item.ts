@@ -1,6 +1,5 @@
 /** What import readers produce, one item at a time. Items cross a Worker boundary, so they are plain data. */
-import type { DocumentUse } from "../documents/document.ts";
-import type { DocumentOwnerKind } from "../documents/document_uses.ts";
+import type { DocumentOwnerKind, DocumentUse } from "../documents/document.ts";
 import type { ImportReason } from "./import_reasons.ts";
 import type { BackendProfileInput } from "../image_generation/backend_profiles.ts";
 import type { ContentPart } from "../llm/chat_event.ts";

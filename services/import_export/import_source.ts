@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
-import { streamFilePieces } from "../storage/file_pieces.ts";
+import { streamFilePieces, writePieces } from "../storage/file_pieces.ts";
 import { openRisuBackup } from "./formats/risuai/risu_backup.ts";
 import { ImportError } from "./import_reasons.ts";
 import { MAX_FILES, openZip, tooLarge } from "./import_zip.ts";
@@ -130,8 +130,6 @@ async function isZip(path: string): Promise<boolean> {
   return count === head.length && ZIP_MARK.every((byte, index) => head[index] === byte);
 }
 
-/** Path helpers for files of an import. Paths are only compared, never opened. */
-
 /** Returns the file name without folders. */
 export function getBaseName(path: string): string {
   return path.split("/").at(-1)!;
@@ -162,4 +160,22 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
   const fault = findJsonFault(json);
   if (fault !== undefined) throw new AppError("unprocessable", fault);
   return json;
+}
+
+/** The folder for temporary files of one import: items too large to send to the serving thread. Each is removed once imported. */
+export class Scratch {
+  readonly #folder: string;
+
+  /** @param folder Created with the first file; the code that started the import removes it. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Writes a file and returns its path. @throws {AppError} `storage_full`, `internal`; errors of `pieces` */
+  async keep(pieces: AsyncIterable<Uint8Array>): Promise<string> {
+    await Deno.mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const path = join(this.#folder, crypto.randomUUID());
+    await writePieces(path, pieces);
+    return path;
+  }
 }

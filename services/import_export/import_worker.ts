@@ -3,10 +3,9 @@ import { refused } from "./import_reasons.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage, getMemoryBytes } from "../async/garbage_collection.ts";
 import type { ImportedConversation, ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
-import { openSource } from "./import_source.ts";
+import { openSource, Scratch } from "./import_source.ts";
 import { LARGE_BYTES, messageBytes, stepBytes } from "./import_memory.ts";
 import { READERS } from "./readers.ts";
-import { Scratch } from "./scratch_folder.ts";
 
 /** Messages from the serving thread: first what to read, then a request for each batch. */
 export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scratch: string } | "more";

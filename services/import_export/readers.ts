@@ -1,6 +1,6 @@
 /** The reader for each kind of import. */
 import type { ImportKind, ImportStep } from "./import_item.ts";
-import type { ImportSource } from "./import_source.ts";
+import type { ImportSource, Scratch } from "./import_source.ts";
 import { readAgnai } from "./formats/agnai/agnai.ts";
 import { readChatbox } from "./formats/chatbox/chatbox.ts";
 import { readChatGpt } from "./formats/chatgpt/chatgpt.ts";
@@ -9,7 +9,6 @@ import { readLibreChat } from "./formats/librechat/librechat.ts";
 import { readLobeChat } from "./formats/lobechat/lobechat.ts";
 import { readOpenWebUi } from "./formats/openwebui/openwebui.ts";
 import { readParlorExport } from "./formats/parlor/parlor_export.ts";
-import type { Scratch } from "./scratch_folder.ts";
 import { readRisuAi } from "./formats/risuai/risuai.ts";
 import { readSillyTavern } from "./formats/sillytavern/sillytavern.ts";
 import { readTavernFiles } from "./formats/sillytavern/tavern_chat.ts";

@@ -5,6 +5,7 @@ import type { ModelFacts } from "./connections/dialect_detection.ts";
 import type { Dialect, DialectName } from "./dialects/dialect.ts";
 import { chooseDialect } from "./dialects/dialects.ts";
 import type { RefusalMemory } from "./refusals/send_learning.ts";
+import { toHeaderKey } from "../http/api_key.ts";
 
 /** The protocols. `demo` needs no server. */
 export const PROVIDER_KINDS = ["openai", "anthropic", "ollama", "demo"] as const;
@@ -174,4 +175,12 @@ export function getDefaultMaxTokens(target: Pick<UpstreamTarget, "contextSize">)
 /** Returns the dialect of a target. */
 export function getTargetDialect({ kind, baseUrl, dialect }: UpstreamTarget): Dialect {
   return dialect ?? chooseDialect({ kind, baseUrl });
+}
+
+/** Returns the header in the dialect of the server, or no header without a key. @throws {AppError} `invalid_request` */
+export function createAuthHeaders(target: UpstreamTarget): Record<string, string> {
+  const key = toHeaderKey(target.apiKey);
+  if (key === undefined) return {};
+  const { keyHeader } = getTargetDialect(target);
+  return keyHeader === "authorization" ? { authorization: `Bearer ${key}` } : { [keyHeader]: key };
 }

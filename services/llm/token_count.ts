@@ -3,9 +3,8 @@ import { getServerRoot } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";
 import { readField } from "../json/type_guards.ts";
-import { createAuthHeaders } from "./auth_headers.ts";
+import { createAuthHeaders, type UpstreamTarget } from "./provider.ts";
 import { ModelCall, sendRequest } from "./model_call.ts";
-import type { UpstreamTarget } from "./provider.ts";
 
 /** One kind of tokenizer endpoint. */
 interface Tokenizer {

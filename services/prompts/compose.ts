@@ -3,15 +3,15 @@
  * blocks.
  */
 import { byteLength } from "./macros/macro_budget.ts";
-import type { LayoutItem } from "./prompt_layout.ts";
-import type { MacroContext, Macros } from "./macros/macros.ts";
 import {
   type BlockAtDepth,
   type BlockPart,
   formatLoreName,
+  type LayoutItem,
   type PromptBlock,
   type PromptBlocks,
 } from "./prompt_blocks.ts";
+import type { MacroContext, Macros } from "./macros/macros.ts";
 import type { PromptContext, PromptLore } from "./prompt_context.ts";
 
 /** Input of `composeBlocks`. */

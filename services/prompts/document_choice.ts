@@ -2,10 +2,15 @@
  * Chooses what is sent of documents: all of it if it fits, else the pages that the user chose and the passages that match
  * the question. The text is foreign: it's marked as data, and it can't end its mark.
  */
-import type { DocumentUse, StoredDocument } from "../documents/document.ts";
-import { formatPages, type PageRange, parsePages, toPageRanges } from "../documents/page_ranges.ts";
-import type { PassageQuery, RankedPassage } from "../documents/retrieval/passage_index.ts";
-import type { Passage } from "../documents/retrieval/passages.ts";
+import {
+  type DocumentUse,
+  formatPages,
+  type PageRange,
+  parsePages,
+  type StoredDocument,
+  toPageRanges,
+} from "../documents/document.ts";
+import type { Passage, PassageQuery, RankedPassage } from "../documents/passage_index.ts";
 
 /** Reads documents; see `Documents` and `PassageIndexes`. */
 export interface DocumentReader {

@@ -13,11 +13,10 @@ import {
   type Participant,
   toPromptCharacter,
 } from "./participants.ts";
-import { type PromptLayout, toPromptPreset } from "./prompt_layout.ts";
+import { type LoreSource, type PromptLayout, toPromptPreset } from "./prompt_blocks.ts";
 import { MacroBudget } from "./macros/macro_budget.ts";
 import { composePrompt, type CompositionRequest, createMessageExpander, PrefixClocks } from "./compose_context.ts";
 import type { ComposedPrompt, HistoryWindow } from "./prompts.ts";
-import type { LoreSource } from "./prompt_blocks.ts";
 
 /** The conversation fields used in prompts. Fields of a wrong type are ignored. */
 export interface PromptFields {

@@ -1,9 +1,9 @@
 /** Assembles what a model is sent: blocks, and as much of the history as fits the context. */
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import { getDefaultMaxTokens, type UpstreamTarget } from "../llm/provider.ts";
-import type { ContextSize, ContextSizes } from "./tokens/context_sizes.ts";
+import type { ContextSize, ContextSizes, CountedModel, TokenCounter } from "./token_counter.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
-import type { DroppedLore } from "./lorebook_scan.ts";
+import type { DroppedLore } from "./compose_context.ts";
 import type { NotExpanded } from "./macros/macro_budget.ts";
 import type { DocumentUse } from "../documents/document.ts";
 import { splitContent } from "../llm/token_estimate.ts";
@@ -24,7 +24,6 @@ import {
   squashSystemMessages,
   toPromptEntries,
 } from "./prompt_messages.ts";
-import type { CountedModel, TokenCounter } from "./tokens/token_counter.ts";
 import { sumTokens, TrimPoints } from "./trimming.ts";
 
 /** One message of the history. */

@@ -1,4 +1,4 @@
-/** Streams large files and reads parts of them. */
+/** Streams large files, reads parts of them, and joins chunks of bytes. */
 import { fileError } from "./atomic_file.ts";
 
 const PIECE_BYTES = 256 * 1024;
@@ -39,8 +39,6 @@ export async function writePieces(
   }
 }
 
-/** Random access reads. */
-
 /** A file that can be read at any position: an open file, or bytes in memory. */
 export interface RandomAccessFile {
   stat(): Promise<{ size: number }>;
@@ -63,4 +61,15 @@ export async function readBytesAt(
     have += count;
   }
   return bytes;
+}
+
+/** Concatenates chunks into a new buffer. */
+export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
 }

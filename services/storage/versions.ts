@@ -7,7 +7,7 @@
  * current file in place and never loses a replaced one.
  */
 import { basename, dirname, join } from "node:path";
-import { nodeCrypto } from "../crypto/node_crypto.ts";
+import { nodeCrypto } from "../crypto/random.ts";
 import type { Aad } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { fileError, fileExists, syncFolder, writeFileAtomic } from "./atomic_file.ts";

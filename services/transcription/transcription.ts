@@ -5,9 +5,12 @@ import { parseOrigin } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import { AUDIO_TYPES, sniffAudio, type SniffedFormat } from "../speech/audio_format.ts";
-import { ListedModels } from "../speech/listed_models.ts";
-import { MAX_RECORDING_BYTES } from "./recording_limit.ts";
-import { createTestRecording } from "./test_recording.ts";
+import { ListedModels } from "../speech/voice_lists.ts";
+import {
+  MAX_RECORDING_BYTES,
+  type TranscriptionConfigInput,
+  type TranscriptionSettings,
+} from "./transcription_settings.ts";
 import type { TranscriptEvent } from "./transcript_events.ts";
 import {
   type Transcript,
@@ -15,7 +18,6 @@ import {
   type TranscriptionInput,
   TranscriptionServer,
 } from "./transcription_server.ts";
-import type { TranscriptionConfigInput, TranscriptionSettings } from "./transcription_settings.ts";
 
 /** A recording to transcribe. Undefined fields come from the settings. */
 export interface TranscriptionRequest {
@@ -184,4 +186,28 @@ function createInput({ audio, model, language, prompt }: TranscriptionRequest): 
     language: language ?? "",
     prompt: prompt ?? "",
   };
+}
+
+const RATE_HZ = 16_000;
+const HEADER_BYTES = 44;
+
+/** Creates one second of almost silence as WAV: mono, 16 bit, 16 kHz. Some servers refuse a recording of zeros only. */
+export function createTestRecording(): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(HEADER_BYTES + RATE_HZ * 2);
+  const view = new DataView(bytes.buffer);
+  const writeText = (at: number, text: string) => bytes.set(new TextEncoder().encode(text), at);
+  writeText(0, "RIFF");
+  view.setUint32(4, bytes.length - 8, true);
+  writeText(8, "WAVEfmt ");
+  view.setUint32(16, 16, true);
+  view.setUint16(20, 1, true); // PCM
+  view.setUint16(22, 1, true); // channels
+  view.setUint32(24, RATE_HZ, true);
+  view.setUint32(28, RATE_HZ * 2, true);
+  view.setUint16(32, 2, true);
+  view.setUint16(34, 16, true);
+  writeText(36, "data");
+  view.setUint32(40, RATE_HZ * 2, true);
+  for (let i = 0; i < RATE_HZ; i++) view.setInt16(HEADER_BYTES + i * 2, (i * 31) % 17 - 8, true);
+  return bytes;
 }

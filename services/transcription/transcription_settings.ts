@@ -89,3 +89,6 @@ function applyInput(input: TranscriptionConfigInput, before: Content): Content {
     ...(baseUrl === "" ? {} : updateBoundKey(baseUrl, input.apiKey, before.key)),
   };
 }
+
+/** Longest recording in bytes, as OpenAI limits it. */
+export const MAX_RECORDING_BYTES = 25 * 1024 * 1024;

@@ -1,4 +1,5 @@
 /** Recognizes images and their size from the header, without decoding. */
+import { Buffer } from "node:buffer";
 
 /** Supported image types, and the only types served for images. */
 export type ImageType = "image/png" | "image/jpeg" | "image/webp" | "image/gif";
@@ -103,4 +104,11 @@ function readText(view: DataView, offset: number, length = 4): string {
 
 function readUint24(view: DataView, offset: number): number {
   return view.getUint16(offset, true) | view.getUint8(offset + 2) << 16;
+}
+
+/** Returns an image as a data URL, or undefined if the bytes are not an image of a supported type. */
+export function toDataUrl(bytes: Uint8Array): string | undefined {
+  const type = sniffImage(bytes)?.type;
+  if (type === undefined) return undefined;
+  return `data:${type};base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64")}`;
 }

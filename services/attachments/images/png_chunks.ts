@@ -1,7 +1,7 @@
 /** Splits PNG files into chunks and validates them before allocating memory. Pixels aren't decoded. */
 import { crc32 } from "node:zlib";
 import { AppError } from "../../errors.ts";
-import { joinBytes } from "../../storage/concat_bytes.ts";
+import { joinBytes } from "../../storage/file_pieces.ts";
 
 /** The first eight bytes of every PNG. */
 export const PNG_SIGNATURE: readonly number[] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];

@@ -7,8 +7,15 @@ import type { ConversationSummary } from "../conversation.ts";
 import { type Message, textOfContent } from "../message.ts";
 import { LINE, readTree, ROOT_SEGMENT, type Stretch } from "../tree/conversation_tree.ts";
 import { blockAad, summaryAad } from "../aad.ts";
-import type { FoldedBlock, FoldedTexts } from "./folded_texts.ts";
-import { createQuickTest, fold, holdsAll, partsInJson, snippetAround } from "./search_text.ts";
+import {
+  createQuickTest,
+  fold,
+  type FoldedBlock,
+  type FoldedTexts,
+  holdsAll,
+  partsInJson,
+  snippetAround,
+} from "./search_text.ts";
 
 /** A message or a title that contains all terms. */
 export interface SearchHit {

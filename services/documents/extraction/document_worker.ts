@@ -23,7 +23,7 @@ async function loadExtractor(contentType: string): Promise<Extractor> {
     case "application/epub+zip":
       return (await import("./epub.ts")).extractEpub;
     case "text/html":
-      return (await import("./html_files.ts")).extractHtml;
+      return (await import("./html_text.ts")).extractHtml;
     case "text/plain":
     case "text/markdown":
     case "text/csv":

@@ -3,12 +3,10 @@
  *
  * @see ECMA-376, part 1, section 17 (WordprocessingML)
  */
-import { Archive } from "./archive.ts";
+import { Archive, readXmlTags } from "./archive.ts";
 import { isOle2 } from "./document_type.ts";
-import { ExtractionFault, type ExtractionInput, type PageSink } from "./extraction.ts";
-import { type TextBlock, toSections } from "./sections.ts";
+import { ExtractionFault, type ExtractionInput, type PageSink, type TextBlock, toSections } from "./extraction.ts";
 import { decodeText } from "./text_files.ts";
-import { readXmlTags } from "./xml_tags.ts";
 
 const MAIN_PART = /^word\/document\d*\.xml$/i;
 /** Elements without text of the document: deleted text, field codes, the copies of drawings for old programs. */

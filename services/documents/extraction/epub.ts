@@ -1,10 +1,8 @@
 /** Text of EPUB files, in the order of the spine. Each of its files starts a section. */
-import { Archive } from "./archive.ts";
-import { ExtractionFault, type ExtractionInput, type PageSink } from "./extraction.ts";
+import { Archive, readXmlTags } from "./archive.ts";
+import { ExtractionFault, type ExtractionInput, type PageSink, type TextBlock, toSections } from "./extraction.ts";
 import { convertHtml } from "./html_text.ts";
-import { type TextBlock, toSections } from "./sections.ts";
 import { decodeText } from "./text_files.ts";
-import { readXmlTags } from "./xml_tags.ts";
 
 /** Font obfuscation isn't encryption of text. @see https://www.w3.org/TR/epub-33/#sec-font-obfuscation */
 const FONT_ALGORITHMS = /^http:\/\/(www\.idpf\.org\/2008\/embedding|ns\.adobe\.com\/pdf\/enc#RC)$/;

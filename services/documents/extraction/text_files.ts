@@ -1,7 +1,6 @@
 /** Text of plain files: Markdown, CSV, source code and any other text. */
-import type { ExtractionInput, PageSink } from "./extraction.ts";
+import { type ExtractionInput, type PageSink, type TextBlock, toSections } from "./extraction.ts";
 import { hasUtf16Mark } from "./document_type.ts";
-import { type TextBlock, toSections } from "./sections.ts";
 
 /** Reads a text file. Lines stay as they are; long files are divided between lines. */
 export async function extractText({ bytes, contentType }: ExtractionInput, sink: PageSink): Promise<void> {

@@ -2,7 +2,7 @@
 import type { ReplyTranslator } from "../streaming/response_body.ts";
 import type { ChatEvent, Usage } from "../chat_event.ts";
 import type { ModelCall } from "../model_call.ts";
-import { ANTHROPIC_FORMAT, type ReasoningDetail } from "../reasoning_details.ts";
+import { ANTHROPIC_FORMAT, type ReasoningDetail } from "../reasoning.ts";
 import { isNonEmptyString } from "../../json/type_guards.ts";
 
 interface Counts {

@@ -4,7 +4,7 @@ import { getOwn, isJsonObject } from "../../json/type_guards.ts";
 import { ANTHROPIC_BUDGETS } from "../dialects/hosted.ts";
 import { mergeFields } from "../openai/openai_request.ts";
 import { getDefaultMaxTokens, type UpstreamTarget } from "../provider.ts";
-import { ANTHROPIC_FORMAT } from "../reasoning_details.ts";
+import { ANTHROPIC_FORMAT } from "../reasoning.ts";
 
 /** Sampler fields. Newer models refuse them, so they are sent only if set. */
 export const SAMPLING_FIELDS = ["temperature", "top_p", "top_k"] as const;

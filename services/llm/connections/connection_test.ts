@@ -1,7 +1,7 @@
 /** Tests a connection and explains what to do if it doesn't work. */
 import { AppError } from "../../errors.ts";
 import { UpstreamError, type UpstreamErrorKind } from "../../http/upstream_error.ts";
-import { isSameOllamaModel } from "../ollama/ollama_names.ts";
+import { isSameOllamaModel } from "../ollama/ollama_models.ts";
 import type { Provider, ProviderKind, UpstreamTarget } from "../provider.ts";
 
 /** The result of a connection test. */

@@ -3,11 +3,10 @@ import { getServerRoot, listEndpointPrefixes } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { readText } from "../../http/read_body.ts";
 import { readField } from "../../json/type_guards.ts";
-import { createAuthHeaders } from "../auth_headers.ts";
+import { createAuthHeaders, type UpstreamTarget } from "../provider.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { findDialectOfAddress, getDialectOfSoftware } from "../dialects/dialects.ts";
 import { runCall, sendRequest } from "../model_call.ts";
-import type { UpstreamTarget } from "../provider.ts";
 import { parseModelList } from "./model_list.ts";
 import { type IdentifyingResponse, identifyServer } from "./server_detection.ts";
 

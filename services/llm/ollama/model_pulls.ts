@@ -5,7 +5,7 @@ import type { JobContext, JobRunner, JobSnapshot } from "../../jobs/job_runner.t
 import type { Connections } from "../connections/connections.ts";
 import type { UpstreamTarget } from "../provider.ts";
 import type { UpstreamClient } from "../upstream_client.ts";
-import { addTag } from "./ollama_names.ts";
+import { addTag } from "./ollama_models.ts";
 
 /** Dependencies of `ModelPulls`. */
 export interface ModelPullsDeps {

@@ -8,7 +8,6 @@ import { type ModelCall, runCall, sendRequest, withQuickTimeouts } from "../mode
 import type { ServerIdentity } from "../connections/dialect_detection.ts";
 import type { ListedModel, ModelList, UpstreamTarget } from "../provider.ts";
 import { parseResponse } from "../streaming/response_body.ts";
-import { isSameOllamaModel } from "./ollama_names.ts";
 
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 /** How long a model's facts are used without asking again. A pull can replace the model. */
@@ -147,4 +146,14 @@ export function canThink({ capabilities = [], hasThinkingLevels }: OllamaModelFa
 
 function readSize(value: unknown): number | undefined {
   return typeof value === "number" && Number.isInteger(value) && value > 0 ? value : undefined;
+}
+
+/** Returns a name with its tag: `"llama3.2:latest"`, `"hf.co/me/model:Q4_K_M"`. */
+export function addTag(name: string): string {
+  return /:[^/]*$/.test(name) ? name : `${name}:latest`;
+}
+
+/** Reports whether two names mean the same model. */
+export function isSameOllamaModel(one: string, other: string): boolean {
+  return addTag(one) === addTag(other);
 }

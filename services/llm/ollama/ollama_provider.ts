@@ -11,7 +11,6 @@ import { collectCompletion } from "../streaming/completion.ts";
 import { type AcceptedResponse, acceptResponse } from "../streaming/response_body.ts";
 import { readReply } from "../streaming/reply_reader.ts";
 import { estimateCallTokens } from "../token_estimate.ts";
-import { chooseContextSize, formatContextSize } from "./ollama_context.ts";
 import { createOllamaTranslator } from "./ollama_events.ts";
 import { canThink, type LoadedModel, type OllamaModelFacts, OllamaModels } from "./ollama_models.ts";
 import { createOllamaBody, getAnswerLimit, getOwnContextSize, toThink, withExtraBody } from "./ollama_request.ts";
@@ -201,4 +200,28 @@ function explainError(call: ModelCall, error: UpstreamError, model: string): Ups
     });
   }
   return error;
+}
+
+/** The smallest size that is asked for. */
+const FIRST_SIZE = 4_096;
+
+/**
+ * Chooses a context size: 4,096 doubled until the call fits, up to a limit. A size that is loaded and suffices stays.
+ *
+ * @param needed Tokens of prompt and answer.
+ * @param loaded The size that the model is loaded with.
+ * @param most The most that may be asked for: the model's maximum or the owner's limit.
+ */
+export function chooseContextSize(needed: number, loaded: number | undefined, most = Infinity): number {
+  if (loaded !== undefined && loaded >= Math.min(needed, most) && loaded <= most) return loaded;
+  let size = FIRST_SIZE;
+  while (size < needed && size < most) size *= 2;
+  return Math.min(size, most);
+}
+
+/** Formats a size for people, with its article: `"a 16k context"`, `"an 8k context"`, `"a context of 5,000 tokens"`. */
+export function formatContextSize(tokens: number): string {
+  if (tokens % 1024 !== 0) return `a context of ${tokens.toLocaleString("en-US")} tokens`;
+  const size = `${tokens / 1024}`;
+  return `${size.startsWith("8") || size === "11" || size === "18" ? "an" : "a"} ${size}k context`;
 }

@@ -6,7 +6,7 @@ import { UpstreamError } from "../../http/upstream_error.ts";
 import { isJsonObject, isNonEmptyString } from "../../json/type_guards.ts";
 import { type ModelCall, runCall, sendRequest } from "../model_call.ts";
 import type { UpstreamTarget } from "../provider.ts";
-import { LineParser } from "../streaming/line_parser.ts";
+import { LineParser } from "../streaming/event_stream_parser.ts";
 import { parseResponse } from "../streaming/response_body.ts";
 
 /** How far a download has come, in bytes. The server learns of one file after the other. */

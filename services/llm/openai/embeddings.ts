@@ -8,8 +8,7 @@ import { parseJsonInTurns } from "../../json/incremental_parse.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import { EndpointSearch } from "../connections/endpoint_search.ts";
 import { type ModelCall, runCall, sendRequest } from "../model_call.ts";
-import type { ProviderKind, UpstreamTarget } from "../provider.ts";
-import { createAuthHeaders } from "../auth_headers.ts";
+import { createAuthHeaders, type ProviderKind, type UpstreamTarget } from "../provider.ts";
 
 /** A request for embeddings; other fields pass through to the server. */
 export interface EmbeddingsRequest {

@@ -1,7 +1,7 @@
 /** Builds a chat completion from ChatEvents, for protocols and servers that don't return one. */
 import type { ChatEvent, OpenAiCompletion, Usage } from "../chat_event.ts";
 import type { ChatStream } from "../provider.ts";
-import { ReasoningDetails } from "../reasoning_details.ts";
+import { ReasoningDetails } from "../reasoning.ts";
 import { ToolCalls } from "../tool_calls.ts";
 
 /** Reads a reply to its end and returns it as one completion. @throws as `ChatStream.batches` */

@@ -1,6 +1,8 @@
-/** Parses server-sent events as model servers really send them (docs/protocols/llm.md, "Event stream parsing"). */
+/**
+ * Parses server-sent events as model servers really send them (docs/protocols/llm.md, "Event stream parsing"), and newline-delimited
+ * JSON, the stream of Ollama's own API (docs/protocols/llm.md, "Ollama").
+ */
 import { createParser, type EventSourceMessage, type EventSourceParser } from "eventsource-parser";
-import { ReadDecoder } from "./read_decoder.ts";
 
 /** Characters that may arrive without an event or a comment. */
 export const MAX_EVENT_CHARS = 8 * 1024 * 1024;
@@ -104,4 +106,74 @@ function endsLine(text: string): boolean {
 
 function mayBecomeErrorField(line: string): boolean {
   return line.startsWith(ERROR_FIELD) || ERROR_FIELD.startsWith(line);
+}
+
+/** Splits a body into lines. Emits lines that aren't blank, without their line end. */
+export class LineParser {
+  readonly #decoder = new ReadDecoder();
+  readonly #listener: (line: string) => void;
+  /** Reads of the line that isn't complete yet. */
+  #pending: string[] = [];
+  #pendingChars = 0;
+
+  constructor(listener: (line: string) => void) {
+    this.#listener = listener;
+  }
+
+  /**
+   * Parses the bytes of one read. Calls the listener before it returns.
+   *
+   * @throws {RangeError} if a line has more than MAX_EVENT_CHARS
+   */
+  push(bytes: Uint8Array): void {
+    const text = this.#decoder.decode(bytes);
+    let start = 0;
+    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+      this.#emit(text.slice(start, end));
+      start = end + 1;
+    }
+    if (start === text.length) return;
+    this.#pending.push(text.slice(start));
+    if ((this.#pendingChars += text.length - start) > MAX_EVENT_CHARS) {
+      this.#pending = [];
+      throw new RangeError(`more than ${MAX_EVENT_CHARS} characters without the end of a line`);
+    }
+  }
+
+  /** Ends the body. Emits a last line without a line end. */
+  end(): void {
+    this.#emit(this.#decoder.end());
+  }
+
+  #emit(rest: string): void {
+    const line = this.#pending.length === 0 ? rest : this.#pending.join("") + rest;
+    this.#pending = [];
+    this.#pendingChars = 0;
+    if (line.trim() !== "") this.#listener(line);
+  }
+}
+
+/** Decodes one body. A read may end inside a character. */
+export class ReadDecoder {
+  // ignoreBOM: a byte order mark inside the text is part of it, even at the start of a read.
+  readonly #whole = new TextDecoder("utf-8", { ignoreBOM: true });
+  #split: TextDecoder | undefined;
+
+  /** Decodes one read. A read whose last byte is ASCII ends between two characters; without state that is several times faster. */
+  decode(bytes: Uint8Array): string {
+    const endsWithAscii = bytes.length === 0 || bytes[bytes.length - 1]! < 0x80;
+    if (this.#split === undefined) {
+      if (endsWithAscii) return this.#whole.decode(bytes);
+      this.#split = new TextDecoder("utf-8", { ignoreBOM: true });
+    }
+    const text = this.#split.decode(bytes, { stream: true });
+    // After an ASCII byte, the decoder holds nothing back.
+    if (bytes.length > 0 && endsWithAscii) this.#split = undefined;
+    return text;
+  }
+
+  /** Returns what an unfinished character at the end decodes to. */
+  end(): string {
+    return this.#split?.decode() ?? "";
+  }
 }

@@ -1,8 +1,7 @@
 /** Reads the body of a reply into ChatEvents, one array per network read, and decides whether its end is complete. */
 import { type AcceptedResponse, createWebPageError, parseResponse, type ReplyTranslator } from "./response_body.ts";
 import type { ChatEvent } from "../chat_event.ts";
-import { EventStreamParser } from "./event_stream_parser.ts";
-import { LineParser } from "./line_parser.ts";
+import { EventStreamParser, LineParser } from "./event_stream_parser.ts";
 import type { ChatStream } from "../provider.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import type { ModelCall } from "../model_call.ts";

@@ -2,7 +2,7 @@
 import { AppError } from "../../errors.ts";
 import { guardedGet, type GuardedResponse } from "../../http/guard/guarded_get.ts";
 import { createTargetPolicy, resolveWithSystem } from "../../http/guard/target_policy.ts";
-import { containDefects } from "../../process/uncaught_errors.ts";
+import { containDefects } from "../../process/process_events.ts";
 import { fileError } from "../../storage/atomic_file.ts";
 import { createBlock, createFileHash, hashFile, PartFile } from "./part_file.ts";
 import type {

@@ -1,7 +1,7 @@
 /** Downloads and verifies one file of the hub, with retries after lost connections, timeouts and expired addresses. */
 import { AppError, messageOf } from "../../errors.ts";
 import type { Hub, HubFile } from "../hub/hub.ts";
-import { createHubError, isTemporary, parseHubRetryAfter } from "../hub/hub_errors.ts";
+import { createHubError, isTemporary, parseHubRetryAfter } from "../hub/hub.ts";
 import { delay } from "../../async/delay.ts";
 import type { Transfer } from "./download_worker_client.ts";
 import type { TransferEnd, TransferTarget } from "./download_protocol.ts";

@@ -1,5 +1,5 @@
 /** A process with defects at the top; it says that it lives after each. */
-import { containDefects } from "../../../services/process/uncaught_errors.ts";
+import { containDefects } from "../../../services/process/process_events.ts";
 import { createLog } from "../../../services/log.ts";
 
 containDefects(createLog({ level: "error", asJson: true, write: (line) => console.error(line), now: Date.now }));

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import { operatorProof } from "../../../services/crypto/operator_proof.ts";
+import { operatorProof } from "../../../services/crypto/storage_key.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 import { openGatedApp, Visitor } from "../../helpers/app/visitor.ts";
 

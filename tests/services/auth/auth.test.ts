@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { createCliCodes } from "../../../services/auth/auth.ts";
-import { isOperatorProof, operatorProof } from "../../../services/crypto/operator_proof.ts";
+import { isOperatorProof, operatorProof } from "../../../services/crypto/storage_key.ts";
 
 const owner = { rpId: "desk.example", credentialId: "key1" };
 const verifier = "v".repeat(43);

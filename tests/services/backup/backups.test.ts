@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { makeBackup } from "../../../services/backup/backup.ts";
-import { isMounted } from "../../../services/backup/mount_point.ts";
+import { isMounted } from "../../../services/backup/backup_settings.ts";
 import { restoreBackup } from "../../../services/backup/restore.ts";
 import { openBackup } from "../../../services/backup/backup_file.ts";
 import { addDocument, readText } from "../../helpers/files/document_files.ts";

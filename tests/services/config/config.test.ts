@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { type ConfigInput, loadConfig } from "../../../services/config/config.ts";
-import { withKey } from "../../../services/config/config_file.ts";
+import { formatConfig, renderConfigurationPage, renderHelp, withKey } from "../../../services/config/config_file.ts";
 import { CONFIG_ROWS } from "../../../services/config/config_keys.ts";
-import { formatConfig, renderConfigurationPage, renderHelp } from "../../../services/config/config_help.ts";
 import { parse as parseToml } from "smol-toml";
 
 function load({ args = [], environment = {}, file, os = "linux" as const }: {

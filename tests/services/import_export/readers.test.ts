@@ -3,9 +3,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { importReason } from "../../../services/import_export/import_reasons.ts";
 import { addLine, createReport } from "../../../services/import_export/import_report.ts";
 import type { ImportKind, ImportStep } from "../../../services/import_export/import_item.ts";
-import { openSource } from "../../../services/import_export/import_source.ts";
+import { openSource, Scratch } from "../../../services/import_export/import_source.ts";
 import { READERS } from "../../../services/import_export/readers.ts";
-import { Scratch } from "../../../services/import_export/scratch_folder.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { composeBlocks } from "../../../services/prompts/compose.ts";
-import type { LayoutItem, PromptLayout } from "../../../services/prompts/prompt_layout.ts";
-import { toPromptPreset } from "../../../services/prompts/prompt_layout.ts";
+import { type LayoutItem, type PromptLayout, toPromptPreset } from "../../../services/prompts/prompt_blocks.ts";
 import { BUILTIN_PRESET } from "../../../services/presets/preset_document.ts";
 import { readPreset } from "../../../services/presets/preset.ts";
 import { Macros } from "../../../services/prompts/macros/macros.ts";

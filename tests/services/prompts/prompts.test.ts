@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ChatMessage } from "../../../services/llm/chat_event.ts";
 import type { Provider } from "../../../services/llm/provider.ts";
-import { ContextSizes } from "../../../services/prompts/tokens/context_sizes.ts";
+import { ContextSizes, TokenCounter, type TokenRatios } from "../../../services/prompts/token_counter.ts";
 import {
   type PromptLimits,
   type PromptMessage,
@@ -9,9 +9,7 @@ import {
   type PromptSource,
 } from "../../../services/prompts/prompts.ts";
 import type { PromptBlock, PromptBlocks } from "../../../services/prompts/prompt_blocks.ts";
-import { TokenCounter } from "../../../services/prompts/tokens/token_counter.ts";
 import { MESSAGE_TOKENS } from "../../../services/llm/token_estimate.ts";
-import type { TokenRatios } from "../../../services/prompts/tokens/token_ratios.ts";
 import { never, target } from "../llm/model_calls.ts";
 
 /** The server's tokeniser finds one token a character where the estimate finds a quarter. */

@@ -10,7 +10,7 @@ import { asText, isJsonObject, type JsonObject } from "../../../json/type_guards
 import { deriveStableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { hashOf, splitTree, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
-import { toIsoTime } from "../sillytavern/tavern_time.ts";
+import { toIsoTime } from "../chat_files.ts";
 
 /** Context of a chat. */
 export interface AgnaiPlace {

@@ -4,8 +4,7 @@ import { buildTree, convertChat, type ListedMessage, type TreeNode } from "../..
 import type { ImportStep } from "../../import_item.ts";
 import { changed, leftOut, refused } from "../../import_reasons.ts";
 import type { ImportSource } from "../../import_source.ts";
-import { readChatFiles } from "../chat_files.ts";
-import { toIsoTime } from "../sillytavern/tavern_time.ts";
+import { readChatFiles, toIsoTime } from "../chat_files.ts";
 
 /** Yields the conversations. @throws {AppError} `unprocessable` if there are none. */
 export function readChatbox(source: ImportSource): AsyncGenerator<ImportStep> {

@@ -1,11 +1,10 @@
 /** Reads ChatGPT's export: `conversations.json` with a message tree for each conversation. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { readChatFiles } from "../chat_files.ts";
+import { readChatFiles, toIsoTime } from "../chat_files.ts";
 import type { ImportSource } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
 import { convertChat, type TreeNode } from "../../branching_chat.ts";
 import { changed } from "../../import_reasons.ts";
-import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
 /** Content types of visible messages; tools, files and notes have others. */
 const SPOKEN = ["text", "multimodal_text", "code"];

@@ -4,8 +4,7 @@ import { buildTree, convertChat, type TreeNode } from "../../branching_chat.ts";
 import type { ImportStep } from "../../import_item.ts";
 import { changed } from "../../import_reasons.ts";
 import type { ImportSource } from "../../import_source.ts";
-import { readChatFiles } from "../chat_files.ts";
-import { toIsoTime } from "../sillytavern/tavern_time.ts";
+import { readChatFiles, toIsoTime } from "../chat_files.ts";
 
 const ROLES: Record<string, string> = { human: "user", assistant: "assistant" };
 

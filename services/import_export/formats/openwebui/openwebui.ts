@@ -1,10 +1,9 @@
 /** Reads Open WebUI's chat export: a list with a message tree for each chat. */
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { readChatFiles } from "../chat_files.ts";
+import { readChatFiles, toIsoTime } from "../chat_files.ts";
 import type { ImportSource } from "../../import_source.ts";
 import type { ImportStep } from "../../import_item.ts";
 import { convertChat, type TreeNode } from "../../branching_chat.ts";
-import { toIsoTime } from "../sillytavern/tavern_time.ts";
 
 /** The text contains the reasoning in a details element. */
 const REASONING_START = /^\s*<details type="reasoning"[^>]*>\s*(?:<summary>[^<]*<\/summary>)?/;

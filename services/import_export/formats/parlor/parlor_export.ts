@@ -6,7 +6,7 @@ import { AppError } from "../../../errors.ts";
 import { isAttachmentName } from "../../../attachments/attachment_names.ts";
 import { isId } from "../../../storage/ids.ts";
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { hashContent, type ImportSource, parseJsonObject, type SourceFile } from "../../import_source.ts";
+import { hashContent, type ImportSource, parseJsonObject, type Scratch, type SourceFile } from "../../import_source.ts";
 import type {
   ImportedConversation,
   ImportedDocument,
@@ -15,7 +15,6 @@ import type {
   ImportStep,
 } from "../../import_item.ts";
 import { MAX_MEMORY_TEXT, parseScope } from "../../../memories/memory.ts";
-import type { Scratch } from "../../scratch_folder.ts";
 import {
   parseExportedConnection,
   parseExportedToolServer,

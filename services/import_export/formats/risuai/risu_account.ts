@@ -17,13 +17,12 @@ import {
   parseJsonBytes,
 } from "../../../json/type_guards.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
-import { deriveStableId, type ImportSource, type SourceFile } from "../../import_source.ts";
+import { deriveStableId, type ImportSource, type Scratch, type SourceFile } from "../../import_source.ts";
 import type { ImportedPreset, ImportNote, ImportStep } from "../../import_item.ts";
 import { convertRisuBook, convertRisuCard, findLosses, findMedia } from "./risu_card.ts";
 import { findColdKey, readRisuChat, type RisuPlace } from "./risu_chat.ts";
 import type { RisuFiles } from "./risu_files.ts";
 import { MAX_SAVE_BYTES, openRisuSave, unpack } from "./risu_save.ts";
-import type { Scratch } from "../../scratch_folder.ts";
 import { mapSampler } from "../../samplers.ts";
 
 /** The same limit as for an uploaded image. */

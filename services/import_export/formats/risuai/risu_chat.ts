@@ -11,7 +11,7 @@ import { expandGreetings } from "../../../prompts/greetings.ts";
 import { deriveStableId, hashContent } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { convertRisuBook } from "./risu_card.ts";
-import { toIsoTime } from "../sillytavern/tavern_time.ts";
+import { toIsoTime } from "../chat_files.ts";
 
 /** Context of a chat. */
 export interface RisuPlace {

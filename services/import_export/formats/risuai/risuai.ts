@@ -21,9 +21,9 @@ import {
   hashContent,
   type ImportSource,
   parseJsonObject,
+  type Scratch,
   type SourceFile,
 } from "../../import_source.ts";
-import type { Scratch } from "../../scratch_folder.ts";
 import { convertRisuPreset, MAX_PICTURE_BYTES, readRisuAccount } from "./risu_account.ts";
 import { convertRisuBook } from "./risu_card.ts";
 import { readRisuChat, type RisuPlace } from "./risu_chat.ts";

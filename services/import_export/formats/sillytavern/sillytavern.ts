@@ -1,7 +1,7 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
 import { changed, importReason, leftOut, refused } from "../../import_reasons.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { toDataUrl } from "../../../attachments/images/data_url.ts";
+import { toDataUrl } from "../../../attachments/images/image_type.ts";
 import {
   deriveStableId,
   getBaseName,
@@ -9,6 +9,7 @@ import {
   getStem,
   type ImportSource,
   parseJsonObject,
+  type Scratch,
   type SourceFile,
 } from "../../import_source.ts";
 import type { ImportNote, ImportStep } from "../../import_item.ts";
@@ -16,7 +17,6 @@ import { type ChatPlace, MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts
 import { findSprites, openTavernFolder, type Sprite, type TavernFolder } from "./tavern_folder.ts";
 import { parsePngCard, removeCard } from "../../../characters/png/png_card.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
-import type { Scratch } from "../../scratch_folder.ts";
 
 const MAX_CARD_BYTES = 20 * 1024 * 1024;
 const MAX_JSON_BYTES = 32 * 1024 * 1024;

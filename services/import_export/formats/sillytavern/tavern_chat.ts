@@ -3,7 +3,7 @@ import { asNumber, asObject, asText, findJsonFault, isJsonObject, type JsonObjec
 import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote, ImportStep } from "../../import_item.ts";
 import { type ImportReason, importReason, leftOut, refused } from "../../import_reasons.ts";
 import { deriveStableId, getStem, hashContent, type ImportSource } from "../../import_source.ts";
-import { toIsoTime } from "./tavern_time.ts";
+import { toIsoTime } from "../chat_files.ts";
 
 /** The same limit as for a conversation saved over HTTP. */
 export const MAX_CHAT_BYTES = 64 * 1024 * 1024;

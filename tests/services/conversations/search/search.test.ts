@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DatabaseSync } from "node:sqlite";
 import { Search } from "../../../../services/conversations/search/search.ts";
-import { FoldedTexts } from "../../../../services/conversations/search/folded_texts.ts";
+import { FoldedTexts } from "../../../../services/conversations/search/search_text.ts";
 import { scan, type ScanPage } from "../../../../services/conversations/search/search_scan.ts";
 import { createOpener, createSealer, type Opener, type PurposeSealer } from "../../../../services/crypto/sealer.ts";
 import { openReader } from "../../../../services/storage/database/reader.ts";

@@ -9,7 +9,7 @@ import {
   WORKER_LIMITS,
   type WorkerLimits,
 } from "../../../../services/documents/extraction/extractor.ts";
-import { joinBytes } from "../../../../services/storage/concat_bytes.ts";
+import { joinBytes } from "../../../../services/storage/file_pieces.ts";
 import { createEntry, type PackedEntry, writeZip } from "../../../../services/storage/zip/zip_writer.ts";
 import { printPdf, writePdf } from "../../../helpers/files/document_files.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sniffRecording } from "../../../services/attachments/audio_type.ts";
+import { sniffRecording } from "../../../services/attachments/attachment_rows.ts";
 import { joined } from "../../helpers/app/joined.ts";
 import { bytesOf, recording } from "../../helpers/files/recordings.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatPages, includesPage, parsePages, toPageRanges } from "../../../services/documents/page_ranges.ts";
+import { formatPages, includesPage, parsePages, toPageRanges } from "../../../services/documents/document.ts";
 
 test.each([
   ["3-5,12", "3-5,12"],

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import type { DocumentPage } from "../../../../services/documents/document.ts";
-import { PassageIndexes, tokenize } from "../../../../services/documents/retrieval/passage_index.ts";
-import { toPassages } from "../../../../services/documents/retrieval/passages.ts";
-import { writeBook } from "../../../helpers/files/book.ts";
+import type { DocumentPage } from "../../../services/documents/document.ts";
+import { PassageIndexes, tokenize, toPassages } from "../../../services/documents/passage_index.ts";
+import { writeBook } from "../../helpers/files/book.ts";
 
 const toPages = (texts: readonly string[]): DocumentPage[] => texts.map((text, n) => ({ n: n + 1, text }));
 const openIndexes = (documents: Record<string, readonly string[]>) => {

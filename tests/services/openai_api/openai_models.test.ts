@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseModelName, toSlug } from "../../../services/openai_api/model_names.ts";
+import { parseModelName, toSlug } from "../../../services/openai_api/openai_models.ts";
 
 test.each([
   ["default", { kind: "default" }],

@@ -1,12 +1,10 @@
 import { expect, test } from "vitest";
-import { createSealer } from "../../../../services/crypto/sealer.ts";
-import type { Provider } from "../../../../services/llm/provider.ts";
-import { ContextSizes } from "../../../../services/prompts/tokens/context_sizes.ts";
-import { TokenCounter } from "../../../../services/prompts/tokens/token_counter.ts";
-import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "../../../../services/llm/token_estimate.ts";
-import { TokenRatios } from "../../../../services/prompts/tokens/token_ratios.ts";
-import { tempFolder, testDatabase } from "../../../helpers/files/storage_folder.ts";
-import { never, target } from "../../llm/model_calls.ts";
+import { createSealer } from "../../../services/crypto/sealer.ts";
+import type { Provider } from "../../../services/llm/provider.ts";
+import { ContextSizes, TokenCounter, TokenRatios } from "../../../services/prompts/token_counter.ts";
+import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "../../../services/llm/token_estimate.ts";
+import { tempFolder, testDatabase } from "../../helpers/files/storage_folder.ts";
+import { never, target } from "../llm/model_calls.ts";
 
 const say = (content: string) => ({ role: "user", content });
 const asked = { target: target("http://127.0.0.1:9/v1"), model: "m" };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isTemplateRefusal, toAlternatingRoles } from "../../../services/prompts/alternating_roles.ts";
+import { isTemplateRefusal, toAlternatingRoles } from "../../../services/prompts/prompt_messages.ts";
 
 const said = (text: string) =>
   text.split(" ").map((word) => {
