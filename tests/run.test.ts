@@ -87,3 +87,33 @@ function ownEnvironment(): Record<string, string> {
   const isOurs = (name: string) => /^(VITEST|TEST|NODE_ENV|DEV|PROD|MODE|SSR|BASE_URL)/.test(name);
   return Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => !isOurs(name)));
 }
+
+const TOOLS = new URL("real/tools/", import.meta.url);
+
+/** Runs lines of bash after `retry.sh`, with no pauses, and returns what they print. */
+async function runRetrying(lines: string): Promise<string> {
+  const script = `. "${fileURLToPath(new URL("retry.sh", TOOLS))}"\n${lines}`;
+  const env = { RETRY_PAUSE_S: "0" };
+  const { stdout } = await new Deno.Command("bash", { args: ["-euc", script], env, stderr: "null" }).output();
+  return new TextDecoder().decode(stdout);
+}
+
+test("an installation step that fails is tried three more times, and its last failure counts", async () => {
+  const flaky = 'n=0; flaky() { n=$((n + 1)); echo "try $n"; [ "$n" -ge "$1" ]; }; ';
+  expect(await runRetrying(`${flaky} retry flaky 1; echo done`)).toBe("try 1\ndone\n");
+  expect(await runRetrying(`${flaky} retry flaky 4; echo done`)).toBe("try 1\ntry 2\ntry 3\ntry 4\ndone\n");
+  expect(await runRetrying(`${flaky} retry flaky 5; echo done`)).toBe("try 1\ntry 2\ntry 3\ntry 4\n");
+});
+
+test("everything that installs a part tries its downloads again", async () => {
+  const command =
+    /^\s*[^#]*?\b(pip (install|download)|npm install|apt_download|apt-get .*(update|install|download)|go build -ldflags) /;
+  const lines: string[] = [];
+  for await (const { name } of Deno.readDir(TOOLS)) {
+    if (!name.endsWith(".sh") || name === "retry.sh") continue;
+    const text = (await Deno.readTextFile(new URL(name, TOOLS))).replaceAll("\\\n", "");
+    lines.push(...text.split("\n").filter((line) => command.test(line) && !/\b(fail|note) "/.test(line)));
+  }
+  expect(lines.length).toBeGreaterThan(15);
+  expect(lines.filter((line) => !line.includes("retry "))).toEqual([]);
+});

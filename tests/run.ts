@@ -10,6 +10,7 @@
  * Ends with the tests that failed, the duration of each lane and one line of counts. `--reports FOLDER` at the very end keeps
  * vitest's reports; a run of `real` then also checks every security case against all reports in the folder.
  */
+import { setTimeout as delay } from "node:timers/promises";
 import { builtUi } from "./helpers/app/built_ui.ts";
 import { redTests, type RunReport } from "./run_summary.ts";
 import { securityCaseLines } from "./security_results.ts";
@@ -126,10 +127,15 @@ async function installBrowser(): Promise<void> {
     const sudo = Deno.uid() === 0 ? [] : ["sudo", "-n"];
     const apt = [...sudo, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
     console.log("Installing Chromium for the tests of the page …");
-    await succeeds(apt[0]!, [...apt.slice(1), "update", "-qq"]).catch(() => false);
-    const install = [...apt.slice(1), "install", "-y", "-qq", "--no-install-recommends", "chromium"];
-    await succeeds(apt[0]!, install).catch(() => false);
-    if (await exists(CHROMIUM)) return;
+    // Another apt-get is waited for; the lists have a lock that it doesn't wait for, and a download can fail.
+    const options = ["-y", "-qq", "-o", "DPkg::Lock::Timeout=600", "-o", "Acquire::Retries=3"];
+    for (const pauseS of [0, 5, 15, 45]) {
+      await delay(pauseS * 1000);
+      await succeeds(apt[0]!, [...apt.slice(1), "update", ...options]).catch(() => false);
+      const install = [...apt.slice(1), "install", ...options, "--no-install-recommends", "chromium"];
+      await succeeds(apt[0]!, install).catch(() => false);
+      if (await exists(CHROMIUM)) return;
+    }
   }
   console.error(
     "The tests of the page need a browser: install Google Chrome (macOS, Ubuntu) or the package chromium (Debian), or set CHROMIUM to the path of one",

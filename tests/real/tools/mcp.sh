@@ -5,6 +5,7 @@
 #
 # Licence: MIT (conformance, server-everything, server-filesystem, server-memory).
 set -euo pipefail
+. "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
 
 packages=(
   @modelcontextprotocol/conformance@0.1.16
@@ -20,7 +21,7 @@ install)
   if [ "$(cat "$dir/installed" 2>/dev/null)" != "${packages[*]}" ]; then
     rm -rf "$dir/node_modules"
     printf '{"private":true}\n' >"$dir/package.json"
-    npm install --prefix "$dir" --silent --no-audit --no-fund --ignore-scripts --save-exact "${packages[@]}"
+    retry npm install --prefix "$dir" --silent --no-audit --no-fund --ignore-scripts --save-exact "${packages[@]}"
     printf '%s\n' "${packages[*]}" >"$dir/installed"
   fi
   echo "MCP packages: $(cat "$dir/installed")"

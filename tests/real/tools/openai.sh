@@ -29,7 +29,7 @@ pins=(
 install() {
   [ "$(cat "$dir/installed" 2>/dev/null)" = "${pins[*]}" ] && return
   make_venv "$dir/venv"
-  "$dir/venv/bin/python" -m pip install -q --no-deps --only-binary :all: "${pins[@]}"
+  retry "$dir/venv/bin/python" -m pip install -q --no-deps --only-binary :all: "${pins[@]}"
   "$dir/venv/bin/python" -m pip -q check
   printf '%s\n' "${pins[*]}" >"$dir/installed"
 }

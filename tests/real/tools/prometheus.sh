@@ -11,16 +11,12 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 install() {
   [ ! -x "$dir/bin/prometheus" ] || [ ! -x "$dir/bin/promtool" ] || return 0
   command -v apt-get >/dev/null || fail "needs apt-get (Debian or Ubuntu)"
-  local packages=$dir/packages root=()
-  [ "$(id -u)" = 0 ] || root=(sudo -n)
+  local packages=$dir/packages
   rm -rf -- "$packages"
   mkdir -p "$packages/unpacked" "$dir/bin"
   (
     cd "$packages"
-    apt=(apt-get -qq -o APT::Sandbox::User=root)
-    "${apt[@]}" download prometheus 2>/dev/null || {
-      "${root[@]}" "${apt[@]}" update && "${apt[@]}" download prometheus
-    }
+    retry apt_download prometheus
     for package in *.deb; do dpkg-deb -x "$package" unpacked; done
   ) >/dev/null
   cp "$packages/unpacked/usr/bin/prometheus" "$packages/unpacked/usr/bin/promtool" "$dir/bin/"

@@ -11,16 +11,12 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 install() {
   [ ! -x "$dir/bin/caddy" ] || [ ! -x "$dir/bin/nginx" ] || return 0
   command -v apt-get >/dev/null || fail "needs apt-get (Debian or Ubuntu)"
-  local packages=$dir/packages root=()
-  [ "$(id -u)" = 0 ] || root=(sudo -n)
+  local packages=$dir/packages
   rm -rf -- "$packages"
   mkdir -p "$packages/unpacked" "$dir/bin"
   (
     cd "$packages"
-    apt=(apt-get -qq -o APT::Sandbox::User=root)
-    "${apt[@]}" download caddy nginx 2>/dev/null || {
-      "${root[@]}" "${apt[@]}" update && "${apt[@]}" download caddy nginx
-    }
+    retry apt_download caddy nginx
     for package in *.deb; do dpkg-deb -x "$package" unpacked; done
   ) >/dev/null
   cp "$packages/unpacked/usr/bin/caddy" "$packages/unpacked/usr/sbin/nginx" "$dir/bin/"

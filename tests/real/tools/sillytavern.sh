@@ -5,6 +5,7 @@
 #
 # Its licence is AGPL-3.0: it is run beside the tests, and nothing of it is shipped.
 set -euo pipefail
+. "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
 
 VERSION=1.19.0
 verb=${1:?verb: install}
@@ -15,7 +16,7 @@ install)
   if [ "$(cat "$dir/installed" 2>/dev/null)" != "$VERSION" ]; then
     rm -rf "$dir/node_modules"
     printf '{"private":true}\n' >"$dir/package.json"
-    npm install --prefix "$dir" --silent --no-audit --no-fund --ignore-scripts "sillytavern@$VERSION"
+    retry npm install --prefix "$dir" --silent --no-audit --no-fund --ignore-scripts "sillytavern@$VERSION"
     printf '%s\n' "$VERSION" >"$dir/installed"
   fi
   echo "SillyTavern $(cat "$dir/installed")"
