@@ -237,7 +237,7 @@ export class Store {
     void this.chats.refresh().then(() => {
       const chat = this.chat.peek();
       const listed = this.chats.items.peek().find((item) => item.id === chat?.id);
-      if (listed) chat?.onChanged(listed.revision);
+      if (listed) void chat?.onChanged(listed.revision);
       if (listed) void chat?.onDraftChanged(listed.draft_version);
     });
   }
@@ -251,7 +251,7 @@ export class Store {
       // A change without a revision means that it was deleted.
       if (event.revision === undefined) this.chats.forget(event.id);
       this.chats.refreshSoon();
-      if (isOpen) chat.onChanged(event.revision);
+      if (isOpen) void chat.onChanged(event.revision);
     } else if (event.kind === "draft" && isOpen) void chat.onDraftChanged(event.revision);
     else if (event.kind === "reply_started") void this.#readReplies();
     else if (event.kind === "reply_ended") {

@@ -2,6 +2,7 @@
 import type { Settings } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
+import { ChangeQueue } from "./change_queue.ts";
 import { findLanguage, setLanguage } from "../../texts/texts.ts";
 import type { Device } from "./device.ts";
 
@@ -14,6 +15,7 @@ export class Preferences {
   readonly #browserLanguages: readonly string[];
   /** Changes in flight: an older response must not undo them. */
   #pending = 0;
+  readonly #changes = new ChangeQueue();
 
   /** @param browserLanguages The browser's preferred languages, best first. */
   constructor(api: Api, device: Device, browserLanguages: readonly string[]) {
@@ -52,7 +54,7 @@ export class Preferences {
     this.#device.apply(changes);
     this.#pending++;
     try {
-      const settings = await this.#api.changeSettings(changes);
+      const settings = await this.#changes.run(() => this.#api.changeSettings(changes));
       if (this.#pending === 1) this.#take(settings);
     } catch (thrown) {
       if (before) this.#take(before);

@@ -1,8 +1,10 @@
 /** Toasts, some with Undo. */
 import { signal } from "@preact/signals";
 
-/** How long a toast stays, in milliseconds: enough to read it and press Undo. */
+/** How long a toast stays, in milliseconds. */
 const SHOW_MS = 6000;
+/** How long a toast with a button stays: enough to read it and reach the button by keyboard. */
+const SHOW_ACTION_MS = 12_000;
 
 /** One toast. */
 export interface Toast {
@@ -16,7 +18,10 @@ export interface Toast {
 export class Toasts {
   readonly items = signal<Toast[]>([]);
   #nextId = 1;
-  #pending = new Map<number, { timer: ReturnType<typeof setTimeout>; commit: (isLeaving: boolean) => void }>();
+  #pending = new Map<
+    number,
+    { showMs: number; timer: ReturnType<typeof setTimeout>; commit: (isLeaving: boolean) => void }
+  >();
 
   /** Shows a text for a while. */
   show(text: string, options: { isError?: boolean; action?: Toast["action"] } = {}): void {
@@ -48,7 +53,7 @@ export class Toasts {
     const pending = this.#pending.get(id);
     if (!pending) return;
     clearTimeout(pending.timer);
-    if (!isHeld) pending.timer = setTimeout(() => this.dismiss(id), SHOW_MS);
+    if (!isHeld) pending.timer = setTimeout(() => this.dismiss(id), pending.showMs);
   }
 
   /** Dismisses a toast, which commits what it could have undone. */
@@ -65,7 +70,8 @@ export class Toasts {
 
   #add(text: string, isError: boolean, action: Toast["action"], commit: (isLeaving: boolean) => void): number {
     const id = this.#nextId++;
-    this.#pending.set(id, { timer: setTimeout(() => this.dismiss(id), SHOW_MS), commit });
+    const showMs = action === undefined ? SHOW_MS : SHOW_ACTION_MS;
+    this.#pending.set(id, { showMs, timer: setTimeout(() => this.dismiss(id), showMs), commit });
     this.items.value = [...this.items.value, { id, text, isError, action }];
     return id;
   }

@@ -3,6 +3,7 @@ import type { ConversationPatch, ConversationSummary, Page, RunningReply } from 
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
+import { ChangeQueue } from "../app/change_queue.ts";
 import { Selection } from "../app/selection.ts";
 
 /** Changes come in bursts; one request answers all. In milliseconds. */
@@ -44,6 +45,7 @@ export class Chats {
   readonly #underWay = new Set<number>();
   #newest = 0;
   #edits: Edit[] = [];
+  readonly #changes = new ChangeQueue();
 
   constructor(api: Api) {
     this.#api = api;
@@ -113,7 +115,7 @@ export class Chats {
     this.#edits.push(made);
     this.#replace(id, edit);
     try {
-      await this.#api.changeConversation(id, changes);
+      await this.#changes.run(() => this.#api.changeConversation(id, changes));
       made.takenAt = this.#asked;
       this.#tidy();
     } catch (thrown) {

@@ -6,6 +6,7 @@ import { batch, computed, signal } from "@preact/signals";
 import type { Api } from "../../api/api.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ChatOptions, ChatPreview, ConversationHead, RecentConversation, RunningReply } from "../../api/types.ts";
+import { ChangeQueue } from "../app/change_queue.ts";
 import { ChatReplies } from "./chat_replies.ts";
 import { ChatSearch } from "./chat_search.ts";
 import { DocumentAttachments, toDocumentUses } from "./document_attachments.ts";
@@ -93,6 +94,10 @@ export class OpenChat {
   #around: ChatSurroundings;
   #isNew: boolean;
   #reloading: Promise<void> | undefined;
+  /** Changes of options so far, and those the server hasn't answered yet. */
+  #changeCount = 0;
+  #openChanges = 0;
+  readonly #changes = new ChangeQueue();
 
   constructor(id: string, kind: ChatKind, around: ChatSurroundings) {
     this.id = id;
@@ -140,9 +145,11 @@ export class OpenChat {
   }
 
   /** Handles a change event of this conversation. */
-  onChanged(revision: number | undefined): void {
+  async onChanged(revision: number | undefined): Promise<void> {
     if (this.#isNew || this.replies.run.value) return;
-    if (revision === undefined || revision > (this.head.peek()?.revision ?? -1)) void this.#reloadAfresh();
+    // The response in flight may be older than the event.
+    await this.#reloading;
+    if (revision === undefined || revision > (this.head.peek()?.revision ?? -1)) await this.reload();
   }
 
   /** Handles a draft event, perhaps of this page itself. */
@@ -180,11 +187,16 @@ export class OpenChat {
     const before = this.options.peek();
     this.options.value = pickOptions({ ...before, ...options });
     if (this.#isNew) return;
+    this.#changeCount++;
+    this.#openChanges++;
     try {
-      await this.#around.api.changeConversation(this.id, options);
+      const head = await this.#changes.run(() => this.#around.api.changeConversation(this.id, options));
+      if (this.#openChanges === 1) this.options.value = pickOptions(head);
     } catch (thrown) {
       this.options.value = before;
       throw thrown;
+    } finally {
+      this.#openChanges--;
     }
   }
 
@@ -209,7 +221,7 @@ export class OpenChat {
   /** Renames the chat. @throws {ApiError} */
   async rename(title: string): Promise<void> {
     this.title.value = title;
-    if (!this.#isNew) await this.#around.api.changeConversation(this.id, { title });
+    if (!this.#isNew) await this.#changes.run(() => this.#around.api.changeConversation(this.id, { title }));
   }
 
   /** Loads the turn order; undefined with fewer than two characters. */
@@ -246,6 +258,7 @@ export class OpenChat {
     options: { isRefused?: boolean; ahead?: Promise<RecentConversation> } = {},
   ): Promise<void> {
     if (this.#isNew && !options.isRefused) return;
+    const changeCount = this.#openChanges === 0 ? this.#changeCount : undefined;
     try {
       // In a long chat, the server lists which older messages changed.
       const limit = this.pages.revision === undefined ? this.pages.firstLimit : PAGE;
@@ -254,7 +267,8 @@ export class OpenChat {
       const found = await this.pages.read(recent);
       if (this.isClosed) return;
       if (options.isRefused) this.markStored();
-      this.#show(head, found);
+      // Options of a response that may be older than a change made here would undo it on the screen.
+      this.#show(head, found, changeCount === this.#changeCount);
       if (!this.replies.run.value) await this.replies.followRunning();
     } catch (thrown) {
       const error = asApiError(thrown);
@@ -263,11 +277,11 @@ export class OpenChat {
     }
   }
 
-  #show(head: ConversationHead, found: ReadMessages): void {
+  #show(head: ConversationHead, found: ReadMessages, hasOptions: boolean): void {
     batch(() => {
       this.head.value = head;
       this.title.value = head.title;
-      this.options.value = pickOptions(head);
+      if (hasOptions) this.options.value = pickOptions(head);
       this.draft.receive(head.draft ?? "", head.draft_version ?? 0);
       this.load.value = { kind: "ready" };
       if (!this.replies.run.value) this.pages.show(found);

@@ -45,7 +45,8 @@ export function ModelPicker(
   const check = connection && connections.checks.value.get(connection.id);
   useEffect(() => {
     if (connection && !check) void connections.check(connection);
-  }, [connection?.id]);
+    // A call to the model forgets the test while the picker is open.
+  }, [connection?.id, check === undefined]);
   const verdict = check?.kind === "done" ? check.verdict : undefined;
   const problem = check?.kind === "failed" ? check.error.message : verdict?.error;
   const t = texts.chat.model;

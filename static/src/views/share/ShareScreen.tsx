@@ -80,7 +80,7 @@ interface SharedContent {
 /** The service worker's cache name. */
 const SHARED = "parlor-shared";
 /** How long to wait for the composer, in milliseconds. */
-const COMPOSER_WAIT_MS = 5_000;
+const COMPOSER_WAIT_MS = 15_000;
 
 /** Returns the link of a share that has no files and no other link. */
 function findOnlyLink({ text, files }: SharedContent): string | undefined {

@@ -130,8 +130,11 @@ test("sets the thinking in the composer and in the options, and keeps other sett
   await page.getByRole("button", { name: "Thinking: High" }).waitFor();
   const options = page.getByRole("complementary", { name: "Chat options" });
   expect(await options.getByLabel("Thinking").inputValue()).toBe("high");
-  await eventually(() => api.conversations.get("c1")!.params, (params) => params?.temperature === 0.5);
-  expect(api.conversations.get("c1")!.params).toEqual({ temperature: 0.5, reasoning_effort: "high" });
+  const params = await eventually(
+    () => api.conversations.get("c1")!.params,
+    (params) => params?.temperature === 0.5 && params.reasoning_effort !== undefined,
+  );
+  expect(params).toEqual({ temperature: 0.5, reasoning_effort: "high" });
   await options.getByLabel("Thinking").selectOption("Off");
   await page.getByRole("button", { name: "Thinking: Off" }).waitFor();
 });
@@ -181,4 +184,56 @@ test("says that the model is reloaded with a larger context while the reply wait
   await ui.page.getByText("Reloading the model with a 16k context").waitFor();
   reply.say("Done.");
   await ui.page.getByText("Reloading the model").waitFor({ state: "detached" });
+});
+
+test("a response from before a change doesn't undo it, and changes are sent one after another", async () => {
+  await using ui = await bench.open("/c/c1", { prepare });
+  const { page, api } = ui;
+  await page.getByRole("button", { name: "Thinking: Default" }).waitFor();
+  const isRead = Promise.withResolvers<void>();
+  const [reading, changing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await page.route("**/api/conversations/c1?*view=recent*", async (route) => {
+    const response = await route.fetch();
+    isRead.resolve();
+    await reading.promise;
+    await route.fulfill({ response });
+  }, { times: 1 });
+  await page.route("**/api/conversations/c1", async (route) => {
+    if (route.request().method() === "PATCH") await changing.promise;
+    await route.continue();
+  });
+  const conversation = api.conversations.get("c1")!;
+  conversation.title = "Renamed elsewhere";
+  api.publish("conversation", "c1", ++conversation.revision);
+  await isRead.promise;
+  const choose = async (name: string) => {
+    await page.getByRole("button", { name: /^Thinking:/ }).click();
+    await page.getByRole("menuitemradio", { name }).click();
+    await page.getByRole("button", { name: `Thinking: ${name}` }).waitFor();
+  };
+  await choose("High");
+  reading.resolve();
+  await page.getByRole("main").getByText("Renamed elsewhere").waitFor();
+  await page.getByRole("button", { name: "Thinking: High" }).waitFor();
+  const changes: unknown[] = [];
+  page.on("request", (request) => request.method() === "PATCH" && changes.push(request.postDataJSON()));
+  await choose("Low");
+  await choose("Off");
+  expect(changes).toEqual([]);
+  changing.resolve();
+  await eventually(() => conversation.params, (params) => params?.reasoning_effort === "none");
+  expect(changes).toEqual([{ params: { reasoning_effort: "low" } }, { params: { reasoning_effort: "none" } }]);
+  await page.getByRole("button", { name: "Thinking: Off" }).waitFor();
+});
+
+test("lists the models again if a call to the model ends while the picker is open", async () => {
+  await using ui = await bench.open("/c/c1", { prepare });
+  const { page, api } = ui;
+  await page.getByRole("button", { name: /^Model: first/ }).click();
+  const second = page.getByRole("dialog").getByRole("button", { name: "second", exact: true });
+  await second.waitFor();
+  api.connections = [{ ...DESK, last_call: { ok: true, at: "2026-01-02T05:00:00Z" } }, CLOUD];
+  api.publish("connection", "desk");
+  await eventually(() => api.seen("POST", "/api/connections/test").length, (count) => count === 2);
+  await second.waitFor();
 });
