@@ -11,7 +11,7 @@ const MAIN = new URL("../../main.ts", import.meta.url).pathname;
 
 async function parlor(args: string[], env: Record<string, string> = {}) {
   const command = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", MAIN, ...args],
+    args: ["run", "--quiet", "-A", MAIN, ...args],
     env: { ...ownEnvironment(), ...env },
     clearEnv: true,
   });
@@ -117,7 +117,7 @@ test("health asks the running server, also over TLS by its public name", async (
   expect(await ask(secure.port, ...overTls)).toMatchObject({ code: 0, stderr: "" });
   expect(await ask(plain.port, ...overTls)).toMatchObject({ code: 1, stderr: expect.stringContaining("Can't reach") });
   expect(await ask(9)).toMatchObject({ code: 1, stderr: expect.stringContaining("Can't reach") });
-}, 60_000);
+}, 180_000);
 
 test.skipIf(Deno.build.os === "windows")("a hangup stops the server cleanly", async () => {
   await using folder = await tempFolder();

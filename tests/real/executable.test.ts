@@ -73,9 +73,8 @@ async function expectDownload(dataDir: string, start: (args: string[]) => Promis
   await using server = await start(["--hub-url", hub.url, "--guard-allow", "127.0.0.2/31"]);
   const asked = { repo: "owner/name", format: "gguf", file: "small-Q8_0.gguf" };
   await server.json("POST", "/api/models/download", asked);
-  await expect.poll(async () => (await server.json<{ state: string }[]>("GET", "/api/models/downloads"))[0], {
-    timeout: 30_000,
-  }).toMatchObject({ state: "done", received_bytes: model.length });
+  await expect.poll(async () => (await server.json<{ state: string }[]>("GET", "/api/models/downloads"))[0])
+    .toMatchObject({ state: "done", received_bytes: model.length });
   expect(await server.json("GET", "/api/models/local")).toMatchObject([
     { path: "owner/name/small-Q8_0.gguf", format: "gguf", architecture: "llama", quantization: "Q8_0" },
   ]);
@@ -141,7 +140,7 @@ async function expectGuard(server: ChildServer): Promise<void> {
   expect([answer.status, (await answer.json()).error.code]).toEqual([403, "address_not_allowed"]);
 }
 
-describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeout: 60_000 }, () => {
+describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeout: 180_000 }, () => {
   const executable = `${ROOT}dist/parlor`;
   /** An empty folder to start in, which also is all the program knows of a temporary folder. */
   let elsewhere: string;
@@ -279,7 +278,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
     await Deno.writeTextFile(compiler, `#!/bin/sh\n${cutOff}\n`, { mode: 0o755 });
     const build = async (target: string) => {
       const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-        args: ["run", "-A", "build.ts", "executable", "--target", target],
+        args: ["run", "--quiet", "-A", "build.ts", "executable", "--target", target],
         cwd: ROOT,
         env: { DENO_COMPILE_CLI: compiler },
       }).output();
@@ -403,7 +402,7 @@ describe.skipIf(INSTALLED === undefined)("compiled with the older Deno", { timeo
         await server.json("PUT", "/api/conversations/moved", { title: "Moved", messages: [] });
         expect(await command("backup", `${folder}/b`, "--data-dir", dataDir)).toMatchObject({ code: 0, stderr: "" });
         // The daily one is made in a Worker that the executable carries.
-        await expect.poll(() => server.json<{ kind: string; state: string }[]>("GET", "/api/jobs"), { timeout: 30_000 })
+        await expect.poll(() => server.json<{ kind: string; state: string }[]>("GET", "/api/jobs"))
           .toContainEqual(expect.objectContaining({ kind: "backup", state: "done" }));
         const invite = await command("auth", "invite", "--data-dir", dataDir, "--base-url", server.url);
         expect(invite).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Invite: \S+/) });

@@ -49,7 +49,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
   const { executable, deno = Deno.execPath(), root = ROOT, dataDir, args = [], denoFlags = [], entry = "main.ts" } =
     options;
   const own = ["--port", "0", "--data-dir", dataDir, ...args];
-  const source = ["run", ...await startPermissions(), ...denoFlags, entry, ...own];
+  const source = ["run", "--quiet", ...await startPermissions(), ...denoFlags, entry, ...own];
   const child = new Deno.Command(executable ?? deno, {
     args: executable === undefined ? source : own,
     cwd: executable === undefined ? root : options.cwd,

@@ -30,7 +30,7 @@ export function startCli(
   { environment = {}, executable, cwd }: CliOptions = {},
 ): CliChild {
   const child = new Deno.Command(executable ?? Deno.execPath(), {
-    args: executable === undefined ? ["run", "-A", MAIN, ...args] : args,
+    args: executable === undefined ? ["run", "--quiet", "-A", MAIN, ...args] : args,
     cwd,
     env: { ...ownEnvironment(), BROWSER: "", HOME: home, DENO_DIR: denoDir(), ...environment },
     clearEnv: true,

@@ -18,7 +18,8 @@ export async function runParlor(
   options: { env?: Record<string, string>; executable?: string } = {},
 ): Promise<CommandEnd> {
   const { executable, env = {} } = options;
-  const source = ["run", ...await startPermissions(), "main.ts", ...args];
+  // Without --quiet, Deno says on stderr that it waits for the lock of node_modules when others start, too.
+  const source = ["run", "--quiet", ...await startPermissions(), "main.ts", ...args];
   const { code, stdout, stderr } = await new Deno.Command(executable ?? Deno.execPath(), {
     args: executable === undefined ? source : args,
     cwd: ROOT,

@@ -40,7 +40,7 @@ async function startListenerChild(options: { descriptors?: number; servesConnect
   const child = new Deno.Command("sh", {
     args: [
       "-c",
-      `${limit}exec "$0" run --no-prompt -A "$@"`,
+      `${limit}exec "$0" run --quiet --no-prompt -A "$@"`,
       Deno.execPath(),
       script,
       ...servesConnections ? [] : ["without"],
