@@ -25,7 +25,7 @@ test("a fresh folder has nothing wrong, and so has a running server whose model 
   expect(linesOf(after.stdout, "ok").join("\n")).toMatch(
     /database is intact[^]*The server responds[^]*responds in \d+ ms/,
   );
-}, 60_000);
+}, 180_000);
 
 test("each problem is printed with its remedy, and the exit code is 1", async () => {
   await using folder = await tempFolder();
@@ -81,7 +81,7 @@ test("each problem is printed with its remedy, and the exit code is 1", async ()
   expect(linesOf(damaged.stdout, "problem")).toContainEqual(expect.stringMatching(/damaged/));
   const wrong = await runParlor(["doctor", "--data-dir", data, "--port", "x"]);
   expect(wrong).toMatchObject({ code: 1, stdout: expect.stringContaining("Bad value for port") });
-}, 60_000);
+}, 180_000);
 
 test("names without HTTPS, open sign-in and a host without users are reported", async () => {
   await using folder = await tempFolder();
@@ -92,4 +92,4 @@ test("names without HTTPS, open sign-in and a host without users are reported", 
   expect((await doctor("--require-auth", "false")).stdout).toContain("Sign-in is off");
   expect((await doctor("--host", "0.0.0.0")).stdout).toContain("no host name is allowed");
   expect((await doctor("--guard-allow", "10.0.0.0/8")).stdout).toMatch(/^note .* reach 10.0.0.0\/8.*\n +→ /m);
-}, 60_000);
+}, 180_000);

@@ -131,7 +131,7 @@ describe.skipIf(!canRecord)("writes recorded under load", () => {
 
   test(
     "on a disk that ignores syncs the same states do miss what was acknowledged",
-    { tags: ["D01"], timeout: 60_000 },
+    { tags: ["D01"], timeout: 180_000 },
     async () => {
       const losses = [];
       for (let seed = 1; seed <= 8 && losses.length === 0; seed++) {

@@ -115,7 +115,7 @@ test(
 
 test("SIGTERM under load ends streams, saves every reply, and ends the process well", {
   tags: ["L06"],
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const dataDir = await Deno.makeTempDir();

@@ -166,7 +166,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(seen.isDone).toBe(true);
     expect(seen.steps.length).toBeLessThan(1000);
     expect(await messageOf(parlor, body)).toMatchObject({ status: "stopped", content: seen.text });
-    await expect.poll(() => llama.busySlots(), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => llama.busySlots()).toBe(0);
   });
 
   test("a reply outlives its client, who gets the exact rest later", { tags: ["U06"] }, async () => {
@@ -235,7 +235,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     const body = { messages, max_tokens: 1500, ignore_eos, stop, stream: true };
     const seen = await readReply(await parlor.request("POST", "/api/chat", body), hasSteps(5));
     expect(seen.isDone).toBe(false);
-    await expect.poll(() => llama.busySlots(), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => llama.busySlots()).toBe(0);
   });
 
   test("1,500 tokens arrive without loss, and the wire carries each of them once", async () => {
@@ -279,7 +279,7 @@ describe.skipIf(INSTALLED === undefined)("with a real llama.cpp server", { timeo
     expect(message.content.startsWith(seen.text)).toBe(true);
     const rest = await readReply(await follow(parlor, body, seen.steps.at(-1)!.id));
     expect(seen.text + rest.text).toBe(message.content);
-    await expect.poll(() => llama.busySlots(), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => llama.busySlots()).toBe(0);
   });
 
   test("a killed model server fails the reply and leaves its text", { tags: ["U05"] }, async () => {

@@ -87,7 +87,7 @@ async function startProxy(kind: keyof typeof KINDS, server: ChildServer) {
   await expect.poll(async () => {
     if (hasEnded) throw new Error(`${kind} has ended: ${await said}`);
     return await Deno.connect({ port: https }).then((conn) => conn.close(), () => "refused");
-  }, { timeout: 30_000 }).toBeUndefined();
+  }).toBeUndefined();
   return {
     url: `https://${NAME}:${https}`,
     http,
@@ -118,7 +118,7 @@ async function followReply({ page }: Device) {
   return () => page.evaluate(() => (globalThis as unknown as { seen: { text: string; isOver: boolean } }).seen);
 }
 
-describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print it", { timeout: 90_000 }, () => {
+describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print it", { timeout: 180_000 }, () => {
   let browser: Browser;
   let dataDir: string;
   let server: ChildServer;
@@ -177,11 +177,11 @@ describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print
     const answer = await call;
     for (const word of ["first", "second", "third"]) {
       await answer.emit(`${word} `);
-      await expect.poll(async () => (await seenSoFar()).text, { timeout: 10_000 }).toContain(word);
+      await expect.poll(async () => (await seenSoFar()).text).toContain(word);
       expect((await seenSoFar()).isOver).toBe(false);
     }
     await answer.finish();
-    await expect.poll(async () => (await seenSoFar()).isOver, { timeout: 10_000 }).toBe(true);
+    await expect.poll(async () => (await seenSoFar()).isOver).toBe(true);
 
     // What one device does shows on another one at once.
     await owner.page.reload();

@@ -67,7 +67,7 @@ test("requests, streams, tokens, tasks, delays and sizes are counted, without id
   expect(values.get("parlor_database_bytes")).toBeGreaterThan(4096);
   await expect.poll(async () => (await scrape(app)).get('parlor_data_bytes{kind="chats"}')).toBeGreaterThan(4096);
   await expect.poll(async () => (await scrape(app)).get("parlor_event_loop_delay_seconds_count")).toBeGreaterThan(0);
-}, 60_000);
+}, 180_000);
 
 test("a scrape doesn't walk the data folder", async () => {
   await using app = await openTestApp({ config: { metrics: true } });

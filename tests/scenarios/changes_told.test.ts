@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ChangeEvent } from "../../services/events/event_hub.ts";
-import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
+import { ask, gather, until, useModel } from "../helpers/app/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
 import { say } from "../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
@@ -98,6 +98,7 @@ test("the table holds every write of these resources", async () => {
 test("publishes the start, the end and each revision of a reply", async () => {
   const told = listen();
   await gather(await ask(app, 1, { conversation_id: "new" }));
+  await until(() => told.at(-1)?.kind === "reply_ended", "the end is told");
   expect(told).toEqual([
     conversation("new", 1),
     { kind: "reply_started", id: "new" },

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 test("a missing model of Ollama is downloaded from beside the failure, and the message answered then", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const gate = Promise.withResolvers<void>();
   await using ollama = await openFakeOllama({

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage, type WatchedPage } from "../../helpers/app/browser.ts";
 import { builtUi } from "../../helpers/app/built_ui.ts";
 import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
 import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
@@ -94,6 +94,7 @@ test("two browsers on one conversation: edits, a draft, a running reply and remo
     await server.json("POST", `${C1}/revisions/${replaced!.n}/restore`);
     await seenOnBoth("m1", "From the one");
 
+    await holdToasts(other.page);
     await choose(other.page, "m0", "Delete");
     for (const page of pages) await message(page, "m0").waitFor({ state: "detached" });
     await other.page.getByRole("button", { name: "Undo" }).click();

@@ -110,6 +110,19 @@ export async function openPage(
   return { page, context, foreign, errors };
 }
 
+/**
+ * Keeps the toasts of a page that is open, as a pointer that rests on them does: their time is meant for people, and a
+ * busy machine may take longer to press their buttons.
+ */
+export async function holdToasts(page: Page): Promise<void> {
+  await page.locator(".toasts").evaluate((toasts) => {
+    const hold = () => {
+      for (const toast of toasts.children) toast.dispatchEvent(new PointerEvent("pointerenter"));
+    };
+    new MutationObserver(hold).observe(toasts, { childList: true });
+  });
+}
+
 /** Runs axe on the page as it is once what moves or fades in has come to rest. */
 export async function findAxeProblems(page: Page): Promise<AxeFinding[]> {
   await page.evaluate(async () => {

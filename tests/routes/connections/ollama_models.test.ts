@@ -150,6 +150,8 @@ test("whether models think is known as soon as the connection is saved", async (
 test("a chat finds out whether its model thinks", async () => {
   await using app = await openTestApp();
   await using ollama = await openOllama(app, { models: { old: { capabilities: ["completion"] } } });
+  // Saving the connection asks for all models, too.
+  await until(async () => (await connection(app)).dialect.models !== undefined, "the first model is described");
   ollama.options.models = { fresh: { capabilities: ["completion", "thinking"] } };
   await gather(await ask(app, 1, { model: "fresh" }));
   expect((await connection(app)).dialect.models).toMatchObject({ fresh: { thinking: true } });

@@ -57,7 +57,7 @@ test("a changed byte anywhere in the header is refused with an error of ours", {
   }
 });
 
-test("parlor restore prints one line for a damaged header", { tags: ["K07"], timeout: 60_000 }, async () => {
+test("parlor restore prints one line for a damaged header", { tags: ["K07"], timeout: 180_000 }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("parlor.backup");
   await Deno.writeTextFile(path, 'parlor backup {"format":1,}\nsealed');

@@ -14,7 +14,7 @@ const inbox = async () => await (await app.get("/api/memories/proposals")).json(
 async function call(args: Record<string, unknown>, conversationId: string) {
   const tools = await app.services.tools();
   const tool = (await tools.findTool({ serverId: "memory", name: "propose_memory" }, signal))!;
-  const options = { signal, timeoutMs: 1_000, maxBytes: 1_000, conversationId, messageId: "a1" };
+  const options = { signal, timeoutMs: 60_000, maxBytes: 1_000, conversationId, messageId: "a1" };
   const { parts, isError } = await tools.callTool(tool, args, options);
   return [isError, (parts[0] as { text: string }).text];
 }

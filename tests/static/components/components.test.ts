@@ -56,12 +56,12 @@ test.each([["wide", {}], ["narrow", PHONE]] as const)(
       }
       await page.keyboard.press("Escape");
       await dialog.waitFor({ state: "detached" });
-      expect(await focusedName(page)).toBe(name);
+      await expect.poll(() => focusedName(page)).toBe(name);
       await page.keyboard.press("Enter");
       await dialog.waitFor();
       await page.mouse.click(4, 4);
       await dialog.waitFor({ state: "detached" });
-      expect(await focusedName(page)).toBe(name);
+      await expect.poll(() => focusedName(page)).toBe(name);
     }
   },
 );
@@ -70,7 +70,7 @@ test("focuses the dialog's field that asks for it", async () => {
   await using ui = await bench.open("/components");
   await ui.page.getByRole("button", { name: "Dialog", exact: true }).click();
   await ui.page.getByRole("dialog").waitFor();
-  expect(await ui.page.getByLabel("Name").evaluate((field) => field === document.activeElement)).toBe(true);
+  await expect.poll(() => ui.page.getByLabel("Name").evaluate((field) => field === document.activeElement)).toBe(true);
 });
 
 test.each([["popover", {}], ["sheet", PHONE]] as const)(
@@ -83,21 +83,21 @@ test.each([["popover", {}], ["sheet", PHONE]] as const)(
     await page.keyboard.press("Enter");
     await page.getByRole("menu").waitFor();
     expect(await page.getByRole("dialog").count()).toBe(kind === "sheet" ? 1 : 0);
-    expect(await focusedName(page)).toBe("Rename");
+    await expect.poll(() => focusedName(page)).toBe("Rename");
     await page.keyboard.press("ArrowUp");
-    expect(await focusedName(page)).toBe("Delete");
+    await expect.poll(() => focusedName(page)).toBe("Delete");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("ArrowDown");
-    expect(await focusedName(page)).toBe("PinP");
+    await expect.poll(() => focusedName(page)).toBe("PinP");
     await page.keyboard.press("b");
-    expect(await focusedName(page)).toBe("By date");
+    await expect.poll(() => focusedName(page)).toBe("By date");
     await page.keyboard.press("Enter");
     await page.getByText("Chosen: by date").waitFor();
-    expect(await focusedName(page)).toBe("Sample menu");
+    await expect.poll(() => focusedName(page)).toBe("Sample menu");
     await page.keyboard.press("Enter");
     await page.keyboard.press("Escape");
     await page.getByRole("menu").waitFor({ state: "detached" });
-    expect(await focusedName(page)).toBe("Sample menu");
+    await expect.poll(() => focusedName(page)).toBe("Sample menu");
   },
 );
 
@@ -169,7 +169,7 @@ test("mounts few of 20,000 rows, and keeps the focused one", async () => {
   await box.evaluate((element) => element.scrollTop = element.scrollHeight);
   await list.getByText("row-19999").waitFor();
   expect(await list.getByRole("listitem").count()).toBeLessThan(60);
-  expect(await focusedName(ui.page)).toBe("row-2");
+  await expect.poll(() => focusedName(ui.page)).toBe("row-2");
 });
 
 test("measures rows of unknown height without overlap", async () => {

@@ -156,7 +156,7 @@ test(
 );
 
 test("a server that stops sending counts as a lost connection", { tags: ["M03"] }, async () => {
-  await using bench = await openModelBench(REPOS, { limits: { idleMs: 500 } });
+  await using bench = await openModelBench(REPOS, { limits: { idleMs: 5_000 } });
   const never = Promise.withResolvers<void>();
   bench.hub.faults.hold = { afterBytes: 1_000_000, until: never.promise };
   const { id } = await bench.start(ASK);

@@ -35,7 +35,7 @@ describe.each(VERSIONS)("schema %i", (version) => {
 
   test(
     "the server upgrades a released database, reads its data, and keeps a copy for the old version",
-    { tags: ["D05"], timeout: 60_000 },
+    { tags: ["D05"], timeout: 180_000 },
     async () => {
       await using folder = await tempFolder();
       const path = folder.file("app.db");

@@ -183,10 +183,10 @@ test("the drawer takes the focus, closes on Escape and returns it", async () => 
   await opener.click();
   const drawer = ui.page.getByRole("dialog");
   await drawer.getByRole("link", { name: "A failed chat" }).waitFor();
-  expect(await drawer.evaluate((dialog) => dialog.contains(document.activeElement))).toBe(true);
+  await expect.poll(() => drawer.evaluate((dialog) => dialog.contains(document.activeElement))).toBe(true);
   await ui.page.keyboard.press("Escape");
   await drawer.waitFor({ state: "hidden" });
-  expect(await opener.evaluate((button) => button === document.activeElement)).toBe(true);
+  await expect.poll(() => opener.evaluate((button) => button === document.activeElement)).toBe(true);
   await opener.click();
   await drawer.getByRole("link", { name: "A failed chat" }).click();
   await drawer.waitFor({ state: "hidden" });

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, findSmallTargets } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, findSmallTargets, holdToasts } from "../../../helpers/app/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
 import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
 
@@ -150,7 +150,7 @@ test("the grid is one tab stop, and arrow keys move between cards", async () => 
   await ui.page.getByRole("link", { name: "Ada" }).focus();
   await ui.page.keyboard.press("ArrowRight");
   await ui.page.keyboard.press("ArrowRight");
-  expect(await ui.page.evaluate(() => document.activeElement?.textContent)).toContain("Mira");
+  await expect.poll(() => ui.page.evaluate(() => document.activeElement?.textContent)).toContain("Mira");
   await ui.page.keyboard.press("ArrowLeft");
   await ui.page.keyboard.press("Enter");
   await ui.page.getByRole("heading", { name: "Fox", level: 2 }).waitFor();
@@ -248,7 +248,7 @@ test("keeps the link of a failed import with the reason; then succeeds and retur
   await ui.page.getByRole("dialog").getByRole("button", { name: "Import", exact: true }).click();
   await ui.page.getByText("1 character imported").waitFor();
   await ui.page.getByRole("link", { name: "Wanderer" }).waitFor();
-  expect(await menu.evaluate((button) => button === document.activeElement)).toBe(true);
+  await expect.poll(() => menu.evaluate((button) => button === document.activeElement)).toBe(true);
 });
 
 test("restores the built-in character from the menu", async () => {
@@ -310,11 +310,12 @@ test("Resume opens the newest chat with the character", async () => {
     },
   });
   await ui.page.getByRole("link", { name: "Resume" }).click();
-  expect(new URL(ui.page.url()).pathname).toBe("/c/new");
+  await ui.page.waitForURL(`${ui.api.origin}/c/new`);
 });
 
 test("Undo restores a deleted character, which is only deleted after that", async () => {
   await using ui = await bench.open("/characters/fox", { prepare: fill });
+  await holdToasts(ui.page);
   const remove = async () => {
     await ui.page.getByRole("button", { name: "More actions" }).click();
     await ui.page.getByRole("menuitem", { name: "Delete" }).click();

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage, type WatchedPage } from "../../../helpers/app/browser.ts";
 import { builtUi } from "../../../helpers/app/built_ui.ts";
 import { useModel } from "../../../helpers/app/chat_client.ts";
 import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
@@ -178,6 +178,7 @@ test("sends an image to the model and makes it the portrait", async () => {
 test("in the background: counts in a badge, and links to the character from a toast and the activity list", async () => {
   await using bench = await openBench();
   const { page, app } = bench;
+  await holdToasts(page);
   const call = await write(bench, "Continue in background");
   const nav = page.getByRole("navigation");
   await nav.locator("a[href='/activity'] .badge").waitFor();
@@ -202,6 +203,7 @@ test("in the background: counts in a badge, and links to the character from a to
 test("shows a failed job, and lists its reason", async () => {
   await using bench = await openBench();
   const { page } = bench;
+  await holdToasts(page);
   const call = await write(bench, "Continue in background");
   await call.emit("No.");
   await call.finish();

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts } from "../../../helpers/app/browser.ts";
 import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../helpers/app/ui_page.ts";
 
 let bench: UiBench;
@@ -14,7 +14,7 @@ test("a first message creates a chat with a URL, and shows its reply as it arriv
   await using ui = await bench.open("/new", { prepare: (api) => api.script = undefined });
   const { page, api } = ui;
   await sendMessage(page, "Hello there");
-  await page.getByText("Waiting for the model, 0:00").waitFor();
+  await page.getByText(/^Waiting for the model, \d+:\d\d$/).waitFor();
   expect(new URL(page.url()).pathname).toMatch(/^\/c\/[0-9a-f-]{36}$/);
   const reply = await eventually(() => [...api.replies.values()][0], (each) => each !== undefined);
   reply!.say("One **two");
@@ -234,6 +234,7 @@ test("restores a deleted chat with Undo, and deletes it when the page closes", a
     },
   });
   const link = ui.page.getByRole("link", { name: "First chat" });
+  await holdToasts(ui.page);
   const remove = async () => {
     await link.hover();
     await ui.page.getByRole("button", { name: "Actions for “First chat”" }).click();
@@ -378,6 +379,9 @@ test("prefetches a chat once while its link is pressed, and opens with it", asyn
     const { pathname, search } = new URL(request.url());
     if (pathname.startsWith("/api/conversations/c1")) asked.push(pathname + search);
   });
+  // What was prefetched is fresh for five seconds.
+  await ui.page.addInitScript("performance.now = () => 0");
+  await ui.page.reload();
   const link = ui.page.getByRole("navigation").getByRole("link", { name: "Chat", exact: true });
   await link.hover();
   await eventually(() => asked.length, (count) => count === 1);

@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { holdToasts } from "../../../helpers/app/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
 import { openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
 
@@ -101,6 +102,7 @@ test("Undo by keyboard restores a chat that was deleted by keyboard", async () =
   const { page } = ui;
   const chat = page.getByRole("navigation").getByRole("link", { name: "About ducks" });
   await chat.waitFor();
+  await holdToasts(page);
   await tabTo(page, "Actions for “About ducks”");
   await page.keyboard.press("Enter");
   await page.keyboard.press("End");

@@ -11,7 +11,7 @@ afterAll(() => bench.close());
 
 test(
   "a drag on a reply switches versions and stays on the page; nothing raises the keyboard",
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     await using ui = await bench.open("/settings/general", {
       ...PHONE,
@@ -39,6 +39,7 @@ test(
     await filter.waitFor();
     expect(await filter.evaluate((input) => input === document.activeElement)).toBe(false);
     await page.keyboard.press("Escape");
+    await filter.waitFor({ state: "detached" });
 
     const box = (await reply.boundingBox())!;
     const touch = await page.context().newCDPSession(page);

@@ -1,5 +1,6 @@
 import type { Connection, DetectedServer } from "../../../../static/src/api/types.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { holdToasts } from "../../../helpers/app/browser.ts";
 import { demoConnection } from "../../../helpers/fakes/fake_api.ts";
 import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
 
@@ -283,6 +284,7 @@ test("activates, tests and deletes connections from the list, and Undo restores 
   await ui.page.getByRole("button", { name: "Test: My server" }).click();
   await ui.page.getByText("The connection works").waitFor();
   expect(ui.api.seen("POST", "/api/connections/test")[0]!.body).toMatchObject({ id: "mine" });
+  await holdToasts(ui.page);
   await ui.page.getByRole("button", { name: "Delete: Demo" }).click();
   await ui.page.getByRole("heading", { name: "Demo" }).waitFor({ state: "detached" });
   await ui.page.getByRole("button", { name: "Undo" }).click();

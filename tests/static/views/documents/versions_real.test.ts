@@ -1,7 +1,7 @@
 /** Earlier versions in the editors, on the page with the real server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/app/browser.ts";
 import { builtUi } from "../../../helpers/app/built_ui.ts";
 import { plainPng } from "../../../helpers/files/cards.ts";
 import { FakeA1111 } from "../../../helpers/fakes/fake_a1111.ts";
@@ -51,6 +51,7 @@ test("typed text becomes a version, Restore restores earlier text, and Undo what
   await entry(page, "Saved").locator("del", { hasText: "grey" }).waitFor();
   await entry(page, "Saved").locator("ins", { hasText: "silver" }).waitFor();
   await entry(page, "Saved").locator(".history-picture img").waitFor();
+  await holdToasts(page);
   await entry(page, "Saved").getByRole("button", { name: /^Restore/ }).click();
   await eventually(() => page.getByLabel("Description").inputValue(), (text) => text === "A grey fox.");
   await page.locator(".toast", { hasText: "Fox restored" }).getByRole("button", { name: "Undo" }).click();
@@ -124,6 +125,7 @@ test("undoes a generated portrait where it appears", async () => {
   await addFox();
   const before = await (await app.get("/api/characters/fox/avatar")).arrayBuffer();
   const page = await open("/characters/fox");
+  await holdToasts(page);
   await page.getByRole("button", { name: "Generate portrait" }).click();
   const toast = page.locator(".toast", { hasText: "Portrait generated" });
   await toast.waitFor();

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/app/browser.ts";
 import { builtUi } from "../../../helpers/app/built_ui.ts";
 import { until, useModel } from "../../../helpers/app/chat_client.ts";
 import { FakeA1111 } from "../../../helpers/fakes/fake_a1111.ts";
@@ -110,6 +110,7 @@ test("adds an image backend by hand, tests, edits, activates and deletes it", as
   await card.waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
 
+  await holdToasts(page);
   await card.getByRole("button", { name: "Delete: Workstation" }).click();
   await card.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Undo" }).click();
@@ -233,6 +234,7 @@ test("pages through the images of a chat, shows them as a grid, and removes them
   await dialog.getByRole("button", { name: "All images in this chat" }).click();
   await dialog.getByRole("listitem").nth(2).waitFor();
   expect(await findAxeProblems(page)).toEqual([]);
+  await holdToasts(page);
   await dialog.getByRole("button", { name: "Enlarge image 2" }).click();
   await dialog.getByText("2 of 3").waitFor();
   await dialog.getByRole("button", { name: "Remove from message" }).click();

@@ -319,7 +319,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await asked.getByRole("button", { name: "Delete", exact: true }).click();
     await main.getByRole("link", { name: `Download ${name}` }).waitFor({ state: "detached" });
     await expect(Deno.stat(`${backupDir}/${name}`)).rejects.toBeInstanceOf(Deno.errors.NotFound);
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Backups");
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe("Backups");
     expect(errors).toEqual([]);
     await context.close();
   },

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/app/browser.ts";
 import { builtUi } from "../../../helpers/app/built_ui.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
 import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
@@ -74,6 +74,7 @@ test("imports and exports a SillyTavern file, deletes it with Undo, and then per
   for await (const chunk of await download.createReadStream()) chunks.push(chunk as Uint8Array);
   expect(JSON.parse(Buffer.concat(chunks).toString()).entries["0"]).toMatchObject(file.entries["0"]);
 
+  await holdToasts(page);
   const remove = async () => {
     await page.getByRole("button", { name: "More actions for Forest" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
@@ -152,6 +153,7 @@ test("saves every field of an entry automatically, and keeps those of other prog
   await page.getByLabel("Position", { exact: true }).selectOption("before_char");
   await eventually(() => saved(app), ({ book }) => book.entries[1]!.position === "before_char");
   expect((await saved(app)).book.entries[1]!.extensions).toMatchObject({ position: 0 });
+  await holdToasts(page);
   await page.getByRole("button", { name: "Delete entry" }).click();
   await eventually(() => saved(app), ({ book }) => book.entries.length === 1);
   await page.getByRole("button", { name: "Undo" }).click();

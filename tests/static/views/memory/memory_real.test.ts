@@ -1,7 +1,7 @@
 /** Notes, proposals, chapters and recall in the page, with the real server. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/app/browser.ts";
 import { builtUi } from "../../../helpers/app/built_ui.ts";
 import { useModel } from "../../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
@@ -108,6 +108,7 @@ test(
     await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
     await eventually(() => json("/api/memories"), (notes) => notes.length === 3);
 
+    await holdToasts(page);
     await page.getByRole("button", { name: "Actions for “Sam sings alto.”" }).click();
     await page.getByRole("menuitem", { name: "Delete" }).click();
     await page.getByRole("button", { name: "Undo" }).click();

@@ -75,7 +75,7 @@ test("Escape and the shortcut close the palette, and return the focus", async ()
     await field(page).waitFor();
     await page.keyboard.press(key);
     await field(page).waitFor({ state: "detached" });
-    expect(await message.evaluate((area) => area === document.activeElement)).toBe(true);
+    await expect.poll(() => message.evaluate((area) => area === document.activeElement)).toBe(true);
   }
   expect(await message.inputValue()).toBe("Half a thought");
 });

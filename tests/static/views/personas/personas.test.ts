@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Buffer } from "node:buffer";
-import { findAxeProblems } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts } from "../../../helpers/app/browser.ts";
 import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
 import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../helpers/app/ui_page.ts";
 
@@ -78,6 +78,7 @@ test("sets and unsets the default persona; Undo restores a deleted one", async (
   await menu.click();
   await ui.page.getByRole("menuitem", { name: "Remove as default" }).click();
   await eventually(() => ui.api.settings.default_persona_id, (id) => id === null);
+  await holdToasts(ui.page);
   await menu.click();
   await ui.page.getByRole("menuitem", { name: "Delete" }).click();
   await ui.page.getByText("Robin deleted").waitFor();

@@ -74,7 +74,7 @@ test("buttons reorder prompts, keep the focus and announce the position", async 
   await up.focus();
   await page.keyboard.press("Enter");
   await page.getByRole("status").filter({ hasText: "After: position 3 of 4" }).waitFor();
-  expect(await focusedName(page)).toBe("Move After up");
+  await expect.poll(() => focusedName(page)).toBe("Move After up");
   await eventually(() => saved(app), (preset) => orderOf(preset) === "main,charDescription,jailbreak,chatHistory");
   await page.keyboard.press("Enter");
   await eventually(() => saved(app), (preset) => orderOf(preset) === "main,jailbreak,charDescription,chatHistory");

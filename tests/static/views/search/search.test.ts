@@ -22,7 +22,7 @@ test("shows hits while typing, highlights the words, and opens the message", asy
   await page.getByRole("link", { name: "Search", exact: true }).click();
   const field = page.getByLabel("Search all chats");
   await page.getByText("Search your chats").waitFor();
-  expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
+  await expect.poll(() => field.evaluate((input) => input === document.activeElement)).toBe(true);
   await field.pressSequentially("ducks go");
   const hits = page.getByRole("list", { name: "Results" });
   await hits.getByText("south").waitFor();

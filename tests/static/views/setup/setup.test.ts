@@ -43,8 +43,8 @@ test.each(
     await page.getByRole("button", { name: "Start chatting" }).click();
     await page.getByRole("log").getByText("Ada").first().waitFor();
     await look("hello");
-    expect((await (await app.get("/api/settings")).json()).display_name).toBe("Ada");
-    expect((await (await app.get("/api/setup/status")).json()).completed).toBe(true);
+    await expect.poll(async () => (await (await app.get("/api/settings")).json()).display_name).toBe("Ada");
+    await expect.poll(async () => (await (await app.get("/api/setup/status")).json()).completed).toBe(true);
     await page.evaluate(() => localStorage.clear());
     await page.goto(app.url);
     await page.waitForURL(`${app.url}/new`);

@@ -76,7 +76,7 @@ test("renames, pins, files and unfiles a chat from its menu, by keyboard alone",
     await page.keyboard.press("Enter");
   };
   await choose("Plain", "Rename");
-  expect(await page.getByLabel("Title").evaluate((field) => field === document.activeElement)).toBe(true);
+  await expect.poll(() => page.getByLabel("Title").evaluate((field) => field === document.activeElement)).toBe(true);
   await page.keyboard.press("Control+A");
   await page.keyboard.type("Renamed");
   await page.keyboard.press("Enter");
@@ -94,7 +94,8 @@ test("renames, pins, files and unfiles a chat from its menu, by keyboard alone",
   await choose("Renamed", "Move to folder");
   await page.getByRole("button", { name: "Remove from folder" }).click();
   await page.getByRole("button", { name: "Letters" }).waitFor({ state: "detached" });
-  expect(api.seen("PATCH", "/api/conversations/c1").map(({ body }) => body)).toEqual([
+  const changes = await eventually(() => api.seen("PATCH", "/api/conversations/c1"), ({ length }) => length === 5);
+  expect(changes.map(({ body }) => body)).toEqual([
     { title: "Renamed" },
     { pinned: true },
     { pinned: null },
@@ -124,7 +125,7 @@ test("after deleting a chat by keyboard, its neighbor has the focus", async () =
   await ui.page.keyboard.press("End");
   await ui.page.keyboard.press("Enter");
   await sidebar(ui.page).getByRole("link", { name: "Filed first" }).waitFor({ state: "detached" });
-  expect(await ui.page.evaluate(() => document.activeElement?.textContent)).toBe("Filed second");
+  await expect.poll(() => ui.page.evaluate(() => document.activeElement?.textContent)).toBe("Filed second");
 });
 
 test("selects a range of chats and all of it moves to a folder, with one Undo", async () => {

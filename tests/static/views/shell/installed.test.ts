@@ -200,7 +200,7 @@ test("a push message shows that a reply is ready and nothing else, and a click o
   });
   await page.waitForURL("**/c/c1");
   await page.getByRole("log").getByText("Hello").waitFor();
-  expect(await shown()).toEqual([]);
+  await eventually(shown, ({ length }) => length === 0);
   await deliver("approval", "ja");
   const waiting = await eventually(shown, ({ length }) => length > 0);
   expect(waiting).toMatchObject([{ body: "返信があなたの判断を待っています" }]);

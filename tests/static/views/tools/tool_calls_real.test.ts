@@ -85,7 +85,7 @@ test("a call is changed and allowed on another device, the next one denied, and 
   await deny.focus();
   await deny.press("Enter");
   await expect.poll(() => stateOf(next)).toBe("denied");
-  expect(await next.evaluate((element) => element === document.activeElement)).toBe(true);
+  await expect.poll(() => next.evaluate((element) => element === document.activeElement)).toBe(true);
   const third = await llm.nextCall();
   await third.emit("It was built in **1874**.");
   await takePicture(page, "writing");

@@ -159,7 +159,7 @@ test("commands act on the chat and empty the composer", async () => {
   await eventually(() => ui.api.conversations.get("c1")!.title, (title) => title === "A better name");
   await run("/model other-model");
   await ui.page.getByRole("button", { name: "Model: other-model" }).waitFor();
-  expect(ui.api.conversations.get("c1")!.model).toBe("other-model");
+  await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === "other-model");
   await run("/hide");
   await ui.page.getByText("Hidden from the model").waitFor();
   await run("/regenerate");
@@ -226,7 +226,7 @@ test("typing continues while a reply streams, and stays when it ends", async () 
   reply.end("complete");
   await ui.page.getByRole("button", { name: "Send" }).waitFor();
   expect(await box(ui.page).inputValue()).toBe("Next thought");
-  expect(await box(ui.page).evaluate((element) => element === document.activeElement)).toBe(true);
+  await expect.poll(() => box(ui.page).evaluate((element) => element === document.activeElement)).toBe(true);
 });
 
 test("the composer grows to two fifths of the page and then scrolls", async () => {

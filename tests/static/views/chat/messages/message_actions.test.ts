@@ -1,6 +1,7 @@
 import type { Message } from "../../../../../static/src/api/types.ts";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { holdToasts } from "../../../../helpers/app/browser.ts";
 import {
   eventually,
   openUiBench,
@@ -85,6 +86,7 @@ test("editing and resending adds a version, and the earlier one keeps what follo
 
 test("Undo of a resent message stops its reply and shows what was there", async () => {
   await using ui = await openTalk({ prepare: (api) => api.script = undefined });
+  await holdToasts(ui.page);
   await choose(ui.page, 0, "Edit");
   await ui.page.getByRole("textbox", { name: "Message text" }).fill("Another question");
   await ui.page.getByRole("button", { name: "Save and resend" }).click();
@@ -211,6 +213,7 @@ test("Undo restores a deleted message in its place, on every device", async () =
   await using ui = await openTalk();
   await using other = await bench.open("/c/c1", { api: ui.api });
   await message(other.page, 1).waitFor();
+  await holdToasts(ui.page);
   await choose(ui.page, 1, "Delete");
   await message(ui.page, 1).waitFor({ state: "detached" });
   await message(other.page, 1).waitFor({ state: "detached" });
@@ -233,6 +236,7 @@ test("after deleting a message by keyboard, its neighbor has the focus", async (
 
 test("deletes a message and all after it, and Undo restores them", async () => {
   await using ui = await openTalk();
+  await holdToasts(ui.page);
   await choose(ui.page, 1, "Delete from here");
   await message(ui.page, 3).waitFor({ state: "detached" });
   expect(contents(ui)).toEqual(["First question"]);

@@ -100,7 +100,7 @@ test("requests the first sentence while the reply is being written, and plays al
   await reply.getByRole("button", { name: "Read aloud", pressed: false }).waitFor();
   expect(errors).toEqual([]);
   expect(foreign).toEqual([]);
-}, 60_000);
+}, 180_000);
 
 test("prefetches only the next sentence", async () => {
   await using bench = await openBench();
@@ -125,7 +125,7 @@ test("prefetches only the next sentence", async () => {
   await page.locator(".reply").getByRole("button", { name: "Read aloud", pressed: false }).waitFor();
   await page.keyboard.press("Escape");
   await bar(page).waitFor({ state: "detached" });
-}, 60_000);
+}, 180_000);
 
 test("Stop, and leaving the chat, cancel the speech server's work", async () => {
   await using bench = await openBench();
@@ -148,7 +148,7 @@ test("Stop, and leaving the chat, cancel the speech server's work", async () => 
   await Promise.all(bench.speech.requests.map(({ left }) => left));
   await call.finish();
   expect(errors).toEqual([]);
-}, 60_000);
+}, 180_000);
 
 test(
   "reads replies automatically if enabled, each part in its voice, on the device that asked",
@@ -177,7 +177,7 @@ test(
     ]);
     expect(await heardToTheEnd(other)).toBe(0);
   },
-  60_000,
+  180_000,
 );
 
 test("stops reading a regenerated reply, and reads a continued one from there", async () => {
@@ -208,7 +208,7 @@ test("stops reading a regenerated reply, and reads a continued one from there", 
   await eventually(bench.spoken, (all) => all.length > before);
   expect(bench.spoken().slice(before)).toEqual([["joe", "And more of them."]]);
   await third.finish();
-}, 60_000);
+}, 180_000);
 
 test("asks for a click where the browser requires one before sound", async () => {
   await using bench = await openBench();
@@ -229,7 +229,7 @@ test("asks for a click where the browser requires one before sound", async () =>
   await bar(page).getByRole("button", { name: "Resume" }).click();
   await eventually(() => heardToTheEnd(page), (count) => count === 1);
   await bar(page).waitFor({ state: "detached" });
-}, 60_000);
+}, 180_000);
 
 test.each(["wav", "pcm"] as const)(
   "plays audio that can't be streamed once it is complete: %s",
@@ -249,7 +249,7 @@ test.each(["wav", "pcm"] as const)(
     await eventually(() => heardToTheEnd(page), (count) => count === 2);
     expect(errors).toEqual([]);
   },
-  60_000,
+  180_000,
 );
 
 test(
@@ -273,7 +273,7 @@ test(
     await toast.getByRole("button", { name: "Settings" }).click();
     await page.getByRole("heading", { name: "Speech server" }).waitFor();
   },
-  60_000,
+  180_000,
 );
 
 test.each(LOOKS)(
@@ -292,5 +292,5 @@ test.each(LOOKS)(
     if (shots) await page.screenshot({ path: `${shots}/read-aloud-${width}-${colorScheme}.png` });
     await call.finish();
   },
-  60_000,
+  180_000,
 );

@@ -48,7 +48,7 @@ test("aligns tables, links footnotes, marks tasks without bullets, and formats o
   expect(await page.locator(".reply sup").allTextContents()).toEqual(["1", "1"]);
   await page.getByText("none[^missing]").waitFor();
   await page.locator("sup .footnote-mark").first().click();
-  expect(await page.evaluate(() => document.activeElement?.closest(".footnote")?.textContent?.trim())).toBe(
+  await expect.poll(() => page.evaluate(() => document.activeElement?.closest(".footnote")?.textContent?.trim())).toBe(
     "1The first note.",
   );
   await page.locator(".turn strong", { hasText: "bold" }).waitFor();

@@ -1,7 +1,7 @@
 /** A random walk through a conversation's tree: the page shows what the API returns. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage } from "../../../../helpers/app/browser.ts";
+import { holdToasts, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
 import { builtUi } from "../../../../helpers/app/built_ui.ts";
 import { useModel } from "../../../../helpers/app/chat_client.ts";
 import { openFakeLlm } from "../../../../helpers/fakes/fake_llm.ts";
@@ -108,6 +108,8 @@ test("editing and resending keeps both versions with their replies, and Undo sho
     await page.getByRole("button", { name: "Save and resend" }).click();
     await page.locator(".reply[data-status=complete]", { hasText: "A reply to the new version" }).waitFor();
   };
+  await first.waitFor();
+  await holdToasts(page);
   await edit("Which tea for the afternoon?");
   await first.getByText("2/2").waitFor();
   const folder = Deno.env.get("PARLOR_TEST_SCREENSHOTS");

@@ -1,7 +1,7 @@
 /** Revisions of a chat, on the page with the real server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
 import { builtUi } from "../../../../helpers/app/built_ui.ts";
 import { readConversation } from "../../../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
@@ -41,6 +41,7 @@ const entry = (page: Page, cause: string) => page.locator(".history-list > li", 
 test("shows what an edit changed, Restore restores the text, and Undo the edit", async () => {
   await using app = await openTestApp();
   const page = await openHistory(app);
+  await holdToasts(page);
   await entry(page, "Message edited").locator("summary").click();
   await entry(page, "Message edited").locator("del", { hasText: "old" }).waitFor();
   await entry(page, "Message edited").locator("ins", { hasText: "gas" }).waitFor();

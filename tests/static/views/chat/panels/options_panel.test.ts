@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { de } from "../../../../../static/src/texts/de/de.ts";
 import { en, loadLater } from "../../../../../static/src/texts/en/en.ts";
 import { ja } from "../../../../../static/src/texts/ja/ja.ts";
-import { findAxeProblems } from "../../../../helpers/app/browser.ts";
+import { findAxeProblems, holdToasts } from "../../../../helpers/app/browser.ts";
 import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../../helpers/app/ui_page.ts";
 
 let bench: UiBench;
@@ -80,7 +80,8 @@ test("selects the chat's model from the connection's list or by name", async () 
   await eventually(() => ui.api.conversations.get("c1")!.connection_id, (id) => id === "local");
   await picker.getByRole("button", { name: "large", exact: true }).click();
   await ui.page.getByRole("button", { name: "Model: large" }).waitFor();
-  expect(ui.api.conversations.get("c1")).toMatchObject({ connection_id: "local", model: "large" });
+  await eventually(() => ui.api.conversations.get("c1")!.model, (model) => model === "large");
+  expect(ui.api.conversations.get("c1")!.connection_id).toBe("local");
   await button().click();
   await picker.getByLabel("Find or enter a model").fill("my-own");
   expect(await picker.getByRole("button", { name: "large", exact: true }).count()).toBe(0);
@@ -217,6 +218,7 @@ test("sends a temporary chat complete, stores nothing, and forgets it on leaving
   expect(await ui.page.evaluate(() => JSON.stringify(localStorage))).not.toContain("secret");
 
   const turn = ui.page.locator(".turn", { hasText: "Another" });
+  await holdToasts(ui.page);
   await turn.hover();
   await turn.getByRole("button", { name: "Message actions" }).click();
   await ui.page.getByRole("menuitem", { name: "Delete", exact: true }).click();
