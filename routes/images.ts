@@ -62,6 +62,22 @@ export function imageRoutes(services: Services) {
       }
       return rawAnswer(c.body(eventStream(streamProgress(c, imageJobs, job.id)), 200, EVENT_STREAM_HEADERS));
     })
+    .openapi(schema.galleryRoute, async (c) => {
+      const { gallery } = await services.imageGeneration();
+      const { cursor: before, attachment: name, limit } = c.req.valid("query");
+      const { items, nextCursor } = await gallery.list({ before, name, limit });
+      return c.json({ items: items.map(schema.toGalleryJson), next_cursor: nextCursor ?? null }, 200);
+    })
+    .openapi(schema.thumbnailRoute, async (c) => {
+      const { gallery } = await services.imageGeneration();
+      const jpeg = await gallery.readThumbnail(c.req.valid("param").id);
+      return rawAnswer(c.body(jpeg, 200, { "Content-Type": "image/jpeg" }));
+    })
+    .openapi(schema.deleteImageRoute, async (c) => {
+      const { gallery } = await services.imageGeneration();
+      await gallery.remove(c.req.valid("param").id);
+      return c.body(null, 204);
+    })
     .openapi(schema.workflowsRoute, async (c) => {
       const { workflows } = await services.imageGeneration();
       return c.json((await workflows.list()).map(schema.toWorkflowJson), 200);

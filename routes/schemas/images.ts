@@ -6,11 +6,13 @@ import {
   type BackendProfileInput,
   type ImageSettings,
 } from "../../services/image_generation/backend_profiles.ts";
+import type { GalleryImage } from "../../services/image_generation/image_gallery.ts";
 import type { WorkflowEntry } from "../../services/image_generation/comfyui/workflows.ts";
 import type { DetectedBackend } from "../../services/image_generation/backend_detection.ts";
 import type { BackendTestResult } from "../../services/image_generation/image_generator.ts";
 import type { ImageJobRequest } from "../../services/image_generation/image_jobs.ts";
-import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { attachmentUrl } from "../../services/attachments/attachment_names.ts";
+import { ApiKey, BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
 import { createRestoreVersionRoute, createVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
 const Kind = z.enum(BACKEND_KINDS);
@@ -76,6 +78,7 @@ const GenerateBody = Settings.extend({
   prompt: Prompt.refine((text) => text.trim() !== "", "there is nothing to draw"),
   checkpoint: Name.nullish(),
   workflow_id: Id.nullish(),
+  profile_id: Id.nullish().openapi({ description: "A backend other than the active one" }),
   init_image: z.string().max(32 * 1024 * 1024).nullish().openapi({
     description: "Name of an attachment, or a data URL",
   }),
@@ -112,6 +115,7 @@ export function toImageJobRequest(body: z.infer<typeof GenerateBody>): ImageJobR
     prompt: body.prompt,
     checkpoint: body.checkpoint ?? undefined,
     workflowId: body.workflow_id ?? undefined,
+    profileId: body.profile_id ?? undefined,
     initImage: body.init_image ?? undefined,
     characterId: body.character_id ?? undefined,
     conversationId: body.conversation_id ?? undefined,
@@ -132,6 +136,19 @@ function toImageSettings(settings: z.infer<typeof Settings>): ImageSettings {
   };
 }
 
+function toSettingsJson(settings: ImageSettings): z.infer<typeof Settings> {
+  return {
+    negative_prompt: settings.negativePrompt,
+    width: settings.widthPx,
+    height: settings.heightPx,
+    steps: settings.steps,
+    cfg_scale: settings.cfgScale,
+    sampler: settings.sampler,
+    scheduler: settings.scheduler,
+    seed: settings.seed,
+  };
+}
+
 /** Converts a profile to its JSON form. */
 export function toBackendJson(profile: BackendProfile): z.infer<typeof ProfileAnswer> {
   const { id, name, kind, checkpoint, defaults } = profile;
@@ -142,16 +159,7 @@ export function toBackendJson(profile: BackendProfile): z.infer<typeof ProfileAn
     checkpoint,
     base_url: profile.baseUrl,
     workflow_id: profile.workflowId,
-    defaults: {
-      negative_prompt: defaults.negativePrompt,
-      width: defaults.widthPx,
-      height: defaults.heightPx,
-      steps: defaults.steps,
-      cfg_scale: defaults.cfgScale,
-      sampler: defaults.sampler,
-      scheduler: defaults.scheduler,
-      seed: defaults.seed,
-    },
+    defaults: toSettingsJson(defaults),
     has_key: profile.hasKey,
     active: profile.isActive,
     unreadable: profile.isUnreadable,
@@ -273,6 +281,97 @@ export const generateRoute = createRoute({
     ...ERRORS,
   },
 });
+
+const Listed = z.object({
+  id: Id,
+  name: z.string().openapi({ description: "Of the attachment" }),
+  url: z.string(),
+  width: z.number().int(),
+  height: z.number().int(),
+  size_bytes: z.number().int(),
+  prompt: z.string(),
+  settings: Settings.openapi({ description: "All that were sent, also those of the backend's defaults" }),
+  checkpoint: z.string().optional(),
+  workflow_id: z.string().optional(),
+  profile_id: z.string(),
+  init_image: z.string().optional(),
+  character_id: z.string().optional(),
+  conversation_id: z.string().optional().openapi({ description: "Absent if the image is in no message" }),
+  message_id: z.string().optional(),
+  created_at: Time,
+}).openapi("GalleryImage");
+
+/** Converts an image of the gallery to its JSON form. */
+export function toGalleryJson(image: GalleryImage): z.infer<typeof Listed> {
+  return {
+    id: image.id,
+    name: image.name,
+    url: attachmentUrl(image.name),
+    width: image.imageWidthPx,
+    height: image.imageHeightPx,
+    size_bytes: image.sizeBytes,
+    prompt: image.prompt,
+    settings: toSettingsJson(image),
+    checkpoint: image.checkpoint,
+    workflow_id: image.workflowId,
+    profile_id: image.profileId,
+    init_image: image.initImage,
+    character_id: image.characterId,
+    conversation_id: image.conversationId,
+    message_id: image.messageId,
+    created_at: new Date(image.createdAtMs).toISOString(),
+  };
+}
+
+const galleryPath = "/api/image/gallery";
+
+/** All generated images. */
+export const galleryRoute = createRoute({
+  method: "get",
+  path: galleryPath,
+  tags,
+  summary: "List generated images with their prompts and settings, newest first",
+  request: {
+    query: z.object({
+      cursor: Id.optional(),
+      limit: z.coerce.number().int().min(1).max(200).default(50),
+      attachment: z.string().max(128).optional().openapi({ description: "Only this one, by name" }),
+    }),
+  },
+  responses: {
+    200: json(
+      z.object({ items: z.array(Listed), next_cursor: z.string().nullable() }).openapi("GalleryPage"),
+      "A page; it can be shorter than the limit. Images of deleted chats are left out",
+    ),
+    ...ERRORS,
+  },
+});
+
+/** One, small. */
+export const thumbnailRoute = createRoute({
+  method: "get",
+  path: `${galleryPath}/{id}/thumbnail`,
+  tags,
+  summary: "Get a small version of a generated image, at most 384 pixels wide and high",
+  request: { params: IdParams },
+  responses: {
+    200: { description: "The image", content: { "image/jpeg": { schema: z.string().openapi(BINARY) } } },
+    ...ERRORS,
+  },
+});
+
+/** Delete one. */
+export const deleteImageRoute = createRoute({
+  method: "delete",
+  path: `${galleryPath}/{id}`,
+  tags,
+  summary: "Delete a generated image, also from its message",
+  request: { params: IdParams },
+  responses: { 204: { description: "Deleted" }, ...ERRORS },
+});
+
+/** A generated image with its settings. */
+export type GalleryImageJson = z.output<typeof Listed>;
 
 const encoder = new TextEncoder();
 

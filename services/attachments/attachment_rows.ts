@@ -1,9 +1,9 @@
 /**
  * Table rows of attachments and the references to them.
  *
- * Owners of references: `conversation` (messages, revisions, head, draft) and `trash`. `grace` isn't an owner: it keeps
- * an attachment until the time in its id. `trash_file` keeps the file of a removed attachment, with the version in its
- * id.
+ * Owners of references: `conversation` (messages, revisions, head, draft), `trash` and `gallery` (generated images of no
+ * message). Others aren't owners: `grace` keeps an attachment until the time in its id, `trash_file` keeps the file of a
+ * removed attachment, with the version in its id, and `generated` leads from an image of a message to its settings.
  */
 import type { Database, SqlValue, Statement } from "../storage/database/database.ts";
 import { findAttachmentNames } from "./attachment_names.ts";
@@ -21,6 +21,12 @@ export interface AttachmentRow {
   /** Creation time, which is also the version: unique per name. */
   created_at: number;
 }
+
+/** Owner kind of generated images that are in no message. */
+export const GALLERY = "gallery";
+/** Leads to the settings of a generated image, without keeping it. */
+export const GENERATED = "generated";
+const OWNERS = `'conversation', 'trash', '${GALLERY}'`;
 
 /** How long an unreferenced attachment stays. */
 export const GRACE_MS = 24 * 60 * 60 * 1000;
@@ -135,14 +141,25 @@ export class AttachmentRows {
       {
         sql: `INSERT OR IGNORE INTO attachment_ref (name, owner_kind, owner_id)
           SELECT name, 'grace', ? FROM attachment WHERE NOT EXISTS
-          (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND r.owner_kind <> 'trash_file')`,
+          (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND r.owner_kind NOT IN ('trash_file', '${GENERATED}'))`,
         params: [String(nowMs + GRACE_MS)],
+      },
+      // The settings of images that are gone.
+      {
+        sql: `DELETE FROM document WHERE kind = 'generated_image' AND NOT EXISTS (SELECT 1 FROM attachment_ref r
+          JOIN attachment a ON a.name = r.name WHERE r.owner_id = document.id AND r.owner_kind IN (?, ?))`,
+        params: [GALLERY, GENERATED],
+      },
+      {
+        sql: `DELETE FROM attachment_ref WHERE owner_kind IN (?, ?)
+          AND owner_id NOT IN (SELECT id FROM document WHERE kind = 'generated_image')`,
+        params: [GALLERY, GENERATED],
       },
       {
         // Attachments in use need no grace period. It starts again once they are unreferenced.
         sql:
           `DELETE FROM attachment_ref AS g WHERE g.owner_kind = 'grace' AND (CAST(g.owner_id AS INTEGER) <= ? AND EXISTS
-          (SELECT 1 FROM attachment_ref r WHERE r.name = g.name AND r.owner_kind IN ('conversation', 'trash'))
+          (SELECT 1 FROM attachment_ref r WHERE r.name = g.name AND r.owner_kind IN (${OWNERS}))
           OR NOT EXISTS (SELECT 1 FROM attachment a WHERE a.name = g.name))`,
         params: [nowMs],
       },
@@ -156,7 +173,7 @@ export class AttachmentRows {
 
 /** No owner and no grace period left. Takes the current time. */
 const UNUSED = `NOT EXISTS (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND
-  (r.owner_kind IN ('conversation', 'trash') OR r.owner_kind = 'grace' AND CAST(r.owner_id AS INTEGER) > ?))
+  (r.owner_kind IN (${OWNERS}) OR r.owner_kind = 'grace' AND CAST(r.owner_id AS INTEGER) > ?))
   AND EXISTS (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND r.owner_kind = 'grace')`;
 
 /** Supported types of recordings, and the only types served for audio. */

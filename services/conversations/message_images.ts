@@ -41,6 +41,21 @@ export class MessageAttachments {
     throw new AppError("unprocessable", "The conversation has no message that could have an image");
   }
 
+  /** Reports whether a conversation, and a message in it, exist and aren't in the trash. */
+  has(conversationId: string, messageId?: string): boolean {
+    const { store, blocks } = this.#deps;
+    if (store.find(conversationId) === undefined) return false;
+    return messageId === undefined || blocks.rowOf(conversationId, messageId) !== undefined;
+  }
+
+  /** Removes an image from a message. @throws {AppError} `not_found`; `conflict` while a reply writes the message */
+  async detach(conversationId: string, messageId: string, name: string): Promise<void> {
+    await this.#deps.conversations.editMessage(conversationId, messageId, ({ attachments, ...rest }) => {
+      const others = Array.isArray(attachments) ? attachments.filter((other) => other !== name) : [];
+      return others.length === 0 ? rest : { ...rest, attachments: others };
+    });
+  }
+
   /**
    * Attaches images. Waits while a reply writes the message.
    *

@@ -8,6 +8,7 @@ import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { openHttpClient } from "../http/http_client.ts";
 import type { JobRunner } from "../jobs/job_runner.ts";
+import type { Log } from "../log.ts";
 import type { DataDir } from "../storage/data_dir.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import type { Versions } from "../storage/versions.ts";
@@ -15,6 +16,7 @@ import type { BackendLimits } from "./backend.ts";
 import { BackendProfiles } from "./backend_profiles.ts";
 import { Workflows, type WorkflowTrash } from "./comfyui/workflows.ts";
 import { ImageGenerator } from "./image_generator.ts";
+import { ImageGallery, type ImageGalleryDeps } from "./image_gallery.ts";
 import { ImageJobs, type MessageImages } from "./image_jobs.ts";
 
 /** The services of image generation. */
@@ -23,6 +25,7 @@ export interface ImageGeneration {
   workflows: Workflows;
   generator: ImageGenerator;
   imageJobs: ImageJobs;
+  gallery: ImageGallery;
 }
 
 /** The dependencies of image generation. */
@@ -42,9 +45,10 @@ export interface ImageGenerationDeps {
   versions: Versions;
   attachments: Pick<Attachments, "storeInline" | "getImage" | "readAll">;
   avatars: { read(id: string): Promise<Uint8Array> };
-  messages: MessageImages;
+  messages: MessageImages & ImageGalleryDeps["messages"];
   ask: PortraitDeps["ask"];
-  imagePool: Pick<ImagePool, "toPng">;
+  imagePool: Pick<ImagePool, "toPng" | "toJpeg">;
+  log: Log;
   now(): number;
   limits?: Partial<BackendLimits>;
 }
@@ -53,8 +57,22 @@ export interface ImageGenerationDeps {
 export async function openImageGeneration(
   deps: ImageGenerationDeps,
 ): Promise<{ images: ImageGeneration; painter: Painter; close(): Promise<void> }> {
-  const { db, sealer, events, jobs, trash, versions, attachments, avatars, messages, ask, imagePool, now, limits } =
-    deps;
+  const {
+    db,
+    sealer,
+    events,
+    jobs,
+    trash,
+    versions,
+    attachments,
+    avatars,
+    messages,
+    ask,
+    imagePool,
+    log,
+    now,
+    limits,
+  } = deps;
   const client = openHttpClient();
   const profiles = await BackendProfiles.open({ db, sealer, events, now });
   const folder = await deps.dataDir.ensureFolder("workflows");
@@ -68,9 +86,19 @@ export async function openImageGeneration(
     readImage: (name) => attachments.readAll(name),
     readCharacterImage: (id) => avatars.read(id).catch(ignoreNotFound),
   });
-  const imageJobs = new ImageJobs({ jobs, profiles, generator, attachments, messages, now });
+  const gallery = new ImageGallery({
+    db,
+    sealer,
+    events,
+    log,
+    now,
+    messages,
+    readImage: (name) => attachments.readAll(name),
+    toJpeg: (bytes, jpeg) => imagePool.toJpeg(bytes, jpeg),
+  });
+  const imageJobs = new ImageJobs({ jobs, profiles, generator, gallery, attachments, messages, now });
   return {
-    images: { profiles, workflows, generator, imageJobs },
+    images: { profiles, workflows, generator, imageJobs, gallery },
     painter: createPortraitGenerator({ profiles, generator, ask, imagePool }),
     async close() {
       // First, while the backends can still be told to stop. Queued jobs resume at the next start.

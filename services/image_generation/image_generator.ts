@@ -37,6 +37,9 @@ export interface ImageRequest extends ImageSettings {
   characterId?: string;
 }
 
+/** What an image was generated with: the request, and what the profile added. */
+export type GeneratedSettings = ImageSettings & Pick<ImageRequest, "checkpoint" | "workflowId">;
+
 /** The dependencies of the generator. */
 export interface ImageGeneratorDeps {
   profiles: BackendProfiles;
@@ -94,18 +97,23 @@ export class ImageGenerator {
   }
 
   /**
-   * Generates images with a profile. Each server gets one request at a time; others wait.
+   * Generates images with a profile and returns them with all their settings. Each server gets one request at a time; others wait.
    *
    * @throws {AppError} `not_found`, `conflict`, `unprocessable`, `upstream_error`, `upstream_timeout`
    * @throws The observer's abort reason, once the backend is free.
    */
-  async generate(profileId: string, request: ImageRequest, observer: GenerationObserver): Promise<GeneratedImages> {
+  async generate(
+    profileId: string,
+    request: ImageRequest,
+    observer: GenerationObserver,
+  ): Promise<GeneratedImages & { settings: GeneratedSettings }> {
     const profile = this.#deps.profiles.get(profileId);
     const target = this.#deps.profiles.getTarget(profileId);
     const task = await this.#createTask(profile, request);
     const release = await this.#semaphore.acquire(parseOrigin(target.baseUrl), observer.signal);
     try {
-      return await this.#createBackend(target).generate(task, observer);
+      const generated = await this.#createBackend(target).generate(task, observer);
+      return { ...generated, settings: toSettings(profile, request, { ...task, seed: generated.seed }) };
     } finally {
       release();
     }
@@ -132,6 +140,12 @@ export class ImageGenerator {
     const http = new BackendHttp(this.#deps.client, target, { ...this.#limits, ...limits });
     return target.kind === "comfyui" ? new ComfyBackend(http) : new A1111Backend(http);
   }
+}
+
+function toSettings(profile: BackendProfile, request: ImageRequest, task: ImageTask): GeneratedSettings {
+  const { negativePrompt, widthPx, heightPx, steps, cfgScale, sampler, scheduler, seed, checkpoint } = task;
+  const workflowId = profile.kind === "comfyui" ? request.workflowId ?? profile.workflowId : undefined;
+  return { negativePrompt, widthPx, heightPx, steps, cfgScale, sampler, scheduler, seed, checkpoint, workflowId };
 }
 
 function removeUndefined<T extends object>(object: T): T {

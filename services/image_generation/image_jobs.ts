@@ -5,11 +5,14 @@ import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
 import type { ImageProgress } from "./backend.ts";
 import { decodeBase64Image } from "./backend_http.ts";
+import type { ImageGallery } from "./image_gallery.ts";
 import type { ImageGenerator, ImageRequest } from "./image_generator.ts";
 import type { BackendProfiles } from "./backend_profiles.ts";
 
 /** A request for an image, and the message to attach it to. */
 export interface ImageJobRequest extends ImageRequest {
+  /** Default: the active profile, also if there is none with this id any more. */
+  profileId?: string;
   conversationId?: string;
   /** Default: the last message of the conversation. */
   messageId?: string;
@@ -31,6 +34,7 @@ export interface ImageJobsDeps {
   jobs: JobRunner;
   profiles: BackendProfiles;
   generator: ImageGenerator;
+  gallery: Pick<ImageGallery, "add">;
   attachments: { storeInline(bytes: Uint8Array): Promise<ImageAttachment>; getImage(name: string): ImageAttachment };
   messages: MessageImages;
   now(): number;
@@ -74,7 +78,7 @@ export class ImageJobs {
   }
 
   /**
-   * Starts a job with the active profile.
+   * Starts a job.
    *
    * @param request `initImage` may also be a data URL.
    * @throws {AppError} `not_available` if no profile is active; `not_found` for an unknown message or attachment; `unprocessable`
@@ -82,7 +86,8 @@ export class ImageJobs {
    */
   async start(request: ImageJobRequest): Promise<JobSnapshot> {
     const { attachments, jobs, messages, profiles } = this.#deps;
-    const profileId = profiles.getActive().id;
+    const isKnown = profiles.list().some(({ id }) => id === request.profileId);
+    const profileId = isKnown ? request.profileId! : profiles.getActive().id;
     const { conversationId, messageId, initImage } = request;
     const params = {
       ...request,
@@ -90,7 +95,7 @@ export class ImageJobs {
       initImage: await this.#storeInitImage(initImage),
     };
     if (params.initImage !== undefined) attachments.getImage(params.initImage);
-    const job = await jobs.start(KIND, { title: request.prompt.slice(0, MAX_TITLE), params: { profileId, ...params } });
+    const job = await jobs.start(KIND, { title: request.prompt.slice(0, MAX_TITLE), params: { ...params, profileId } });
     this.#getRunning(job.id);
     void jobs.ended(job.id).then(() => this.#running.delete(job.id)); // also if it was canceled before it ran
     return job;
@@ -145,6 +150,16 @@ export class ImageJobs {
       });
       const stored = await Promise.all(generated.images.map((bytes) => this.#deps.attachments.storeInline(bytes)));
       const attached = await this.#attach({ conversationId, messageId }, stored, context.signal);
+      const { prompt, initImage, characterId } = request;
+      await this.#deps.gallery.add({
+        ...generated.settings,
+        prompt,
+        initImage,
+        characterId,
+        profileId,
+        conversationId: attached.messageId === undefined ? undefined : conversationId,
+        messageId: attached.messageId,
+      }, stored.map(({ name }) => name));
       const warnings = [...generated.warnings, ...attached.warnings];
       const result: ImageJobResult = {
         images: stored.map(({ name, widthPx, heightPx }) => ({

@@ -3,6 +3,7 @@ import type {
   BackendDetection,
   Checkpoint,
   DetectedBackend,
+  GalleryImage,
   GeneratedImages,
   GenerateImage,
   ImageBackend,
@@ -12,6 +13,7 @@ import type {
   RequestMessage,
   Workflow,
 } from "./types.ts";
+import type { PageJson } from "../../../routes/schemas/common.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody, type RequestOptions } from "./client.ts";
 import { readEvents } from "./event_stream.ts";
@@ -37,6 +39,9 @@ export interface ImageApi {
    * @param on `onJob` receives the id that cancels the job.
    */
   draw(request: GenerateImage, on: ImageListener, signal: AbortSignal): Promise<GeneratedImages>;
+  /** Lists generated images, newest first. @param attachment Only the images of this attachment. */
+  listImages(options: { cursor?: string; attachment?: string }): Promise<PageJson<GalleryImage>>;
+  deleteImage(id: string): Promise<void>;
   /** Asks the active model one question outside of any chat and returns its text. */
   ask(messages: RequestMessage[], signal: AbortSignal): Promise<string>;
 }
@@ -46,6 +51,9 @@ export interface ImageListener {
   onJob(id: string): void;
   onProgress(progress: ImageProgress): void;
 }
+
+/** Images of a page of the gallery. */
+const PAGE_IMAGES = 60;
 
 /** Enough for a prompt and for the reasoning of a model that thinks first. */
 const MAX_PROMPT_TOKENS = 1000;
@@ -89,6 +97,11 @@ export function imageApi(client: ApiClient): ImageApi {
       }
       throw new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer });
     },
+    listImages(options) {
+      const query = new URLSearchParams({ limit: String(PAGE_IMAGES), ...options });
+      return json("GET", `/api/image/gallery?${query}`);
+    },
+    deleteImage: (id) => done("DELETE", `/api/image/gallery/${encodeURIComponent(id)}`),
     async ask(messages, signal) {
       const body = { messages, stream: false, max_tokens: MAX_PROMPT_TOKENS };
       const answer = await json<{ choices: { message: { content: string | null } }[] }>("POST", "/api/chat", {

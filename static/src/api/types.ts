@@ -82,6 +82,7 @@ export type {
   BackendDetectionJson as BackendDetection,
   CheckpointJson as Checkpoint,
   DetectedBackendJson as DetectedBackend,
+  GalleryImageJson as GalleryImage,
   GeneratedImagesJson as GeneratedImages,
   GenerateImageJson as GenerateImage,
   ImageBackendInputJson as ImageBackendInput,

@@ -18,6 +18,8 @@ export type Screen =
   | { name: "share" }
   | { name: "search" }
   | { name: "activity" }
+  /** All generated images. */
+  | { name: "images" }
   | { name: "pair" }
   | { name: "cli" }
   | { name: "characters" }
@@ -38,7 +40,9 @@ export function parsePath(path: string): Screen {
   if (first === "temporary" && second === undefined) return { name: "new_chat", isTemporary: true };
   if ((first === "pair" || first === "cli") && second === undefined) return { name: first };
   if (first === "c" && second !== undefined && third === undefined) return { name: "chat", conversationId: second };
-  if ((first === "search" || first === "activity" || first === "share") && second === undefined) return { name: first };
+  if ((first === "search" || first === "activity" || first === "images" || first === "share") && second === undefined) {
+    return { name: first };
+  }
   if (first === "settings") return { name: "settings", section: second ?? "", item: third };
   if (first === "characters") return parseCharactersPath(second, third);
   return { name: "unknown" };

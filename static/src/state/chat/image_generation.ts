@@ -1,5 +1,12 @@
 /** Generates one image for a chat: a prompt from its last messages, edited, then generated. */
-import type { GeneratedImages, ImageBackend, ImageProgress, Message } from "../../api/types.ts";
+import type {
+  GalleryImage,
+  GeneratedImages,
+  GenerateImage,
+  ImageBackend,
+  ImageProgress,
+  Message,
+} from "../../api/types.ts";
 import { batch, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { ImageApi } from "../../api/images.ts";
@@ -27,6 +34,10 @@ export class ImageGeneration {
   readonly error = signal<ApiError | undefined>(undefined);
   readonly result = signal<GeneratedImages | undefined>(undefined);
   readonly backend = signal<ImageBackend | undefined>(undefined);
+  /** Empty: a new one. */
+  readonly seed = signal("");
+  /** What the image is generated with again, except for prompt, negative prompt and seed. */
+  #settings: Partial<GenerateImage> = {};
   readonly #api: ImageApi;
   readonly #abort = new AbortController();
   #deriving: AbortController | undefined;
@@ -60,6 +71,29 @@ export class ImageGeneration {
     this.state.value = "ready";
   }
 
+  /** Takes over the prompt and all settings of an image but its seed. Without its backend, those that any backend has. */
+  async openAgain({ prompt, settings, profile_id, checkpoint, workflow_id, init_image, character_id }: GalleryImage) {
+    try {
+      const backends = await this.#api.listBackends();
+      const own = backends.find(({ id }) => id === profile_id);
+      const { negative_prompt, width, height, steps, cfg_scale, sampler, scheduler } = settings;
+      this.backend.value = own ?? backends.find(({ active }) => active);
+      if (this.backend.value === undefined) {
+        this.state.value = "unset";
+        return;
+      }
+      this.prompt.value = prompt;
+      this.negative.value = negative_prompt ?? "";
+      this.#settings = {
+        ...{ width, height, steps, cfg_scale, init_image, character_id },
+        ...(own && { sampler, scheduler, profile_id, checkpoint, workflow_id }),
+      };
+      this.state.value = "ready";
+    } catch (thrown) {
+      this.#fail(thrown, "unset");
+    }
+  }
+
   /** Writes a new prompt. */
   async derive(messages: readonly Message[], isAsked: boolean): Promise<void> {
     const turns = messages.filter(({ hidden, role }) => !hidden && role !== "system").slice(-TURNS);
@@ -90,18 +124,21 @@ export class ImageGeneration {
     this.#deriving?.abort();
   }
 
-  /** Generates the image. It is attached to the message even if the dialog is closed. */
-  async draw(conversationId: string, messageId: string): Promise<void> {
+  /** Generates the image. It is attached to its message, if any, even if the dialog is closed. */
+  async draw(target: { conversationId?: string; messageId?: string }): Promise<void> {
     batch(() => {
       this.state.value = "drawing";
       this.error.value = undefined;
       this.progress.value = undefined;
     });
+    const seed = this.seed.peek().trim();
     const request = {
+      ...this.#settings,
       prompt: this.prompt.peek().trim(),
       negative_prompt: this.negative.peek().trim() || null,
-      conversation_id: conversationId,
-      message_id: messageId,
+      ...(seed !== "" && { seed: Number(seed) }),
+      conversation_id: target.conversationId,
+      message_id: target.messageId,
     };
     const listener = {
       onJob: (id: string) => this.#jobId = id,

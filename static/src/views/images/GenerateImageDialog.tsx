@@ -1,5 +1,6 @@
-/** Generates an image for the chat: its editable prompt, and the progress. */
+/** Generates an image, for the chat or like another one: its editable prompt, and the progress. */
 import { useEffect, useState } from "preact/hooks";
+import type { GalleryImage } from "../../api/types.ts";
 import { imageApi } from "../../api/images.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
@@ -17,13 +18,58 @@ export function GenerateImageDialog(
   { chat, prompt = "", onClose }: { chat: OpenChat; prompt?: string; onClose: () => void },
 ) {
   const store = useStore();
-  const t = texts.images;
-  const [drawing] = useState(() => new ImageGeneration(imageApi(store.api.client)));
   const [messageId] = useState(() => chat.lastMessage.peek()?.id);
   const isAsked = store.connections.active.value?.kind !== "demo";
-  const derive = () => void drawing.derive(chat.pages.items.peek(), isAsked);
+  return (
+    <GenerationSheet
+      title={texts.images.draw}
+      promptHint={texts.images.promptHint}
+      closeHint={texts.images.closeHint}
+      onOpen={(drawing) => drawing.open(chat.pages.items.peek(), isAsked, prompt)}
+      onDerive={(drawing) => void drawing.derive(chat.pages.items.peek(), isAsked)}
+      target={messageId === undefined ? undefined : { conversationId: chat.id, messageId }}
+      onClose={onClose}
+    />
+  );
+}
+
+/** Generates an image with the settings of another one, for the same message. */
+export function GenerateAgainDialog({ image, onClose }: { image: GalleryImage; onClose: () => void }) {
+  const { conversation_id: conversationId, message_id: messageId, settings: { seed } } = image;
+  const t = texts.gallery;
+  return (
+    <GenerationSheet
+      title={t.again}
+      promptHint={t.againHint}
+      closeHint={conversationId === undefined ? t.closeHint : t.closeHintChat}
+      seedHint={t.seedHint(String(seed ?? ""))}
+      onOpen={(drawing) => drawing.openAgain(image)}
+      target={{ conversationId, messageId }}
+      onClose={onClose}
+    />
+  );
+}
+
+interface SheetProps {
+  title: string;
+  promptHint: string;
+  closeHint: string;
+  /** With it, the seed can be set. */
+  seedHint?: string;
+  onOpen: (drawing: ImageGeneration) => Promise<void>;
+  onDerive?: (drawing: ImageGeneration) => void;
+  target: { conversationId?: string; messageId?: string } | undefined;
+  onClose: () => void;
+}
+
+function GenerationSheet(
+  { title, promptHint, closeHint, seedHint, onOpen, onDerive, target, onClose }: SheetProps,
+) {
+  const store = useStore();
+  const t = texts.images;
+  const [drawing] = useState(() => new ImageGeneration(imageApi(store.api.client)));
   useEffect(() => {
-    void drawing.open(chat.pages.items.peek(), isAsked, prompt);
+    void onOpen(drawing);
     return () => drawing.leave();
   }, []);
   const state = drawing.state.value;
@@ -32,12 +78,13 @@ export function GenerateImageDialog(
     for (const warning of drawing.result.peek()?.warnings ?? []) store.toasts.show(warning);
     onClose();
   }, [state]);
-  const draw = () => messageId !== undefined && void drawing.draw(chat.id, messageId);
+  const isSeedBad = !/^\d{0,15}$/.test(drawing.seed.value.trim());
+  const draw = () => target !== undefined && void drawing.draw(target);
   const cancel = () => drawing.cancel((id) => store.activity.cancel(id)).catch((thrown) => store.report(thrown));
   const error = drawing.error.value;
   if (state === "unset") {
     return (
-      <Sheet title={t.draw} onClose={onClose}>
+      <Sheet title={title} onClose={onClose}>
         {error
           ? <ErrorNote title={t.loadFailed} error={error} />
           : (
@@ -51,21 +98,26 @@ export function GenerateImageDialog(
   const isDrawing = state === "drawing";
   return (
     <Sheet
-      title={t.draw}
+      title={title}
       onClose={onClose}
       actions={
         <>
           {isDrawing
             ? <Button icon="stop" onClick={() => void cancel()}>{t.cancelDrawing}</Button>
-            : (
-              <Button kind="quiet" icon="redo" isDisabled={state !== "ready"} onClick={derive}>
+            : onDerive && (
+              <Button
+                kind="quiet"
+                icon="redo"
+                isDisabled={state !== "ready"}
+                onClick={() => onDerive(drawing)}
+              >
                 {t.deriveAgain}
               </Button>
             )}
           <Button
             kind="primary"
             isBusy={isDrawing}
-            isDisabled={state !== "ready" || drawing.prompt.value.trim() === ""}
+            isDisabled={state !== "ready" || drawing.prompt.value.trim() === "" || isSeedBad}
             onClick={draw}
           >
             {t.drawNow}
@@ -84,7 +136,7 @@ export function GenerateImageDialog(
         <TextField
           rows={5}
           label={t.prompt}
-          hint={t.promptHint}
+          hint={promptHint}
           maxLength={20_000}
           isDisabled={state === "deriving"}
           value={drawing.prompt.value}
@@ -96,7 +148,17 @@ export function GenerateImageDialog(
           value={drawing.negative.value}
           onInput={(text) => drawing.negative.value = text}
         />
-        {isDrawing && <Course drawing={drawing} />}
+        {seedHint !== undefined && (
+          <TextField
+            inputMode="numeric"
+            label={texts.gallery.seed}
+            hint={seedHint}
+            error={isSeedBad ? texts.gallery.seedBad : undefined}
+            value={drawing.seed.value}
+            onInput={(text) => drawing.seed.value = text}
+          />
+        )}
+        {isDrawing && <Course drawing={drawing} closeHint={closeHint} />}
         {error && <ErrorNote title={t.drawFailed} error={error} />}
       </div>
     </Sheet>
@@ -104,7 +166,7 @@ export function GenerateImageDialog(
 }
 
 /** The progress, with the current preview. */
-function Course({ drawing }: { drawing: ImageGeneration }) {
+function Course({ drawing, closeHint }: { drawing: ImageGeneration; closeHint: string }) {
   const t = texts.images;
   const now = drawing.progress.value;
   const steps = now?.step !== undefined && now.steps !== undefined
@@ -118,7 +180,7 @@ function Course({ drawing }: { drawing: ImageGeneration }) {
         value={now?.progress ?? null}
         text={now === undefined ? t.waiting : steps ?? formatPercent(now.progress)}
       />
-      <p class="muted">{t.closeHint}</p>
+      <p class="muted">{closeHint}</p>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 /** The images of a chat: one at full size with its neighbors, or all as a grid. */
 import { useEffect, useState } from "preact/hooks";
-import type { Message } from "../../api/types.ts";
+import { imageApi } from "../../api/images.ts";
+import type { GalleryImage, Message } from "../../api/types.ts";
 import { ApiImage, useFileUrl } from "../../components/ApiFile.tsx";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
@@ -9,6 +10,7 @@ import { isLocalImage, listImageUrls } from "../../state/chat/message_text.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { GenerateAgainDialog } from "./GenerateImageDialog.tsx";
 
 /** Escape closes it; the arrow keys show the neighbors. */
 export function ImageViewer(
@@ -28,6 +30,19 @@ export function ImageViewer(
     if (picture === undefined) onClose();
     else if (place < 0) setShown(picture);
     else setLastPlace(place);
+  }, [picture?.url, picture?.messageId]);
+  // An image that was generated can be generated again.
+  const [origin, setOrigin] = useState<GalleryImage>();
+  const [again, setAgain] = useState<GalleryImage>();
+  useEffect(() => {
+    let isHere = true;
+    setOrigin(undefined);
+    if (picture?.attached === undefined) return;
+    imageApi(store.api.client).listImages({ attachment: picture.attached }).then(
+      ({ items }) => isHere && setOrigin(items.find((item) => item.message_id === picture.messageId) ?? items[0]),
+      () => {}, // Only the button is missing.
+    );
+    return () => isHere = false;
   }, [picture?.url, picture?.messageId]);
   if (picture === undefined) return null;
   const go = (step: number) => setShown(pictures[(at + step + pictures.length) % pictures.length]!);
@@ -55,7 +70,8 @@ export function ImageViewer(
           <IconButton icon="image" label={t.all} isPressed={isOverview} onClick={() => setOverview(!isOverview)} />
           {!isOverview && (
             <>
-              <Download url={picture.url} />
+              {origin && <IconButton icon="redo" label={texts.gallery.again} onClick={() => setAgain(origin)} />}
+              <DownloadImage url={picture.url} />
               {picture.attached !== undefined && (
                 <IconButton
                   icon="trash"
@@ -78,13 +94,15 @@ export function ImageViewer(
               }}
             />
           )
-          : <Large key={`${picture.messageId} ${picture.url}`} url={picture.url} n={at + 1} />}
+          : <LargeImage key={`${picture.messageId} ${picture.url}`} url={picture.url} alt={texts.chat.image(at + 1)} />}
       </div>
+      {again && <GenerateAgainDialog image={again} onClose={() => setAgain(undefined)} />}
     </Modal>
   );
 }
 
-function Download({ url }: { url: string }) {
+/** Saves an image. */
+export function DownloadImage({ url }: { url: string }) {
   const label = texts.images.download;
   return (
     <a class="icon-button quiet" href={useFileUrl(url)} download aria-label={label} title={label}>
@@ -94,7 +112,7 @@ function Download({ url }: { url: string }) {
 }
 
 /** Fitted to the page; a click shows the original size. */
-function Large({ url, n }: { url: string; n: number }) {
+export function LargeImage({ url, alt }: { url: string; alt: string }) {
   const [isFull, setFull] = useState(false);
   return (
     <button
@@ -104,7 +122,7 @@ function Large({ url, n }: { url: string; n: number }) {
       aria-label={texts.images.fullSize}
       onClick={() => setFull(!isFull)}
     >
-      <ApiImage src={url} alt={texts.chat.image(n)} />
+      <ApiImage src={url} alt={alt} />
     </button>
   );
 }

@@ -97,6 +97,7 @@ function commands(store: Store): PaletteEntry[] {
     { key: "new", title: texts.nav.newChat, hint: keysOf("newChat"), icon: "plus", run: () => router.go("/new") },
     { key: "search", title: texts.search.label, icon: "search", run: () => router.go("/search") },
     { key: "activity", title: texts.activity.title, icon: "activity", run: () => router.go("/activity") },
+    { key: "images", title: texts.gallery.title, icon: "image", run: () => router.go("/images") },
     { key: "trash", title: texts.trash.title, icon: "trash", run: () => router.go("/settings/trash") },
     {
       key: "sidebar",

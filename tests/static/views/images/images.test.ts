@@ -269,6 +269,78 @@ test("a canceled image leaves its prompt, and an unattended one still arrives", 
   await pictures(page).first().waitFor();
 });
 
+test("shows all generated images, what they were made with, and generates one again with another prompt", async () => {
+  await using bench = await openBench();
+  await bench.withChat();
+  const empty = (await bench.open("/images", PHONE)).page;
+  await empty.getByRole("link", { name: "Open a chat" }).waitFor();
+  expect(await findAxeProblems(empty)).toEqual([]);
+  const generate = (body: Record<string, unknown>) => bench.app.post("/api/image/generate", body);
+  expect((await generate({ prompt: "a heron", seed: 5, steps: 9 })).status).toBe(200);
+  const attached = { conversation_id: "c1", message_id: "a1" };
+  expect((await generate({ prompt: "a red fox", seed: 7, steps: 11, ...attached })).status).toBe(200);
+  // The open page follows.
+  await empty.getByRole("button", { name: "Image: a red fox" }).waitFor();
+
+  const { page, errors, foreign } = await bench.open("/images");
+  const tiles = page.locator(".gallery-grid button");
+  await tiles.nth(1).waitFor();
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll<HTMLImageElement>(".gallery-grid img")].every(({ naturalWidth }) => naturalWidth > 0)
+  );
+  expect(await findAxeProblems(page)).toEqual([]);
+  await page.getByRole("button", { name: "Image: a red fox" }).click();
+  const large = page.getByRole("dialog", { name: "Generated image" });
+  await large.getByText("a red fox").waitFor();
+  await large.getByText("11", { exact: true }).waitFor();
+  expect(await findAxeProblems(page)).toEqual([]);
+  await large.getByRole("button", { name: "Generate again" }).click();
+  const dialog = page.getByRole("dialog", { name: "Generate again" });
+  const prompt = dialog.getByLabel("Image prompt");
+  await until(async () => await prompt.inputValue() === "a red fox", "the prompt");
+  await prompt.fill("a red fox, rain");
+  await dialog.getByLabel("Seed").fill("x");
+  await dialog.getByText("Enter a whole number").waitFor();
+  expect(await dialog.getByRole("button", { name: "Generate", exact: true }).isDisabled()).toBe(true);
+  await dialog.getByLabel("Seed").fill("8");
+  expect(await findAxeProblems(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Generate", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect(bench.a1111.orders[2]).toMatchObject({ prompt: "a red fox, rain", seed: 8, steps: 11 });
+  const { messages } = await (await bench.app.get("/api/conversations/c1")).json();
+  expect(messages[1].attachments).toHaveLength(2);
+
+  await large.getByRole("button", { name: "Delete" }).click();
+  await large.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Image: a red fox, rain" }).waitFor();
+  await expect.poll(() => tiles.count()).toBe(2);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect.poll(() => tiles.count()).toBe(3);
+  await page.getByRole("button", { name: "Image: a red fox", exact: true }).click();
+  await large.getByRole("link", { name: "Go to chat" }).click();
+  await page.waitForURL(/\/c\/c1#a1$/);
+  expect([errors, foreign]).toEqual([[], []]);
+});
+
+test("generates an image again from its message, with the same settings and a new seed", async () => {
+  await using bench = await openBench();
+  await bench.withChat();
+  const body = { prompt: "a red fox", seed: 7, steps: 11, conversation_id: "c1", message_id: "a1" };
+  expect((await bench.app.post("/api/image/generate", body)).status).toBe(200);
+  const { page, errors } = await bench.open("/c/c1", PHONE);
+  await page.getByRole("button", { name: "Enlarge image 1" }).click();
+  await page.locator("dialog.zoom").getByRole("button", { name: "Generate again" }).click();
+  const dialog = page.getByRole("dialog", { name: "Generate again" });
+  await dialog.getByText("This image has the seed 7").waitFor();
+  await dialog.getByRole("button", { name: "Generate", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  const [first, again] = bench.a1111.orders;
+  expect(again).toMatchObject({ prompt: "a red fox", steps: 11 });
+  expect(again!.seed).not.toBe(first!.seed);
+  await page.locator("dialog.zoom").getByText("1 of 2").waitFor();
+  expect(errors).toEqual([]);
+});
+
 test("shows a failure in the dialog, and links to the settings without a backend", async () => {
   await using bench = await openBench();
   await bench.withChat();

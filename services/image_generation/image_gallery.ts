@@ -1,0 +1,191 @@
+/** The gallery: what every generated image was made with, sealed, newest first. The images themselves are attachments. */
+import { GALLERY, GENERATED } from "../attachments/attachment_rows.ts";
+import { uuidV7 } from "../crypto/random.ts";
+import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { Log } from "../log.ts";
+import type { Database } from "../storage/database/database.ts";
+import type { ImageSettings } from "./backend_profiles.ts";
+
+/** What an image was generated with. */
+export interface ImageOrigin extends ImageSettings {
+  prompt: string;
+  profileId: string;
+  checkpoint?: string;
+  workflowId?: string;
+  /** Name of the attachment that image-to-image started from. */
+  initImage?: string;
+  characterId?: string;
+  /** Where the image is attached. Undefined: the gallery keeps it. */
+  conversationId?: string;
+  messageId?: string;
+}
+
+/** An image of the gallery. */
+export interface GalleryImage extends ImageOrigin {
+  /** Ids increase with time. */
+  id: string;
+  /** Name of the attachment. */
+  name: string;
+  imageWidthPx: number;
+  imageHeightPx: number;
+  sizeBytes: number;
+  createdAtMs: number;
+}
+
+/** The dependencies of the gallery. */
+export interface ImageGalleryDeps {
+  db: Database;
+  /** For the purpose "images". */
+  sealer: PurposeSealer;
+  events: EventHub;
+  log: Log;
+  now(): number;
+  messages: {
+    /** Reports whether a conversation, and a message in it, exist and aren't in the trash. */
+    has(conversationId: string, messageId?: string): boolean;
+    /** Removes an image from a message. @throws {AppError} `not_found`, `conflict` while a reply writes the message */
+    detach(conversationId: string, messageId: string, name: string): Promise<void>;
+  };
+  readImage(name: string): Promise<Uint8Array>;
+  toJpeg(bytes: Uint8Array, options: { maxPx: number }): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+interface Row {
+  id: string;
+  created_at: number;
+  sealed: Uint8Array;
+  name: string;
+  bytes: number;
+  width: number;
+  height: number;
+}
+
+const KIND = "generated_image";
+/** Never changed once written. */
+const VERSION = 1;
+/** Longer side, in pixels: a tile is at most 192 CSS pixels wide. */
+const THUMBNAIL_PX = 384;
+
+const ROWS = `SELECT d.id, d.created_at, d.sealed, a.name, a.bytes, a.width, a.height FROM document d
+  JOIN attachment_ref r ON r.owner_id = d.id AND r.owner_kind IN ('${GALLERY}', '${GENERATED}')
+  JOIN attachment a ON a.name = r.name WHERE d.kind = '${KIND}'`;
+
+/** Thumbnails in memory, about 30 KB each. */
+const MAX_THUMBNAILS = 200;
+
+/** The generated images. */
+export class ImageGallery {
+  readonly #deps: ImageGalleryDeps;
+  readonly #thumbnails = new Map<string, Uint8Array<ArrayBuffer>>();
+
+  constructor(deps: ImageGalleryDeps) {
+    this.#deps = deps;
+  }
+
+  /** Adds images that were generated together. Those of no message are kept until they are removed here. */
+  async add(origin: ImageOrigin, names: readonly string[]): Promise<void> {
+    const { db, events, now, sealer } = this.#deps;
+    const kind = origin.messageId === undefined ? GALLERY : GENERATED;
+    const ids = names.map(() => uuidV7());
+    const json = JSON.stringify(origin);
+    const sealed = await Promise.all(ids.map((id) => sealer.seal(toAad(id), json)));
+    const at = now();
+    await db.write(ids.flatMap((id, index) => [
+      {
+        sql: "INSERT INTO document (kind, id, version, created_at, updated_at, sealed) VALUES (?, ?, ?, ?, ?, ?)",
+        params: [KIND, id, VERSION, at, at, sealed[index]!],
+      },
+      {
+        sql: "INSERT INTO attachment_ref (name, owner_kind, owner_id) VALUES (?, ?, ?)",
+        params: [names[index]!, kind, id],
+      },
+    ]));
+    for (const id of ids) events.publish({ kind: KIND, id });
+  }
+
+  /**
+   * Lists images, newest first. Those of deleted conversations are left out, so a page may be shorter than the limit.
+   *
+   * @param options.before Id of the last image of the previous page.
+   * @param options.name Only the images of this attachment.
+   */
+  async list(
+    { before, name, limit }: { before?: string; name?: string; limit: number },
+  ): Promise<{ items: GalleryImage[]; nextCursor?: string }> {
+    const rows = this.#deps.db.all<Row>(
+      `${ROWS} AND (?1 IS NULL OR d.id < ?1) AND (?2 IS NULL OR r.name = ?2) ORDER BY d.id DESC LIMIT ?3`,
+      before ?? null,
+      name ?? null,
+      limit + 1,
+    );
+    const page = rows.slice(0, limit);
+    const opened = await Promise.all(page.map((row) => this.#open(row)));
+    const items = opened.filter((item) => item !== undefined && this.#isListed(item)) as GalleryImage[];
+    return { items, nextCursor: rows.length > limit ? page.at(-1)!.id : undefined };
+  }
+
+  /** Reads a small JPEG of an image. @throws {AppError} `not_found`, `unprocessable`, `not_available` */
+  async readThumbnail(id: string): Promise<Uint8Array<ArrayBuffer>> {
+    const { name } = this.#get(id);
+    const known = this.#thumbnails.get(id);
+    if (known !== undefined) return known;
+    const jpeg = await this.#deps.toJpeg(await this.#deps.readImage(name), { maxPx: THUMBNAIL_PX });
+    this.#thumbnails.set(id, jpeg);
+    const [oldest] = this.#thumbnails.keys();
+    if (this.#thumbnails.size > MAX_THUMBNAILS) this.#thumbnails.delete(oldest!);
+    return jpeg;
+  }
+
+  /** Removes an image, also from its message. @throws {AppError} `not_found`, `conflict` while a reply writes the message */
+  async remove(id: string): Promise<void> {
+    const { db, events, messages } = this.#deps;
+    const row = this.#get(id);
+    const { conversationId, messageId } = await this.#open(row) ?? {};
+    if (conversationId !== undefined && messageId !== undefined) {
+      await messages.detach(conversationId, messageId, row.name).catch((error) => {
+        if (!(error instanceof AppError) || error.code !== "not_found") throw error;
+      });
+    }
+    await db.write([
+      { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [KIND, id] },
+      {
+        sql: "DELETE FROM attachment_ref WHERE owner_kind IN (?, ?) AND owner_id = ?",
+        params: [GALLERY, GENERATED, id],
+      },
+    ]);
+    this.#thumbnails.delete(id);
+    events.publish({ kind: KIND, id });
+  }
+
+  #isListed({ conversationId }: GalleryImage): boolean {
+    return conversationId === undefined || this.#deps.messages.has(conversationId);
+  }
+
+  #get(id: string): Row {
+    const row = this.#deps.db.get<Row>(`${ROWS} AND d.id = ?`, id);
+    if (row === undefined) throw new AppError("not_found", `There is no generated image "${id}"`);
+    return row;
+  }
+
+  /** Returns undefined for a record that can't be opened; it can still be removed. */
+  async #open(row: Row): Promise<GalleryImage | undefined> {
+    const { id, name, sealed, width, height, bytes, created_at: createdAtMs } = row;
+    try {
+      const json = await this.#deps.sealer.open(toAad(id), sealed);
+      const origin: ImageOrigin = JSON.parse(new TextDecoder().decode(json));
+      const { conversationId, messageId } = origin;
+      const isInMessage = conversationId !== undefined && this.#deps.messages.has(conversationId, messageId);
+      if (!isInMessage) delete origin.messageId;
+      return { ...origin, id, name, imageWidthPx: width, imageHeightPx: height, sizeBytes: bytes, createdAtMs };
+    } catch (error) {
+      this.#deps.log("error", "Can't read the settings of a generated image", { id, error: messageOf(error) });
+      return undefined;
+    }
+  }
+}
+
+function toAad(id: string): Aad {
+  return { table: "document", id: `${KIND}/${id}`, field: "sealed", version: VERSION };
+}

@@ -1,0 +1,143 @@
+/** All generated images with their prompts and settings, newest first. */
+import { useEffect, useState } from "preact/hooks";
+import { imageApi } from "../../api/images.ts";
+import type { GalleryImage } from "../../api/types.ts";
+import { ApiImage } from "../../components/ApiFile.tsx";
+import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
+import { useTitle } from "../../components/hooks.ts";
+import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
+import { Modal } from "../../components/overlays/Dialog.tsx";
+import { ImageGallery } from "../../state/chat/image_gallery.ts";
+import { useStore } from "../../state/store.ts";
+import { formatTime } from "../../texts/format.ts";
+import { texts } from "../../texts/texts.ts";
+import { PageHeader } from "../shell/PageHeader.tsx";
+import { GenerateAgainDialog } from "./GenerateImageDialog.tsx";
+import { DownloadImage, LargeImage } from "./ImageViewer.tsx";
+
+/** The grid. An image opens large, with what it was generated with. */
+export function ImageGalleryScreen() {
+  const store = useStore();
+  const t = texts.gallery;
+  const [gallery] = useState(() => new ImageGallery(imageApi(store.api.client)));
+  const [openId, setOpenId] = useState<string>();
+  useTitle(`${t.title} · ${texts.product}`);
+  useEffect(() => {
+    void gallery.refresh();
+    return store.listen((event) => gallery.onChange(event));
+  }, []);
+  const { items, error, hasMore, isLoading } = gallery;
+  const open = items.value?.find(({ id }) => id === openId);
+  const remove = (image: GalleryImage) => {
+    setOpenId(undefined);
+    gallery.hide(image.id);
+    // Its message would be changed, so it is deleted only when the offer to undo ends.
+    store.toasts.offerUndo(
+      t.removed,
+      texts.undo,
+      () => gallery.show(image.id),
+      () => void gallery.remove(image.id).catch((thrown) => store.report(thrown)),
+    );
+  };
+  return (
+    <main id="main" class="page" tabIndex={-1}>
+      <PageHeader title={t.title} />
+      <div class="page-scroll">
+        <div class="column page-sections">
+          {error.value && <ErrorNote title={t.failed} error={error.value} onRetry={() => void gallery.refresh()} />}
+          {items.value === undefined && !error.value && <p class="muted" role="status">{texts.loading}</p>}
+          {items.value?.length === 0 && !hasMore.value && <Nothing />}
+          <ul class="zoom-grid gallery-grid">
+            {items.value?.map((image) => (
+              <li key={image.id}>
+                <button type="button" aria-label={t.image(image.prompt)} onClick={() => setOpenId(image.id)}>
+                  <ApiImage src={`/api/image/gallery/${image.id}/thumbnail`} alt="" loading="lazy" decoding="async" />
+                </button>
+              </li>
+            ))}
+          </ul>
+          {hasMore.value && <Button isBusy={isLoading.value} onClick={() => void gallery.loadMore()}>{t.more}</Button>}
+        </div>
+      </div>
+      {open && <OpenImage image={open} onRemove={() => remove(open)} onClose={() => setOpenId(undefined)} />}
+    </main>
+  );
+}
+
+/** The next step: an image server, or a chat to generate the first image in. */
+function Nothing() {
+  const store = useStore();
+  const t = texts.gallery;
+  const [hasBackend, setHasBackend] = useState<boolean>();
+  useEffect(() => {
+    imageApi(store.api.client).listBackends().then((all) => setHasBackend(all.length > 0), () => setHasBackend(false));
+  }, []);
+  return (
+    <EmptyState title={t.none} text={t.noneText}>
+      {hasBackend !== undefined && (
+        <LinkButton href={hasBackend ? "/new" : "/settings/images"} kind="primary">
+          {hasBackend ? t.newChat : t.start}
+        </LinkButton>
+      )}
+    </EmptyState>
+  );
+}
+
+function OpenImage(
+  { image, onRemove, onClose }: { image: GalleryImage; onRemove: () => void; onClose: () => void },
+) {
+  const t = texts.gallery;
+  const [isAgain, setAgain] = useState(false);
+  const { conversation_id: chat, message_id: message } = image;
+  return (
+    <Modal class="zoom" label={t.details} onClose={onClose}>
+      <div class="zoom-content">
+        <div class="zoom-bar">
+          <Button icon="redo" onClick={() => setAgain(true)}>{t.again}</Button>
+          <span class="zoom-space" />
+          <DownloadImage url={image.url} />
+          <IconButton icon="trash" label={t.remove} onClick={onRemove} />
+          <IconButton icon="close" label={texts.close} onClick={onClose} />
+        </div>
+        <div class="gallery-open">
+          <LargeImage url={image.url} alt={image.prompt} />
+          <section class="gallery-facts">
+            {chat !== undefined && (
+              <LinkButton href={`/c/${encodeURIComponent(chat)}${message ? `#${encodeURIComponent(message)}` : ""}`}>
+                {t.chat}
+              </LinkButton>
+            )}
+            <dl>
+              {listSettings(image).map(([name, value]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>{value}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        </div>
+      </div>
+      {isAgain && <GenerateAgainDialog image={image} onClose={() => setAgain(false)} />}
+    </Modal>
+  );
+}
+
+/** What the image was generated with, without what is unknown or empty. */
+function listSettings({ prompt, settings, checkpoint, workflow_id, created_at, width, height }: GalleryImage) {
+  const t = texts.images;
+  const all: [string, string | number | null | undefined][] = [
+    [texts.gallery.prompt, prompt],
+    [t.negative, settings.negative_prompt],
+    [texts.gallery.size, `${width} × ${height}`],
+    [texts.gallery.seed, settings.seed],
+    [t.steps, settings.steps],
+    [t.cfgScale, settings.cfg_scale],
+    [t.sampler, settings.sampler],
+    [t.scheduler, settings.scheduler],
+    [t.checkpoint, checkpoint],
+    [t.workflow, workflow_id],
+    [texts.gallery.created, formatTime(created_at, new Date())],
+  ];
+  return all.filter(([, value]) => value !== undefined && value !== null && value !== "");
+}
