@@ -42,7 +42,7 @@ test("on a full disk a save is 507, what was there stays, and the next save work
 
 test(
   "a disk that fills up during a download fails only the job, and cancelling frees the space",
-  { tags: ["M05"], timeout: 90_000 },
+  { tags: ["M05"], timeout: 180_000 },
   async (context) => {
     const dataDir = await Deno.makeTempDir();
     // The download keeps 256 MiB free for everybody else before it begins.

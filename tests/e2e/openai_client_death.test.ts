@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { startChildServer } from "../helpers/app/child_server.ts";
 import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
 
-test("kill -9 in mid-stream keeps the text that a storing client has seen", { timeout: 120_000 }, async () => {
+test("kill -9 in mid-stream keeps the text that a storing client has seen", { timeout: 240_000 }, async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });
   const dataDir = await Deno.makeTempDir();
   try {

@@ -27,7 +27,7 @@ async function connect(server: ChildServer, url: string): Promise<void> {
 
 test(
   "kill -9 at any point of a reply keeps all text that was seen, marks it interrupted, and its rest can be had",
-  { tags: ["D02"], timeout: 120_000 },
+  { tags: ["D02"], timeout: 240_000 },
   async () => {
     await using llm = await openFakeLlm({ switches: { manual: "on" } });
     for (const count of [0, 1, 7, 20]) {
@@ -72,7 +72,7 @@ test(
 
 test(
   "kill -9 while two replies run keeps exactly what was seen of each",
-  { tags: ["D02"], timeout: 120_000 },
+  { tags: ["D02"], timeout: 240_000 },
   async () => {
     await using llm = await openFakeLlm({ switches: { manual: "on" } });
     const dataDir = await Deno.makeTempDir();

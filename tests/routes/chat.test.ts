@@ -599,6 +599,7 @@ test("ends the upstream call when a stateless client disconnects, before and aft
 
 test(`${ROUNDS} clients that leave a stored reply, and as many that leave one of their own, leave nothing behind`, {
   tags: ["U06"],
+  timeout: 300_000,
 }, async () => {
   llm.switches.manual = "on";
   const response = await ask(app, 1);

@@ -175,7 +175,7 @@ test("keeps the good answer over a restart in the middle of a regenerate", async
 
 test.each([["with", "Half", 2], ["without", "", 1]])(
   "kill -9 in the middle of a regenerate %s text keeps the good answer active",
-  { tags: ["D02"], timeout: 120_000 },
+  { tags: ["D02"], timeout: 240_000 },
   async (_, text, count) => {
     await using folder = await tempFolder();
     const ids = { conversation_id: "c1", user_message_id: "u1", assistant_message_id: "a1" };

@@ -157,7 +157,7 @@ test("a failing speech server leaves a line with the request's id", async () => 
 
 test(
   "the process logs its start, a schema upgrade and recovered replies as JSON lines",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     await using folder = await tempFolder();
     const { DatabaseSync } = await import("node:sqlite");

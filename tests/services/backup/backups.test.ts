@@ -80,7 +80,7 @@ test("a fresh database never pushes out the backups of an earlier one, nor does 
   const left = await backups(folder);
   expect(left).toContain(large);
   expect(left, "those of its own size go").not.toContain(good[0]);
-}, 90_000);
+}, 180_000);
 
 test("a backup that can't be written is a failed job with a reason, and the server continues", async () => {
   await using home = await tempFolder();

@@ -97,7 +97,7 @@ test("the copy of an upgrade includes what was only in the log of a killed proce
 
 test(
   "a failed or killed migration leaves the old schema, and the next start completes it",
-  { tags: ["D05"], timeout: 90_000 },
+  { tags: ["D05"], timeout: 180_000 },
   async () => {
     await using folder = await tempFolder();
     const path = folder.file("app.db");

@@ -97,9 +97,9 @@ test("shows the expression of the last reply beside the chat, on narrow screens 
   const shown = page.locator(".expression");
   await shown.getByText("Fox: sadness").waitFor({ state: "attached" });
   await page.locator(".expression img").waitFor();
-  expect(await page.locator(".expression img").evaluate((image) => (image as HTMLImageElement).naturalHeight)).toBe(
-    302,
-  );
+  await expect.poll(() =>
+    page.locator(".expression img").evaluate((image) => (image as HTMLImageElement).naturalHeight)
+  ).toBe(302);
   const isBeside = await page.evaluate(() => {
     const image = document.querySelector(".expression")!.getBoundingClientRect();
     const ends = [...document.querySelectorAll(".messages, .composer")].map((box) => box.getBoundingClientRect().right);
