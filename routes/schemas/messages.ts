@@ -97,6 +97,9 @@ const Variant = z.object({
   }),
 });
 
+/** A version of a message. */
+export type MessageVariantJson = z.output<typeof Variant>;
+
 /** A message as the API shows it. */
 export const MessageAnswer = MessageFields.extend({
   id: Id,

@@ -107,6 +107,7 @@ export type {
   ConversationChangesJson as ConversationChanges,
   DamagedPartJson as DamagedPart,
   MessagePatchJson as MessagePatch,
+  MessageVariantJson as MessageVariant,
 } from "../../../routes/schemas/messages.ts";
 export type {
   HubModelFilesJson as HubModelFiles,

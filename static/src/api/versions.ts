@@ -1,6 +1,6 @@
 /** The calls about earlier versions of resources and conversations, and the size warning of an export. */
 import type { ApiClient } from "./client.ts";
-import type { Revision, RevisionDiff, Version } from "./types.ts";
+import type { MessageVariant, Revision, RevisionDiff, Version } from "./types.ts";
 
 /** Lists the versions of the resource at a path, newest first. @throws {ApiError} */
 export async function listVersions(client: ApiClient, path: string): Promise<Version[]> {
@@ -24,6 +24,12 @@ export async function isExportTooLarge(client: ApiClient, path: string): Promise
 }
 
 const path = (id: string, rest = "") => `/api/conversations/${encodeURIComponent(id)}/revisions${rest}`;
+
+/** Lists the versions of a message, oldest first. @throws {ApiError} */
+export async function listVariants(client: ApiClient, id: string, messageId: string): Promise<MessageVariant[]> {
+  const address = `/api/conversations/${encodeURIComponent(id)}/messages/${encodeURIComponent(messageId)}/variants`;
+  return await (await client.send("GET", address)).json();
+}
 
 /** Lists the revisions of a conversation, newest first. @throws {ApiError} */
 export async function listRevisions(client: ApiClient, id: string): Promise<Revision[]> {

@@ -62,6 +62,14 @@ export function conversationRoutes(api: FakeApi): Route[] {
     }),
     // This double keeps no record of changes, as a server may not any more: the page then reads all it shows.
     on("GET", "/changes", () => failure(410, "gone", "The changes since that revision are no longer known")),
+    on("GET", "/messages/([^/]+)/variants", ({ messages }, _, mid) => {
+      const message = messages.find(({ id }) => id === mid);
+      if (!message) return gone("message");
+      const { active_variant = 0, model, created_at } = message;
+      const all = [...api.variants.get(mid!) ?? []];
+      all[active_variant] = String(message.content);
+      return Response.json(all.map((content, n) => ({ n, content, model, created_at })));
+    }),
     on("PATCH", "/messages/([^/]+)", (conversation, { body, headers }, mid) => {
       const message = conversation.messages.find(({ id }) => id === mid);
       if (!message) return gone("message");

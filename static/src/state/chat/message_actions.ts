@@ -92,8 +92,12 @@ export class MessageActions {
     };
   }
 
-  /** Shows another version of a message. A user message comes with what followed it. */
-  async switchVariant(messageId: string, step: 1 | -1): Promise<void> {
+  /**
+   * Shows another version of a message. A user message comes with what followed it.
+   *
+   * @param step How many versions later; negative for earlier.
+   */
+  async switchVariant(messageId: string, step: number): Promise<void> {
     const message = this.#chat.pages.find(messageId);
     const wanted = (message?.active_variant ?? 0) + step;
     if (!message || wanted < 0 || wanted >= (message.variant_count ?? 1) || this.#chat.replies.isRunning.peek()) return;

@@ -144,6 +144,7 @@ export const chat: typeof English = {
     },
     previousVariant: "Vorige Version",
     nextVariant: "Nächste Version",
+    compare: "Versionen vergleichen",
     variant: (n: number, count: number) => `Version ${n} von ${count}`,
     enlarge: (n: number) => `Bild ${n} vergrößern`,
     image: (n: number) => `Bild ${n}`,

@@ -141,6 +141,7 @@ export const chat = {
     },
     previousVariant: "Previous version",
     nextVariant: "Next version",
+    compare: "Compare versions",
     variant: (n: number, count: number) => `Version ${n} of ${count}`,
     enlarge: (n: number) => `Enlarge image ${n}`,
     image: (n: number) => `Image ${n}`,

@@ -1,6 +1,7 @@
 /** English texts of screens that load on demand. The texts of the first screen are in en.ts. */
 import { auth } from "./auth.ts";
 import { characters } from "./characters.ts";
+import { compare } from "./compare.ts";
 import { connectionForm } from "./connection_form.ts";
 import { cures } from "./cures.ts";
 import { history } from "./history.ts";
@@ -28,6 +29,7 @@ import { setup } from "./setup.ts";
 export const later = {
   ...history,
   ...activity,
+  ...compare,
   ...selection,
   ...settings,
   ...memory,

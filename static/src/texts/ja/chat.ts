@@ -142,6 +142,7 @@ export const chat: typeof English = {
     },
     previousVariant: "前のバージョン",
     nextVariant: "次のバージョン",
+    compare: "バージョンを比較",
     variant: (n: number, count: number) => `バージョン ${n} / ${count}`,
     enlarge: (n: number) => `画像 ${n} を拡大`,
     image: (n: number) => `画像 ${n}`,

@@ -4,6 +4,7 @@ import { auth } from "./auth.ts";
 import { characters } from "./characters.ts";
 import { chat } from "./chat.ts";
 import { common } from "./common.ts";
+import { compare } from "./compare.ts";
 import { connectionForm } from "./connection_form.ts";
 import { cures } from "./cures.ts";
 import { connections } from "./connections.ts";
@@ -48,6 +49,7 @@ export const ja: Texts = {
   ...activity,
   ...palette,
   ...chatOptions,
+  ...compare,
   ...selection,
   ...settings,
   ...characters,

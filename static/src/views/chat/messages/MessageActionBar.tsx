@@ -16,6 +16,8 @@ const MessageDetails = lazy(() => import("./MessageDetails.tsx").then((file) => 
   as: "overlay",
 });
 
+const CompareDialog = lazy(() => import("./CompareDialog.tsx").then((file) => file.CompareDialog), { as: "overlay" });
+
 const RememberDialog = lazy(() => import("../../memory/RememberDialog.tsx").then((file) => file.RememberDialog), {
   as: "overlay",
 });
@@ -186,29 +188,40 @@ export async function forkChat(store: Store, chat: OpenChat, messageId: string):
   store.toasts.show(texts.chat.branchCreated);
 }
 
-/** ‹ 2/3 ›, if there is more than one. */
+/** ‹ 2/3 › and Compare, if there is more than one. */
 function VariantSwitcher({ chat, message }: { chat: OpenChat; message: Message }) {
   const count = message.variant_count ?? 1;
   const at = message.active_variant ?? 0;
+  const [isComparing, setComparing] = useState(false);
   if (count < 2) return null;
   const isBusy = chat.replies.isRunning.value;
   const step = (by: 1 | -1) => void chat.actions.switchVariant(message.id, by);
   return (
-    <span class="variants">
-      <IconButton
-        icon="left"
-        label={texts.chat.previousVariant}
-        isDisabled={isBusy || at <= 0}
-        onClick={() => step(-1)}
-      />
-      <span role="status" aria-label={texts.chat.variant(at + 1, count)}>{at + 1}/{count}</span>
-      <IconButton
-        icon="right"
-        label={texts.chat.nextVariant}
-        isDisabled={isBusy || at + 1 >= count}
-        onClick={() => step(1)}
-      />
-    </span>
+    <>
+      <span class="variants">
+        <IconButton
+          icon="left"
+          label={texts.chat.previousVariant}
+          isDisabled={isBusy || at <= 0}
+          onClick={() => step(-1)}
+        />
+        <span role="status" aria-label={texts.chat.variant(at + 1, count)}>{at + 1}/{count}</span>
+        <IconButton
+          icon="right"
+          label={texts.chat.nextVariant}
+          isDisabled={isBusy || at + 1 >= count}
+          onClick={() => step(1)}
+        />
+        {!chat.isTemporary && (
+          <IconButton
+            icon="compare"
+            label={texts.chat.compare}
+            onClick={() => setComparing(true)}
+          />
+        )}
+      </span>
+      {isComparing && <CompareDialog chat={chat} message={message} onClose={() => setComparing(false)} />}
+    </>
   );
 }
 

@@ -1,5 +1,6 @@
 import type { Message } from "../../../../../static/src/api/types.ts";
 import type { Page } from "playwright-core";
+import { findAxeProblems, findSmallTargets } from "../../../../helpers/app/browser.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { holdToasts } from "../../../../helpers/app/browser.ts";
 import {
@@ -296,6 +297,40 @@ test("actions appear on hover or focus, and the keyboard reaches them", async ()
   await bar.getByRole("button").first().focus();
   await eventually(opacity, (value) => value === "1");
 });
+
+test.each([["next to each other", {}], ["on phones one below the other", PHONE]])(
+  "compares two versions of a reply, %s, and shows one of them in the chat",
+  async (_, options) => {
+    await using ui = await openTalk({
+      ...options,
+      prepare: (api) => {
+        const last = api.conversations.get("c1")!.messages[3]!;
+        Object.assign(last, { content: "The red boat sails.", variant_count: 3, active_variant: 2 });
+        api.variants.set("c1-m3", ["Something else.", "The blue boat sails.", "The red boat sails."]);
+      },
+    });
+    const { page, api } = ui;
+    await message(page, 3).hover();
+    await message(page, 3).getByRole("button", { name: "Compare versions" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Compare versions" });
+    const [left, right] = ["First version", "Second version"].map((name) => dialog.getByRole("region", { name }));
+    await left!.getByText("blue", { exact: true }).waitFor();
+    expect(await left!.locator("del").allInnerTexts()).toEqual(["blue"]);
+    expect(await right!.locator("ins").allInnerTexts()).toEqual(["red"]);
+    const [one, other] = [(await left!.boundingBox())!, (await right!.boundingBox())!];
+    if ("isMobile" in options) expect(other.y).toBeGreaterThanOrEqual(one.y + one.height);
+    else expect(other.x).toBeGreaterThanOrEqual(one.x + one.width);
+    expect(await findAxeProblems(page)).toEqual([]);
+    if ("isMobile" in options) expect(await findSmallTargets(page)).toEqual([]);
+    await right!.getByRole("button", { name: "Shown in chat" }).waitFor();
+    await left!.getByRole("combobox").selectOption("0");
+    await left!.getByText("Something else").waitFor();
+    await left!.getByRole("button", { name: "Show in chat" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await eventually(() => api.conversations.get("c1")!.messages[3]!.active_variant, (n) => n === 0);
+    await message(page, 3).getByText("Something else.").waitFor();
+  },
+);
 
 test("on phones all actions are in a sheet, and a swipe switches the version", async () => {
   await using ui = await openTalk({
