@@ -11,6 +11,8 @@ import { createHash } from "node:crypto";
 export interface FakeMcpOptions {
   /** Asks for an access token; those it gives out are good until `revoke`. */
   isProtected?: boolean;
+  /** Lists only "add", which adds the integers `a` and `b`. */
+  isAdder?: boolean;
 }
 
 /** The running server. Dispose of it. */
@@ -26,10 +28,21 @@ export interface FakeMcpHttp extends AsyncDisposable {
 }
 
 const TOOLS = ["cut", "expired", "flood", "huge", "json", "leak", "mute", "stream"];
+const DIGIT = { type: "integer", minimum: 0, maximum: 9 };
+const ADD = {
+  name: "add",
+  description: "Adds two numbers",
+  inputSchema: {
+    type: "object",
+    properties: { a: DIGIT, b: DIGIT },
+    required: ["a", "b"],
+    additionalProperties: false,
+  },
+};
 const MIB = 1024 * 1024;
 
 /** Starts a server on a free port of this machine. */
-export function openFakeMcpHttp({ isProtected = false }: FakeMcpOptions = {}): FakeMcpHttp {
+export function openFakeMcpHttp({ isProtected = false, isAdder = false }: FakeMcpOptions = {}): FakeMcpHttp {
   const seen: Headers[] = [];
   const grants: Record<string, number> = {};
   const tokens = new Set<string>();
@@ -114,7 +127,11 @@ export function openFakeMcpHttp({ isProtected = false }: FakeMcpOptions = {}): F
     }
     if (id === undefined) return new Response(null, { status: 202 });
     if (method === "tools/list") {
-      return reply({ tools: TOOLS.map((name) => ({ name, inputSchema: { type: "object" } })) });
+      return reply({ tools: isAdder ? [ADD] : TOOLS.map((name) => ({ name, inputSchema: { type: "object" } })) });
+    }
+    if (params.name === "add") {
+      const { a, b } = params.arguments;
+      return reply({ content: [{ type: "text", text: String(a + b) }] });
     }
     if (params.name === "expired" && sessions === 1) {
       sessions++;
