@@ -20,22 +20,22 @@ export function conversationRoutes(services: Services) {
 function documentRoutes(services: Services) {
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
-      const { reader } = await services.conversations();
+      const { streams, summaries } = await services.conversations();
       const { view, limit, cursor, variants } = c.req.valid("query");
       const body = view === "full"
-        ? await startedStream(c, reader.list({ hasVariants: variants === "1" }, clientSignal(c)))
-        : await reader.summaries(limit, cursor);
+        ? await startedStream(c, streams.list({ hasVariants: variants === "1" }, clientSignal(c)))
+        : await summaries.list(limit, cursor);
       return rawAnswer(c.body(body as ReadableStream, 200, { "Content-Type": "application/json" }));
     })
     .openapi(schema.getRoute, async (c) => {
-      const { reader } = await services.conversations();
+      const { reader, streams } = await services.conversations();
       const { id } = c.req.valid("param");
       const { view, limit, variants } = c.req.valid("query");
       if (view === "head") return wholeAnswer(c, reader.head(id), 200);
       if (view === "recent") return wholeAnswer(c, reader.recent(id, limit), 200);
       return await openAnswer(
         c,
-        await reader.open(id, { hasVariants: variants === "1", signal: clientSignal(c) }),
+        await streams.open(id, { hasVariants: variants === "1", signal: clientSignal(c) }),
         200,
       );
     })

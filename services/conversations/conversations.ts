@@ -20,6 +20,7 @@ import {
   toSnippet,
 } from "./conversation.ts";
 import type { ConversationReader } from "./conversation_reader.ts";
+import type { ConversationStreams } from "./conversation_streams.ts";
 import { type ConversationStore, conversationTrashId, type Draft } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { isoTime, type Message, type MessageInput } from "./message.ts";
@@ -45,6 +46,7 @@ export interface ConversationsDeps {
   trash: TrashBin;
   images: ImagePartsDeps;
   reader: ConversationReader;
+  streams: ConversationStreams;
   live: LiveReplies;
   locks: KeyedMutex;
   events: EventHub;
@@ -151,7 +153,7 @@ export class Conversations {
       // Built from what was just written, unless a running reply has more text by now.
       const json = runningId === undefined && text !== undefined && !store.draft(id).isUnreadable
         ? encoder.encode(`${toHeadJson(state, store.draft(id))},"messages":[${text}]}`)
-        : (await this.reader.open(id, { isUnderWay: true })).json;
+        : (await this.#deps.streams.open(id, { isUnderWay: true })).json;
       return { isNew: before === undefined, revision: state.revision, json };
     });
   }

@@ -8,6 +8,8 @@ import { BlockStore } from "./blocks/block_store.ts";
 import { ChangeLog } from "./revisions/change_log.ts";
 import { Conversations, type ConversationsDeps } from "./conversations.ts";
 import { ConversationReader } from "./conversation_reader.ts";
+import { ConversationStreams } from "./conversation_streams.ts";
+import { ConversationSummaries } from "./conversation_summaries.ts";
 import { ConversationStore } from "./conversation_store.ts";
 import { Forks } from "./forks.ts";
 import { LiveReplies } from "./live_replies.ts";
@@ -29,6 +31,8 @@ export interface ConversationServices {
   blocks: BlockStore;
   variants: VariantStore;
   reader: ConversationReader;
+  streams: ConversationStreams;
+  summaries: ConversationSummaries;
   /** Replies that are being written. */
   live: LiveReplies<Reply>;
   locks: KeyedMutex;
@@ -61,7 +65,8 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
   const variants = new VariantStore(db, sealer);
   const live = new LiveReplies<Reply>();
   const locks = new KeyedMutex();
-  const reader = new ConversationReader({ store, blocks, variants, live, budget });
+  const reader = new ConversationReader({ store, blocks, variants, live });
+  const streams = new ConversationStreams({ reader, store, blocks, variants, live, budget });
   const references = new AttachmentReferences({ db, store, blocks, locks, attachments, sealer, log });
   const parts: ConversationsDeps = {
     db,
@@ -73,6 +78,7 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     trash,
     images: { attachments, images },
     reader,
+    streams,
     live,
     locks,
     events,
@@ -106,8 +112,10 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     blocks,
     variants,
     reader,
+    streams,
     live,
     locks,
+    summaries: new ConversationSummaries({ store, blocks }),
     conversations,
     messages: new Messages(parts, conversations),
     revisions: new Revisions(parts, conversations),

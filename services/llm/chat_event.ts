@@ -6,7 +6,7 @@
  * `finish` comes at most once; only `usage` can follow it. `usage` holds running totals: a later one replaces an earlier one.
  * `tool_calls` carries fragments of OpenAI's `delta.tool_calls`, merged by their `index` (tool_calls.ts).
  * `reasoning_details` carries blocks of reasoning as the server wants them back beside the results of tools, in OpenRouter's form
- * (reasoning_details.ts). Their text has come as `reasoning`.
+ * (reasoning.ts). Their text has come as `reasoning`.
  */
 export type ChatEvent =
   | { type: "text"; text: string }

@@ -26,8 +26,8 @@ function messages(count = COUNT): { id: string; role: string; content: string }[
 
 /** Opens a conversation whose answer is streamed and reads its first piece. */
 async function begun(app: TestApp): Promise<{ first: Uint8Array; rest: AsyncGenerator<Uint8Array> }> {
-  const { reader } = await app.services.conversations();
-  const { json } = await reader.open("large");
+  const { streams } = await app.services.conversations();
+  const { json } = await streams.open("large");
   if (json instanceof Uint8Array) throw new Error("The conversation is answered in one step");
   return { first: (await json.next()).value!, rest: json };
 }
@@ -98,8 +98,8 @@ test(
     await using app = await openTestApp();
     await app.put("/api/conversations/small", { messages: messages(1) });
     await (await app.put("/api/conversations/large", { messages: messages() })).body?.cancel();
-    const { reader } = await app.services.conversations();
-    const list = reader.list();
+    const { streams } = await app.services.conversations();
+    const list = streams.list();
     const first = (await list.next()).value!;
     expect((await app.patch("/api/conversations/large/messages/m0", { content: "Changed" })).status).toBe(200);
     const [large, small] = await parsed({ first, rest: list }) as unknown as (Stored & { error?: { code: string } })[];
@@ -148,9 +148,9 @@ test(
     await using app = await openTestApp();
     await app.put("/api/conversations/small", { messages: messages(1) });
     using _ = app.services.budget.take(1e12);
-    const { reader } = await app.services.conversations();
+    const { streams } = await app.services.conversations();
     const client = new AbortController();
-    const waiting = reader.list({}, client.signal).next();
+    const waiting = streams.list({}, client.signal).next();
     client.abort(new Error("gone"));
     await expect(waiting).rejects.toThrow("gone");
     // A small conversation and summaries need none.
@@ -163,13 +163,13 @@ test("counts a message larger than a window with its size", { tags: ["L04"] }, a
   await using app = await openTestApp();
   const content = "x".repeat(4_000_000);
   await (await app.put("/api/conversations/large", { messages: [{ id: "m", role: "user", content }] })).body?.cancel();
-  const { reader } = await app.services.conversations();
-  const list = reader.list();
+  const { streams } = await app.services.conversations();
+  const list = streams.list();
   const [begin, first] = [(await list.next()).value!, (await list.next()).value!];
-  expect(reader.largeBudget.usedBytes).toBeGreaterThan(2 * content.length);
+  expect(streams.largeBudget.usedBytes).toBeGreaterThan(2 * content.length);
   const both = new Uint8Array(await new Blob([begin, first] as BlobPart[]).arrayBuffer());
   expect((await parsed({ first: both, rest: list }) as unknown as Stored[])[0]!.messages[0]!.content).toBe(content);
-  expect([app.services.budget.usedBytes, reader.largeBudget.usedBytes]).toEqual([0, 0]);
+  expect([app.services.budget.usedBytes, streams.largeBudget.usedBytes]).toEqual([0, 0]);
 });
 
 test(

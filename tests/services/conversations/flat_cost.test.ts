@@ -4,6 +4,7 @@ import { openImagePool } from "../../../services/attachments/images/image_pool.t
 import { BlockStore } from "../../../services/conversations/blocks/block_store.ts";
 import { ByteBudget } from "../../../services/async/byte_budget.ts";
 import { ConversationReader } from "../../../services/conversations/conversation_reader.ts";
+import { ConversationStreams } from "../../../services/conversations/conversation_streams.ts";
 import { ChangeLog } from "../../../services/conversations/revisions/change_log.ts";
 import { Conversations } from "../../../services/conversations/conversations.ts";
 import { ConversationStore } from "../../../services/conversations/conversation_store.ts";
@@ -96,6 +97,7 @@ beforeAll(async () => {
     maxBytes: 1e6,
     log: () => {},
   });
+  const reader = new ConversationReader({ store, blocks, variants, live });
   const parts = {
     db,
     store,
@@ -108,7 +110,8 @@ beforeAll(async () => {
     images: { attachments, images: openImagePool() },
     revisions: new RevisionStore(db, sealer, now),
     changes: new ChangeLog(db),
-    reader: new ConversationReader({ store, blocks, variants, live, budget: new ByteBudget() }),
+    reader,
+    streams: new ConversationStreams({ reader, store, blocks, variants, live, budget: new ByteBudget() }),
     locks: new KeyedMutex(),
   };
   conversations = new Conversations(parts);
