@@ -13,7 +13,8 @@ import type { ModelRoute, ModelRouter, WantedModel } from "../llm/model_router.t
 import { refusesPrefill } from "../llm/refusals/prefill.ts";
 import { estimateTokens } from "../llm/token_estimate.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
-import type { ClientPromptSource, Prompt, PromptLimits, Prompts } from "../prompts/prompts.ts";
+import type { ClientPromptSource, Prompt, PromptLimits } from "../prompts/prompt.ts";
+import type { Prompts } from "../prompts/prompts.ts";
 import type { Counted, PromptEntry } from "../prompts/prompt_messages.ts";
 import type { PromptPreset } from "../prompts/prompt_context.ts";
 import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_request.ts";

@@ -6,7 +6,7 @@ import { parseDocumentUses } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { OpenPromptContext } from "../prompts/prompt_context.ts";
-import type { PromptMessage, PromptSource } from "../prompts/prompts.ts";
+import type { PromptMessage, PromptSource } from "../prompts/prompt.ts";
 import type { ChatRequest } from "./chat_request.ts";
 import type { ReplyContextDeps } from "./reply_context.ts";
 

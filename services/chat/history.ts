@@ -5,7 +5,7 @@ import { type DocumentUse, parseDocumentUses } from "../documents/document.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import { splitReasoning } from "../llm/reasoning.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
-import type { PromptMessage } from "../prompts/prompts.ts";
+import type { PromptMessage } from "../prompts/prompt.ts";
 import { hasCalls, pairToolResults, toToolMessage } from "./tools/tool_history.ts";
 
 /** Where the history ends. */

@@ -6,7 +6,7 @@ import { type Message, textOfContent } from "../conversations/message.ts";
 import { readPinnedMessages } from "../conversations/pinned_messages.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { LoadedParticipant } from "../prompts/participants.ts";
-import type { PromptSource } from "../prompts/prompts.ts";
+import type { PromptSource } from "../prompts/prompt.ts";
 import type { OpenPromptContext, PromptContexts } from "../prompts/prompt_context.ts";
 import type { StatefulChatRequest } from "./chat_request.ts";
 import { type HistoryEnd, type HistoryMessage, readHistory } from "./history.ts";

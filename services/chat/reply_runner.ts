@@ -9,7 +9,7 @@ import { learnPrefillRefusal } from "../llm/refusals/prefill.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
 import type { ToolOffer } from "../tools/tool_registry.ts";
-import type { Prompt } from "../prompts/prompts.ts";
+import type { Prompt } from "../prompts/prompt.ts";
 import type { CallBuilder, UpstreamCall } from "./call_builder.ts";
 import type { CallSender } from "./call_sender.ts";
 import type { StatefulChatRequest } from "./chat_request.ts";

@@ -9,7 +9,7 @@ import type { VariantStore } from "../conversations/variants.ts";
 import { AppError, messageOf, traceOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { SentDocument } from "../prompts/document_choice.ts";
-import type { Prompt } from "../prompts/prompts.ts";
+import type { Prompt } from "../prompts/prompt.ts";
 import type { Statement } from "../storage/database/database.ts";
 import type { Reply } from "./reply.ts";
 

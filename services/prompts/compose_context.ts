@@ -12,7 +12,7 @@ import { composeBlocks } from "./compose.ts";
 import type { MacroBudget } from "./macros/macro_budget.ts";
 import { type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
 import { formatLoreName, type LoreSource } from "./prompt_blocks.ts";
-import type { ComposedPrompt, HistoryWindow, PromptMessage } from "./prompts.ts";
+import type { ComposedPrompt, HistoryWindow, PromptMessage } from "./prompt.ts";
 import { formatMemories, type MemoryChoice } from "../memories/memory_choice.ts";
 import type { PromptContext, PromptLore } from "./prompt_context.ts";
 import { createSeededRandom, type SeededRandom } from "./seeded_random.ts";

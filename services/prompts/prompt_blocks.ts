@@ -198,3 +198,13 @@ function toLayoutItem(
     ...(isBuiltin && marker === undefined && { needsCharacter: true }),
   };
 }
+
+/** Reports whether a block is dropped first if the context is full. */
+export function isOptional({ part, isDroppedFirst }: PromptBlock): boolean {
+  return part === "examples" || isDroppedFirst === true;
+}
+
+/** Reports whether a block is sent only in place of dropped messages. */
+export function replacesHistory(block: PromptBlock): boolean {
+  return block.replacesHistory === true;
+}

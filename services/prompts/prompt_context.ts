@@ -16,7 +16,7 @@ import {
 import { type LoreSource, type PromptLayout, toPromptPreset } from "./prompt_blocks.ts";
 import { MacroBudget } from "./macros/macro_budget.ts";
 import { composePrompt, type CompositionRequest, createMessageExpander, PrefixClocks } from "./compose_context.ts";
-import type { ComposedPrompt, HistoryWindow } from "./prompts.ts";
+import type { ComposedPrompt, HistoryWindow } from "./prompt.ts";
 
 /** The conversation fields used in prompts. Fields of a wrong type are ignored. */
 export interface PromptFields {

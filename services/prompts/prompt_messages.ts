@@ -4,11 +4,17 @@
  * Rewrites prompts for chat templates that require alternating roles: at most one system message, then user and assistant in turn.
  */
 import type { ChatMessage, ContentPart } from "../llm/chat_event.ts";
-import type { BlockAtDepth, BlockPart, PromptBlock } from "./prompt_blocks.ts";
+import type { BlockAtDepth, BlockPart, PromptBlock, PromptBlocks } from "./prompt_blocks.ts";
 import { MESSAGE_TOKENS } from "../llm/token_estimate.ts";
 
 /** A block with its token count. */
 export type Counted<T extends PromptBlock = PromptBlock> = T & { tokens: number };
+
+/** The blocks of a prompt with their token counts. */
+export type CountedBlocks = { [K in "leading" | "trailing"]: Counted[] } & {
+  inserted: Counted<PromptBlocks["inserted"][number]>[];
+  prefill: Counted[];
+};
 
 /** What a message contains: leading system blocks, a stored message, or the part of its first block. */
 export type PromptPart = "system_prompt" | "history" | BlockPart;
@@ -158,4 +164,9 @@ function toParts(content: Content): ContentPart[] {
 
 function toPlainText(content: ChatMessage["content"]): string {
   return toParts(content ?? "").flatMap((part) => typeof part.text === "string" ? [part.text] : []).join("\n");
+}
+
+/** Converts a block to a message of its own. */
+export function toMessage({ role, text }: PromptBlock): ChatMessage {
+  return { role, content: text };
 }

@@ -1,8 +1,14 @@
 /**
- * Chooses where a trimmed history starts. The trim point moves in large steps; between them the start of the prompt
+ * The token budget of a prompt, and where a trimmed history starts. The trim point moves in large steps; between them the start of the prompt
  * stays byte for byte the same, and the server's prompt cache stays valid.
  */
+import { getDefaultMaxTokens } from "../llm/provider.ts";
 import type { PromptEntry } from "./prompt_messages.ts";
+import type { PromptLimits } from "./prompt.ts";
+import type { ContextSize } from "./token_counter.ts";
+
+/** Reserved for the tokens of the template around the messages. */
+export const MARGIN_TOKENS = 16;
 
 /** Share of the budget that is filled when trimming, so that the next messages fit without trimming again. */
 const TRIM_TO = 0.75;
@@ -56,4 +62,35 @@ function countFittingMessages(turns: readonly PromptEntry[], room: number): numb
   // Some templates refuse a history that starts with a reply.
   const fromUser = turns.slice(0, count).findLastIndex(({ message }) => message.role === "user") + 1;
   return Math.max(1, fromUser || count);
+}
+
+/**
+ * Returns how many messages, newest first, are sent so that no result of a tool is without its call. Results that begin the
+ * history are dropped, except the newest, which need their call.
+ */
+export function keepResultsWithCalls(turns: readonly PromptEntry[], kept: number): number {
+  const isResult = (index: number) => turns[index]?.message.role === "tool";
+  let count = kept;
+  while (count > 0 && isResult(count - 1)) count--;
+  if (count > 0) return count;
+  while (isResult(count)) count++;
+  return Math.min(turns.length, count + 1);
+}
+
+/** Returns the context size within the limit of a preset. */
+export function withContextLimit(
+  { tokens, isAssumed }: ContextSize,
+  { contextTokens = Infinity }: PromptLimits,
+): ContextSize {
+  return { tokens: Math.min(tokens, contextTokens), isAssumed };
+}
+
+/** Divides a context between messages and reply. */
+export function computeBudget(
+  { tokens, isAssumed }: ContextSize,
+  { target, answerTokens, toolTokens = 0 }: PromptLimits,
+) {
+  const wanted = answerTokens ?? getDefaultMaxTokens({ ...target, contextSize: isAssumed ? undefined : tokens });
+  const answer = Math.min(Math.max(0, wanted), Math.floor(tokens / 2));
+  return { answerTokens: answer, budget: Math.max(1, tokens - answer - toolTokens - MARGIN_TOKENS) };
 }
