@@ -6,8 +6,12 @@ import { PATIENCE_MS } from "./patience.ts";
 /** Where Debian puts it; `CHROMIUM` names another one. */
 const CHROMIUM_PATH = "/usr/bin/chromium";
 
-/** Keeps the browser from talking to anybody by itself. */
+/**
+ * Keeps the browser from talking to anybody by itself, and from loading two pages for the suggestions of its address bar in
+ * every window, which takes as long as many a test. Chromium joins the features with those that Playwright switches off.
+ */
 const QUIET_FLAGS = [
+  "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",
   "--no-sandbox",
   "--disable-background-networking",
   "--disable-component-update",
