@@ -1,5 +1,6 @@
 /** Schemas that several resources share. */
 import { z } from "@hono/zod-openapi";
+import { ATTACHMENT_URL } from "../../services/attachments/attachment_names.ts";
 import { isDeviceName, isPathWord } from "../../services/storage/ids.ts";
 import { yieldIfTickUsedUp, yieldToEventLoop } from "../../services/async/yield_to_event_loop.ts";
 
@@ -181,6 +182,11 @@ export const namedFile = {
 
 /** The fields that a schema names, without the index signature of a loose object: reading any other field is a type error. */
 export type NamedFields<T> = { [Key in keyof T as string extends Key ? never : Key]: T[Key] };
+
+/** URL path of an attachment. */
+export const AttachmentUrl = z.string().regex(ATTACHMENT_URL, "an attachment is /api/attachments/NAME").openapi({
+  example: "/api/attachments/forest.jpg",
+});
 
 /** One page of a list. */
 export interface PageJson<Item> {

@@ -1,6 +1,7 @@
 /** Conversations, their revisions and forks. Unknown fields of a conversation are preserved. */
 import { createRoute, z } from "@hono/zod-openapi";
 import {
+  AttachmentUrl,
   ERRORS,
   Id,
   IdParams,
@@ -53,6 +54,9 @@ const ConversationFields = z.looseObject({
     edited: z.boolean().optional().openapi({ description: "It isn't written again by itself" }),
   })).max(200).nullish().openapi({
     description: "The summary in parts. Changing them changes `summary`; a summary that a client changes replaces them",
+  }),
+  background: z.union([z.literal("none"), AttachmentUrl]).nullish().openapi({
+    description: "Image behind the chat; none: no image; absent: the one of the settings",
   }),
   learn: z.boolean().nullish().openapi({ description: "false: this chat isn't read for notes" }),
   documents: DocumentUses.nullish().openapi({ description: "Documents that are always at hand in this chat" }),

@@ -1,6 +1,6 @@
 /** Settings of the owner, and the first-run wizard. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { ERRORS, Id, IfMatch, json, jsonBody, optionalJsonBody } from "./common.ts";
+import { AttachmentUrl, ERRORS, Id, IfMatch, json, jsonBody, optionalJsonBody } from "./common.ts";
 
 const FIELDS = {
   display_name: z.string().max(200),
@@ -43,6 +43,9 @@ const FIELDS = {
   portrait_size: z.enum(["small", "medium", "large"]).openapi({ description: "Size of the portraits in chats" }),
   message_style: z.enum(["plain", "bubbles"]),
   show_expressions: z.boolean().openapi({ description: "Show the mood images in a character's card" }),
+  chat_background: AttachmentUrl.nullable().openapi({
+    description: "Image behind chats that have no background of their own",
+  }),
 };
 
 const Answer = z.object(FIELDS).openapi("Settings");
@@ -73,6 +76,7 @@ const Body = z.object({
   portrait_size: FIELDS.portrait_size.nullish(),
   message_style: FIELDS.message_style.nullish(),
   show_expressions: FIELDS.show_expressions.nullish(),
+  chat_background: FIELDS.chat_background.optional(),
 }).openapi("SettingsPatch", { description: "null puts a setting back to its default; unknown fields are ignored" });
 
 /** The settings as they stand. */

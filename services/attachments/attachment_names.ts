@@ -38,6 +38,9 @@ export function toImageFileName(stem: string, type: ImageType): string {
   return `${stem}.${ENDINGS[type]}`;
 }
 
+/** Matches the URL path of an attachment. */
+export const ATTACHMENT_URL = new RegExp(`^${URL_PREFIX}${NAME}$`);
+
 /**
  * Finds all attachments that JSON text refers to: URLs anywhere, and names in `attachments` fields.
  *

@@ -1,9 +1,10 @@
 /**
  * Table rows of attachments and the references to them.
  *
- * Owners of references: `conversation` (messages, revisions, head, draft), `trash` and `gallery` (generated images of no
- * message). Others aren't owners: `grace` keeps an attachment until the time in its id, `trash_file` keeps the file of a
- * removed attachment, with the version in its id, and `generated` leads from an image of a message to its settings.
+ * Owners of references: `conversation` (messages, revisions, head, draft), `trash`, `settings` (the owner's), and
+ * `gallery` (generated images of no message). Others aren't owners: `grace` keeps an attachment until the time in its
+ * id, `trash_file` keeps the file of a removed attachment, with the version in its id, and `generated` leads from an
+ * image of a message to its settings.
  */
 import type { Database, SqlValue, Statement } from "../storage/database/database.ts";
 import { findAttachmentNames } from "./attachment_names.ts";
@@ -26,7 +27,7 @@ export interface AttachmentRow {
 export const GALLERY = "gallery";
 /** Leads to the settings of a generated image, without keeping it. */
 export const GENERATED = "generated";
-const OWNERS = `'conversation', 'trash', '${GALLERY}'`;
+const OWNERS = `'conversation', 'trash', 'settings', '${GALLERY}'`;
 
 /** How long an unreferenced attachment stays. */
 export const GRACE_MS = 24 * 60 * 60 * 1000;
@@ -56,9 +57,21 @@ export function setGracePeriod(name: string, untilMs: number): Statement {
 }
 
 /** Returns the statements by which an owner refers to all attachments in JSON text. */
-export function addReferences(ownerKind: "conversation" | "trash", ownerId: string, json: string): Statement[] {
+export function addReferences(
+  ownerKind: "conversation" | "trash" | "settings",
+  ownerId: string,
+  json: string,
+): Statement[] {
   const names = findAttachmentNames(json);
   return names.length === 0 ? [] : [refStatement(names, ownerKind, ownerId)];
+}
+
+/** Returns the statements by which an owner refers to all attachments in JSON text, and to no others. */
+export function replaceReferences(ownerKind: "settings", ownerId: string, json: string): Statement[] {
+  return [
+    { sql: "DELETE FROM attachment_ref WHERE owner_kind = ? AND owner_id = ?", params: [ownerKind, ownerId] },
+    ...addReferences(ownerKind, ownerId, json),
+  ];
 }
 
 /** Returns the statement that keeps the file of a removed attachment. */

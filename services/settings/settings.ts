@@ -1,4 +1,5 @@
 /** What the owner likes, on every device: one sealed document, read from memory. */
+import { replaceReferences } from "../attachments/attachment_rows.ts";
 import { Mutex } from "../async/keyed_mutex.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
@@ -55,6 +56,8 @@ export interface OwnerSettings {
   message_style: "plain" | "bubbles";
   /** Shows the mood images of a character's card beside the chat. */
   show_expressions: boolean;
+  /** URL path of the attachment behind chats that have no background of their own. */
+  chat_background: string | null;
 }
 
 /** What may be changed: `null` puts a setting back to its default. */
@@ -87,6 +90,7 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   portrait_size: "small",
   message_style: "plain",
   show_expressions: true,
+  chat_background: null,
 });
 
 /** The settings and their version, which moves with every change; 0 while nobody has made one. */
@@ -143,7 +147,10 @@ export class Settings {
     const version = before.version + 1;
     const sealed = this.#sealer.sealNow(placeOf(version), JSON.stringify(changed));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, ?, ?)";
-    await this.#db.write([{ sql, params: [KEY, version, sealed] }]);
+    await this.#db.write([
+      { sql, params: [KEY, version, sealed] },
+      ...replaceReferences("settings", KEY, JSON.stringify(changed)),
+    ]);
     this.#known = { version, changed };
     this.#events.publish({ kind: "settings", id: KEY, revision: version });
     return this.get();

@@ -190,6 +190,31 @@ test.each(owners)("%s keeps its picture as long as it can be restored, and a day
   expect(countRows(app, "attachment_ref")).toBe(0);
 });
 
+test("a background stays while a chat or the settings have it", async () => {
+  await putPicture(app, "chat.png", picture(1));
+  await putPicture(app, "all.png", picture(2));
+  await app.put("/api/conversations/c1", { messages: [], background: "/api/attachments/chat.png" });
+  await app.patch("/api/settings", { chat_background: "/api/attachments/all.png" });
+  await sweep(2 * DAY_MS);
+  await sweep(2 * DAY_MS);
+  expect([await isThere("chat.png"), await isThere("all.png")]).toEqual([true, true]);
+  await app.patch("/api/conversations/c1", { background: "none" });
+  await app.patch("/api/settings", { chat_background: null });
+  await sweep(LONG_MS);
+  await sweep(2 * DAY_MS);
+  await sweep(2 * DAY_MS);
+  expect([await isThere("chat.png"), await isThere("all.png")]).toEqual([false, false]);
+});
+
+test.each(["https://fox.example/a.png", "data:image/png;base64,AA==", "/api/attachments/../settings"])(
+  "%s is no background",
+  async (url) => {
+    await app.put("/api/conversations/c1", { messages: [] });
+    expect((await app.patch("/api/conversations/c1", { background: url })).status).toBe(400);
+    expect((await app.patch("/api/settings", { chat_background: url })).status).toBe(400);
+  },
+);
+
 test("another text of a message keeps the picture of the first", async () => {
   await putPicture(app, "kept.png");
   await send(1, "hello");

@@ -208,6 +208,7 @@ export type ChatOptions = Pick<
   | "connection_id"
   | "documents"
   | "chapters"
+  | "background"
   | "learn"
   | "lorebook_ids"
   | "model"

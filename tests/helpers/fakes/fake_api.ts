@@ -460,6 +460,7 @@ function defaultSettings(): Settings {
     dim_actions: true,
     portrait_size: "small",
     message_style: "plain",
+    chat_background: null,
     show_expressions: true,
     auto_title: true,
     auto_summary: true,

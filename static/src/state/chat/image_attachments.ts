@@ -79,6 +79,12 @@ export class ImageAttachments {
   }
 }
 
+/** Stores an image that may be as large as a camera's, and returns its URL. @throws as `ImageAttachments.add` */
+export async function storeImage(store: StoreImage, file: File): Promise<string> {
+  const picture = await reduced(file);
+  return await store(`${newId()}.${ENDINGS[picture.type]}`, picture);
+}
+
 /** True for image files that can be sent. */
 export function isImageFile(file: File): boolean {
   return Object.hasOwn(ENDINGS, file.type);

@@ -62,7 +62,18 @@ export function buildContent(text: string, images: readonly string[]): string | 
 
 const OPTIONS = [
   ...["connection_id", "model", "system_prompt", "params", "note", "persona_id"],
-  ...["lorebook_ids", "preset_id", "participants", "reply_order", "summary", "chapters", "documents", "tools", "learn"],
+  ...[
+    "lorebook_ids",
+    "preset_id",
+    "participants",
+    "reply_order",
+    "summary",
+    "chapters",
+    "documents",
+    "tools",
+    "learn",
+    "background",
+  ],
 ];
 
 /** Picks the options that a chat sets. */

@@ -124,4 +124,15 @@ export const images: typeof English = {
     closeHint: "Sie können dies schließen. Das Bild erscheint in der Galerie.",
     closeHintChat: "Sie können dies schließen. Das Bild wird derselben Nachricht hinzugefügt.",
   },
+  background: {
+    title: "Chat-Hintergrund",
+    hint: "Ein Bild hinter allen Chats, die kein eigenes haben.",
+    label: "Hintergrund dieses Chats",
+    options: { default: "Wie in den Einstellungen", none: "Keiner", image: "Eigenes Bild" },
+    choose: "Bild auswählen",
+    change: "Anderes Bild auswählen",
+    remove: "Bild entfernen",
+    sample: "Hintergrundbild",
+    noImage: "Wählen Sie ein PNG, JPEG, WebP oder GIF",
+  },
 };

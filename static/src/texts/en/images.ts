@@ -122,4 +122,15 @@ export const images = {
     closeHint: "You can close this. The image will appear in the gallery.",
     closeHintChat: "You can close this. The image will be added to the same message.",
   },
+  background: {
+    title: "Chat background",
+    hint: "An image behind all chats that have none of their own.",
+    label: "Background of this chat",
+    options: { default: "As in settings", none: "None", image: "Own image" },
+    choose: "Choose an image",
+    change: "Choose another image",
+    remove: "Remove the image",
+    sample: "Background image",
+    noImage: "Choose a PNG, JPEG, WebP or GIF",
+  },
 };

@@ -123,4 +123,15 @@ export const images: typeof English = {
     closeHint: "閉じてもかまいません。画像はギャラリーに表示されます。",
     closeHintChat: "閉じてもかまいません。画像は同じメッセージに追加されます。",
   },
+  background: {
+    title: "チャットの背景",
+    hint: "専用の背景がないすべてのチャットで使う画像です。",
+    label: "このチャットの背景",
+    options: { default: "設定に従う", none: "なし", image: "専用の画像" },
+    choose: "画像を選択",
+    change: "別の画像を選択",
+    remove: "画像を削除",
+    sample: "背景画像",
+    noImage: "PNG、JPEG、WebP、GIF のいずれかを選んでください",
+  },
 };

@@ -2,12 +2,15 @@
 import type { Settings } from "../../api/types.ts";
 import { Select } from "../../components/forms/Select.tsx";
 import { Switch } from "../../components/forms/Switch.tsx";
+import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { BackgroundField } from "../chat/BackgroundField.tsx";
 
 /** Part of the general settings. */
 export function RoleplaySettings(
   { settings, onChange }: { settings: Settings; onChange: (changes: Partial<Settings>) => void },
 ) {
+  const { preferences } = useStore();
   const t = texts.general.roleplay;
   return (
     <>
@@ -52,6 +55,13 @@ export function RoleplaySettings(
           onChange={(show_expressions) => onChange({ show_expressions })}
         />
       </div>
+      <h3>{texts.background.title}</h3>
+      <p class="muted">{texts.background.hint}</p>
+      <BackgroundField
+        id="chat-background"
+        value={settings.chat_background}
+        onChange={(chat_background) => preferences.change({ chat_background })}
+      />
     </>
   );
 }

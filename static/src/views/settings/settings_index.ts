@@ -111,6 +111,7 @@ export function settingEntries({ presetId }: SettingsContext): SettingEntry[] {
       ["portrait-size", general.roleplay.portraitSize],
       ["message-style", general.roleplay.messageStyle],
       ["show-expressions", general.roleplay.expressions],
+      ["chat-background", texts.background.title],
       ["notify", general.notify],
       ["shortcuts", texts.shortcuts.title],
     ],

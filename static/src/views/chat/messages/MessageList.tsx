@@ -4,13 +4,19 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { asApiError } from "../../../api/client.ts";
 import { Button } from "../../../components/Button.tsx";
 import { Icon } from "../../../components/Icon.tsx";
+import { lazy } from "../../../components/Lazy.tsx";
 import { Sentences } from "../../../markdown/sentences.ts";
 import { splitReasoning } from "../../../state/chat/message_text.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { MessageView } from "./MessageView.tsx";
 import { useJumpTarget } from "./jump_target.ts";
 import { useFollowEnd } from "./use_follow_end.ts";
+
+const ChatBackground = lazy(() => import("./ChatBackground.tsx").then((file) => file.ChatBackground), {
+  as: "overlay",
+});
 
 /** Distance to an end of the list at which more is loaded, so that readers seldom reach it. */
 const AHEAD = "1200px 0px";
@@ -25,8 +31,10 @@ export function MessageList({ chat }: { chat: OpenChat }) {
   const { hasAbove, hasBelow, shown } = chat.window;
   const lastId = chat.lastMessage.value?.id;
   const { hidden } = chat.tools.value;
+  const background = useBackground(chat);
   return (
     <div class="message-area">
+      {background && <ChatBackground url={background} />}
       <div
         class="message-scroll"
         ref={box}
@@ -62,6 +70,22 @@ export function MessageList({ chat }: { chat: OpenChat }) {
       <Announcer chat={chat} />
     </div>
   );
+}
+
+/** An attachment: never an address elsewhere that an imported chat brings. */
+const ATTACHMENT_URL = /^\/api\/attachments\/[\w-][\w.-]*$/;
+
+/** Returns the URL of the image behind the chat. There is none if data is to be saved. */
+function useBackground(chat: OpenChat): string | undefined {
+  const { preferences } = useStore();
+  const url = chat.options.value.background ?? preferences.settings.value?.chat_background;
+  return url && ATTACHMENT_URL.test(url) && !isSavingData() ? url : undefined;
+}
+
+/** Not in every browser. @see https://developer.mozilla.org/docs/Web/API/NetworkInformation/saveData */
+function isSavingData(): boolean {
+  const { connection } = navigator as Navigator & { connection?: { saveData?: boolean } };
+  return connection?.saveData === true || matchMedia("(prefers-reduced-data: reduce)").matches;
 }
 
 /** An end of the list with more beyond it: loaded when near, or on click. */

@@ -9,6 +9,7 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { AlwaysAtHand } from "../../documents/AlwaysAtHand.tsx";
+import { BackgroundField } from "../BackgroundField.tsx";
 import { ChaptersSection } from "./ChaptersSection.tsx";
 import { GroupSection } from "./GroupSection.tsx";
 import { LorebooksSection } from "./LorebooksSection.tsx";
@@ -52,6 +53,14 @@ export function OptionsPanel({ chat }: { chat: OpenChat }) {
           <DocumentsSection chat={chat} />
           <ToolsSection chat={chat} />
           <SummarySection chat={chat} onChange={change} />
+          <section aria-labelledby="options-background">
+            <h3 id="options-background">{texts.background.title}</h3>
+            <BackgroundField
+              hasDefault
+              value={options.background}
+              onChange={(background) => chat.change({ background })}
+            />
+          </section>
         </>
       )}
       <section aria-labelledby="options-sampling">
