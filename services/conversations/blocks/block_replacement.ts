@@ -1,6 +1,7 @@
 /** Plans how blocks are replaced when a conversation gets another list of messages, so that unchanged blocks stay. */
 import { isTickUsedUp, yieldToEventLoop } from "../../async/yield_to_event_loop.ts";
-import type { OpenBlock } from "./block_rows.ts";
+import type { Statement } from "../../storage/database/database.ts";
+import { insertMessages, type OpenBlock, removeMids } from "./block_rows.ts";
 import { BLOCK_BYTES, pack, type Piece } from "./block_text.ts";
 import type { Message } from "../message.ts";
 
@@ -81,4 +82,44 @@ export function getPositions(slots: Slot[]): number[] | undefined {
     for (; at < end; at++) positions.push(low + step * (count - (end - at) + 1));
   }
   return positions;
+}
+
+/** Statements that record which block holds which message. Messages that stay in their block need none. */
+export function moveMids(
+  conversationId: string,
+  leaving: OpenBlock[],
+  owners: (readonly [mid: string, blockId: number])[],
+): Statement[] {
+  const before = new Map(leaving.flatMap(({ row, messages }) => messages.map(({ id }) => [id, row.id])));
+  const moved: (readonly [string, number])[] = [];
+  for (const [mid, blockId] of owners) {
+    if (before.get(mid) === blockId) before.delete(mid);
+    else moved.push([mid, blockId]);
+  }
+  return [
+    ...(before.size === 0 ? [] : [removeMids(conversationId, [...before.keys()])]),
+    ...(moved.length === 0 ? [] : [insertMessages(conversationId, moved)]),
+  ];
+}
+
+/** Finds the ids of messages that were stored and have another text now. Compares only blocks that are written. */
+export async function findChangedIds(
+  leaving: OpenBlock[],
+  next: ReadonlyMap<number, Message[]>,
+  texts: ReadonlyMap<Message, string>,
+  pieces: { piece: Piece }[],
+): Promise<Set<string>> {
+  if (leaving.length === 0) return new Set();
+  const before = new Map(leaving.flatMap(({ messages }) => messages.map((message) => [message.id, message])));
+  const written = new Set(pieces.flatMap(({ piece }) => piece.mids));
+  const changed = new Set<string>();
+  for (const message of [...next.values()].flat()) {
+    const stored = before.get(message.id);
+    if (stored === undefined || !written.has(message.id)) continue;
+    // Usually the content differs, and comparing that costs nothing.
+    const hasOtherContent = typeof stored.content === "string" && stored.content !== message.content;
+    if (hasOtherContent || JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
+    if (isTickUsedUp()) await yieldToEventLoop();
+  }
+  return changed;
 }

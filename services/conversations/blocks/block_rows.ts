@@ -1,4 +1,7 @@
-/** Finds and opens the rows of blocks, and returns the statements that write them. block_store.ts changes blocks. */
+/**
+ * Finds and opens the rows of blocks, and returns the statements that write them. block_writer.ts seals blocks, block_store.ts
+ * changes the messages in them.
+ */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
@@ -520,5 +523,13 @@ export function insertMessages(conversationId: string, owners: (readonly [mid: s
   return {
     sql: "INSERT INTO message (mid, conversation_id, block_id) SELECT value ->> 0, ?, value ->> 1 FROM json_each(?)",
     params: [conversationId, JSON.stringify(owners)],
+  };
+}
+
+/** Statement that removes message ids from a conversation. */
+export function removeMids(conversationId: string, mids: string[]): Statement {
+  return {
+    sql: "DELETE FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+    params: [conversationId, JSON.stringify(mids)],
   };
 }

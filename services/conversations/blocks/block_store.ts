@@ -2,24 +2,14 @@
  * Changes the blocks of conversations. A sealed block holds about 16 KiB of messages as JSON, in the form of the API: an edit
  * rewrites one block, and a list of messages is blocks joined by commas.
  */
-import { addReferences } from "../../attachments/attachment_rows.ts";
 import { AppError } from "../../errors.ts";
-import type { PurposeSealer } from "../../crypto/sealer.ts";
-import { collectGarbage } from "../../async/garbage_collection.ts";
-import { isTickUsedUp, yieldIfTickUsedUp, yieldToEventLoop } from "../../async/yield_to_event_loop.ts";
-import type { Database, Statement } from "../../storage/database/database.ts";
-import { getPositions, planReplacement, SMALLEST_GAP } from "./block_replacement.ts";
-import {
-  BlockReader,
-  type BlockRow,
-  insertBlock,
-  insertMessages,
-  isLost,
-  type OpenBlock,
-  retire,
-} from "./block_rows.ts";
+import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import type { Statement } from "../../storage/database/database.ts";
+import { findChangedIds, getPositions, moveMids, planReplacement } from "./block_replacement.ts";
+import { type BlockRow, insertMessages, isLost, type OpenBlock, removeMids, retire } from "./block_rows.ts";
 import type { Touched } from "../revisions/change_log.ts";
-import { BLOCK_BYTES, getPiece, pack, type Piece, readTexts, readTextsOfMany } from "./block_text.ts";
+import { readTextsOfMany } from "./block_text.ts";
+import { BlockWriter, type NewBlock } from "./block_writer.ts";
 import { type Message, textOfContent, toStoredOrder } from "../message.ts";
 import { branchIds, pathOf } from "../tree/message_tree.ts";
 import {
@@ -31,10 +21,6 @@ import {
   type Stretch,
   wholeSegment,
 } from "../tree/conversation_tree.ts";
-import { blockAad } from "../aad.ts";
-
-/** A block that edits made larger than this is split. */
-const SPLIT_BYTES = 24 * 1024;
 
 /** A change of messages: the statements that write it, and the conversation's last message after it. */
 export interface BlockChange {
@@ -57,12 +43,6 @@ const MOST_NAMED_BYTES = 512 * 1024;
 
 /** A longer text isn't returned, because it would be in memory twice. */
 const MAX_RETURNED_CHARS = 1024 * 1024;
-/** Most pieces of a change that are cached. More would displace those of other conversations. */
-const MAX_CACHED_PIECES = 128;
-/** Characters sealed before garbage is collected. Otherwise a long conversation would be in memory twice. */
-const COLLECTED_CHARS = 8 * 1024 * 1024;
-/** Pieces sealed together: about 2 ms of work. */
-const SEALED_AT_ONCE = 32;
 
 /** A switch to another version of a message. */
 export interface VersionChange extends BlockChange {
@@ -97,14 +77,6 @@ interface RoundsPlace {
   rounds: Message[];
 }
 
-interface NewBlock {
-  piece: Piece;
-  segment: number;
-  position: number;
-  /** The block that it is the next version of. */
-  over?: { id: number; version: number };
-}
-
 /** The messages before and after others. */
 export interface Neighbours {
   after?: string;
@@ -114,23 +86,7 @@ export interface Neighbours {
 }
 
 /** Reads and changes the blocks of conversations. Changes are returned as statements for one transaction. */
-export class BlockStore extends BlockReader {
-  #db: Database;
-  #sealer: PurposeSealer;
-  /** The last id. Ids are never reused, also not after a restart: the id of a deleted block must not get another content. */
-  #nextId = Date.now() * 1000;
-
-  constructor(db: Database, sealer: PurposeSealer) {
-    super(db, sealer);
-    this.#db = db;
-    this.#sealer = sealer;
-  }
-
-  /** Returns an id that no block and no segment has had. */
-  newId(): number {
-    return this.#nextId++;
-  }
-
+export class BlockStore extends BlockWriter {
   /** Opens all messages of a conversation that can be read. The caller holds the conversation's lock. */
   async openReadableTree(conversationId: string): Promise<OpenTree> {
     const continuations = this.tree(conversationId).rows();
@@ -196,7 +152,7 @@ export class BlockStore extends BlockReader {
     for (const text of textOf.values()) chars += text.length;
     const isLong = chars > MAX_RETURNED_CHARS;
     if (isLong) textOf.clear(); // the pieces hold them, and free them one by one
-    const written = await this.#insertPieces(conversationId, added);
+    const written = await this.insertPieces(conversationId, added);
     await yieldIfTickUsedUp();
     const statements = [
       ...leaving.flatMap(({ row }) => retire(row)),
@@ -217,41 +173,7 @@ export class BlockStore extends BlockReader {
   append(conversationId: string, messages: Message[]): Statement[] {
     const tail = this.previous(conversationId);
     const { segment } = this.tree(conversationId).path.at(-1)!;
-    return this.#appendTo(conversationId, segment, tail?.segment === segment ? tail : undefined, messages);
-  }
-
-  /** Adds messages at the end of a segment. @param tail Its last block. */
-  #appendTo(
-    conversationId: string,
-    segment: number,
-    tail: BlockRow | undefined,
-    messages: Message[],
-  ): Statement[] {
-    const [first, ...rest] = pack(messages);
-    if (first === undefined) return [];
-    const statements: Statement[] = [];
-    let position = tail?.position ?? 0;
-    const owners: (readonly [string, number])[] = [];
-    const addBlock = (piece: Piece) => {
-      const id = this.newId();
-      position = Math.floor(position) + 1;
-      statements.push(
-        ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
-      );
-      owners.push(...piece.mids.map((mid) => [mid, id] as const));
-    };
-    const isOpen = tail !== undefined && !this.tree(conversationId).endsInBranch(tail.id) &&
-      tail.sealed.length + first.text.length <= BLOCK_BYTES;
-    const text = isOpen ? this.#readableText(conversationId, tail) : undefined;
-    if (tail !== undefined && text !== undefined) {
-      statements.push(
-        ...this.#rewrite(conversationId, tail, tail.message_count + first.mids.length, `${text},${first.text}`),
-      );
-      owners.push(...first.mids.map((mid) => [mid, tail.id] as const));
-    } else addBlock(first);
-    rest.forEach(addBlock);
-    statements.push(insertMessages(conversationId, owners));
-    return statements;
+    return this.appendTo(conversationId, segment, tail?.segment === segment ? tail : undefined, messages);
   }
 
   /**
@@ -267,7 +189,7 @@ export class BlockStore extends BlockReader {
     messages.splice(side === "after" ? index + 1 : index, 0, ...added);
     const statements = [
       insertMessages(conversationId, added.map(({ id }) => [id, row.id])),
-      ...this.#repack(conversationId, row, messages),
+      ...this.repack(conversationId, row, messages),
     ];
     const last = this.#lastAfter(conversationId, row, messages);
     const isOnPath = tree.stretchOf(row) !== undefined;
@@ -284,7 +206,7 @@ export class BlockStore extends BlockReader {
       return this.insert(conversationId, added, "before", this.messagesOf(conversationId, first)[0]!.id);
     }
     const tail = start.segment === point.segment ? this.rowAnywhere(conversationId, point.mid) : undefined;
-    const statements = this.#appendTo(conversationId, start.segment, tail, added);
+    const statements = this.appendTo(conversationId, start.segment, tail, added);
     return isOnPath
       ? { statements, last: added.at(-1), touched: { added: added.map(({ id }) => id) } }
       : { statements, last: "unchanged", touched: {} };
@@ -304,7 +226,7 @@ export class BlockStore extends BlockReader {
     else messages.splice(index, 1);
     const statements: Statement[] = after === undefined ? [removeMids(conversationId, [mid])] : [];
     if (messages.length === 0) statements.push(...retire(row));
-    else statements.push(...this.#repack(conversationId, row, messages));
+    else statements.push(...this.repack(conversationId, row, messages));
     const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
     const touched = !isOnPath ? {} : after === undefined ? { removed: [mid] } : { changed: [mid] };
     return { statements, before, after, touched, last: this.#lastAfter(conversationId, row, messages) };
@@ -353,7 +275,7 @@ export class BlockStore extends BlockReader {
         ...(isLast ? [...added, ...(after === undefined ? [] : [after]), ...messages.slice(index + 1)] : []),
       ];
       if (rest.length === 0) statements.push(...retire(place.row));
-      else statements.push(...this.#repack(conversationId, place.row, rest));
+      else statements.push(...this.repack(conversationId, place.row, rest));
       if (isLast) {
         const isEmpty = rest.length === 0;
         last = this.#lastAfter(conversationId, row, isEmpty ? places.flatMap(toRemaining(kept)).slice(-1) : rest);
@@ -416,7 +338,7 @@ export class BlockStore extends BlockReader {
     const before = messages[index]!;
     const after = messages[index] = toStoredOrder(change(before));
     const point = tree.find(mid);
-    const statements = this.#repack(conversationId, row, messages, index + 1);
+    const statements = this.repack(conversationId, row, messages, index + 1);
     const segment = point?.segments.get(n);
     const rows: Continuation[] = [];
     if (point === undefined) {
@@ -426,7 +348,7 @@ export class BlockStore extends BlockReader {
     const fresh = isKnown ? undefined : this.newId();
     if (fresh !== undefined) {
       rows.push({ mid, n, segment: fresh, isActive: true });
-      statements.push(...this.#appendTo(conversationId, fresh, undefined, added));
+      statements.push(...this.appendTo(conversationId, fresh, undefined, added));
     }
     if (point !== undefined) {
       statements.push({
@@ -499,7 +421,7 @@ export class BlockStore extends BlockReader {
     if (continuations.length > 0) statements.push(removeContinuations(conversationId, mids));
     const countOnPath = row.message_count - index + this.countIn(conversationId, tree.behind(row));
     if (staying.length === 0) statements.push(...retire(row));
-    else statements.push(...this.#repack(conversationId, row, staying));
+    else statements.push(...this.repack(conversationId, row, staying));
     const last = staying.at(-1) ?? this.#lastBefore(conversationId, row);
     return {
       statements,
@@ -527,9 +449,9 @@ export class BlockStore extends BlockReader {
     const leaf = tree.stretchesFrom(from).at(-1)!;
     const branches = branchIds({ continuations });
     const tail = this.lastOf(conversationId, wholeSegment(leaf.segment));
-    const statements = this.#appendBroken(conversationId, leaf.segment, tail, messages, branches);
+    const statements = this.appendBroken(conversationId, leaf.segment, tail, messages, branches);
     for (const { segment, messages } of segments) {
-      statements.push(...this.#appendBroken(conversationId, segment, undefined, messages, branches));
+      statements.push(...this.appendBroken(conversationId, segment, undefined, messages, branches));
     }
     const rows = continuations.map((row) => row.segment === home ? { ...row, segment: leaf.segment } : row);
     statements.push(...insertContinuations(conversationId, rows));
@@ -539,27 +461,6 @@ export class BlockStore extends BlockReader {
     return isOnPath
       ? { statements, countOnPath: path.length, last: path.at(-1), touched: { added: path.map(({ id }) => id) } }
       : { statements, countOnPath: 0, last: "unchanged", touched: {} };
-  }
-
-  /** Adds messages at the end of a segment. Starts a new block after each branch point. */
-  #appendBroken(
-    conversationId: string,
-    segment: number,
-    tail: BlockRow | undefined,
-    messages: Message[],
-    branches: ReadonlySet<string>,
-  ): Statement[] {
-    const statements: Statement[] = [];
-    let position = tail?.position ?? 0;
-    for (const piece of pack(messages, undefined, branches)) {
-      const id = this.newId();
-      position = Math.floor(position) + 1;
-      statements.push(
-        ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
-        insertMessages(conversationId, piece.mids.map((mid) => [mid, id] as const)),
-      );
-    }
-    return statements;
   }
 
   /** Returns the ids directly before and after a message. */
@@ -608,15 +509,6 @@ export class BlockStore extends BlockReader {
     throw new AppError("not_found", `Conversation "${conversationId}" has no message "${mid}"`);
   }
 
-  /** Returns the text of a block, `undefined` if it can't be read. */
-  #readableText(conversationId: string, row: BlockRow): string | undefined {
-    try {
-      return this.textOf(conversationId, row);
-    } catch {
-      return undefined;
-    }
-  }
-
   /** Returns the last message of the path after `row` gets `messages`, or `unchanged` if another block has it. */
   #lastAfter(conversationId: string, row: BlockRow, messages: Message[]): Message | undefined | "unchanged" {
     const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
@@ -646,119 +538,6 @@ export class BlockStore extends BlockReader {
       this.readableMessagesOf(conversationId, row)?.map(({ id }) => id) ?? this.midsOf(conversationId, row)
     );
   }
-
-  /**
-   * Writes the messages of a block, and splits it if it is too large.
-   *
-   * @param breakAt The message that a new block has to start with.
-   */
-  #repack(conversationId: string, row: BlockRow, messages: Message[], breakAt = messages.length): Statement[] {
-    const texts = readTexts(messages);
-    const pieces = [
-      ...packUnlessSmall(messages.slice(0, breakAt), texts.slice(0, breakAt)),
-      ...packUnlessSmall(messages.slice(breakAt), texts.slice(breakAt)),
-    ];
-    const [first, ...rest] = pieces;
-    if (rest.length === 0) return this.#rewrite(conversationId, row, messages.length, first!.text);
-    const { segment } = row;
-    const statements: Statement[] = [];
-    const next = this.#db.get<{ position: number }>(
-      `SELECT position FROM block WHERE conversation_id = ? AND segment = ? AND live = 1 AND position > ?
-       ORDER BY position LIMIT 1`,
-      conversationId,
-      segment,
-      row.position,
-    );
-    let [from, gap] = [row.position, (next?.position ?? row.position + rest.length + 1) - row.position];
-    if (gap / (rest.length + 1) < SMALLEST_GAP) {
-      // Positions aren't sealed or authenticated, so renumbering them rewrites no sealed text.
-      statements.push({
-        sql: `UPDATE block SET position = n.rank * 1024 FROM (SELECT id, row_number() OVER (ORDER BY position) AS rank
-              FROM block WHERE conversation_id = ?1 AND segment = ?2 AND live = 1) n
-              WHERE block.id = n.id AND block.live = 1 AND block.conversation_id = ?1`,
-        params: [conversationId, segment],
-      });
-      const { rank } = this.#db.get<{ rank: number }>(
-        "SELECT count(*) AS rank FROM block WHERE conversation_id = ? AND segment = ? AND live = 1 AND position <= ?",
-        conversationId,
-        segment,
-        row.position,
-      )!;
-      [from, gap] = [rank * 1024, 1024];
-    }
-    statements.push(
-      ...this.#rewrite(conversationId, { ...row, position: from }, first!.mids.length, first!.text),
-    );
-    rest.forEach((piece, index) => {
-      const id = this.newId();
-      const position = from + (gap * (index + 1)) / (rest.length + 1);
-      statements.push(
-        ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
-        {
-          sql: "UPDATE message SET block_id = ? WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
-          params: [id, conversationId, JSON.stringify(piece.mids)],
-        },
-      );
-    });
-    return statements;
-  }
-
-  /** Writes the next version of a block. The old one is deleted unless a revision uses it. */
-  #rewrite(conversationId: string, row: BlockRow, messageCount: number, text: string): Statement[] {
-    const { id, version, segment, position } = row;
-    const next = { id, version: version + 1, segment, position };
-    return [...retire(row), ...this.#insert(conversationId, next, messageCount, text)];
-  }
-
-  /** Records references to attachments. All written texts pass here or through `#insertPieces`. */
-  #insert(
-    conversationId: string,
-    place: Omit<BlockRow, "sealed" | "message_count">,
-    messageCount: number,
-    text: string,
-  ): Statement[] {
-    const sealed = this.#sealer.sealNow(blockAad(conversationId, place), text);
-    this.cache.set({ ...place, sealed }, text);
-    return [
-      insertBlock(conversationId, { ...place, message_count: messageCount, sealed }),
-      ...addReferences("conversation", conversationId, text),
-    ];
-  }
-
-  /** Seals new blocks off the serving thread, a few at a time. A single one is sealed here, which is faster. */
-  async #insertPieces(
-    conversationId: string,
-    added: NewBlock[],
-  ): Promise<{ statements: Statement[]; owners: (readonly [mid: string, blockId: number])[] }> {
-    const owners: (readonly [string, number])[] = [];
-    const statements: Statement[] = [];
-    let chars = 0;
-    for (let at = 0; at < added.length; at += SEALED_AT_ONCE) {
-      await yieldIfTickUsedUp();
-      const written = added.slice(at, at + SEALED_AT_ONCE).map(async ({ piece, segment, position, over }) => {
-        const id = over?.id ?? this.#nextId++;
-        const version = (over?.version ?? 0) + 1;
-        owners.push(...piece.mids.map((mid) => [mid, id] as const));
-        const place = blockAad(conversationId, { id, version });
-        const { text } = piece;
-        chars += text.length;
-        const sealed = added.length === 1 && text.length <= SPLIT_BYTES
-          ? this.#sealer.sealNow(place, text)
-          : await this.#sealer.seal(place, text);
-        if (added.length <= MAX_CACHED_PIECES) this.cache.set({ id, version, sealed }, text);
-        else piece.free();
-        return [
-          insertBlock(conversationId, { id, version, segment, position, message_count: piece.mids.length, sealed }),
-          ...addReferences("conversation", conversationId, text),
-        ];
-      });
-      statements.push(...(await Promise.all(written)).flat());
-      if (chars < COLLECTED_CHARS) continue;
-      await collectGarbage();
-      chars = 0;
-    }
-    return { statements, owners };
-  }
 }
 
 /** Returns the messages of each place that stay if only the first `kept` rounds do. */
@@ -768,60 +547,5 @@ function toRemaining(kept: number): (place: RoundsPlace) => Message[] {
     const staying = Math.min(left, rounds.length);
     left -= staying;
     return messages.slice(0, from + staying);
-  };
-}
-
-/** Packs messages into one piece unless they are too large for a block. */
-function packUnlessSmall(messages: Message[], texts: string[]): Piece[] {
-  if (messages.length === 0) return [];
-  const chars = texts.reduce((sum, { length }) => sum + length + 1, -1);
-  if (messages.length > 1 && chars > SPLIT_BYTES) return pack(messages, texts);
-  return [getPiece(texts, messages.map(({ id }) => id))];
-}
-
-/** Statements that record which block holds which message. Messages that stay in their block need none. */
-function moveMids(
-  conversationId: string,
-  leaving: OpenBlock[],
-  owners: (readonly [mid: string, blockId: number])[],
-): Statement[] {
-  const before = new Map(leaving.flatMap(({ row, messages }) => messages.map(({ id }) => [id, row.id])));
-  const moved: (readonly [string, number])[] = [];
-  for (const [mid, blockId] of owners) {
-    if (before.get(mid) === blockId) before.delete(mid);
-    else moved.push([mid, blockId]);
-  }
-  return [
-    ...(before.size === 0 ? [] : [removeMids(conversationId, [...before.keys()])]),
-    ...(moved.length === 0 ? [] : [insertMessages(conversationId, moved)]),
-  ];
-}
-
-/** Finds the ids of messages that were stored and have another text now. Compares only blocks that are written. */
-async function findChangedIds(
-  leaving: OpenBlock[],
-  next: ReadonlyMap<number, Message[]>,
-  texts: ReadonlyMap<Message, string>,
-  pieces: { piece: Piece }[],
-): Promise<Set<string>> {
-  if (leaving.length === 0) return new Set();
-  const before = new Map(leaving.flatMap(({ messages }) => messages.map((message) => [message.id, message])));
-  const written = new Set(pieces.flatMap(({ piece }) => piece.mids));
-  const changed = new Set<string>();
-  for (const message of [...next.values()].flat()) {
-    const stored = before.get(message.id);
-    if (stored === undefined || !written.has(message.id)) continue;
-    // Usually the content differs, and comparing that costs nothing.
-    const hasOtherContent = typeof stored.content === "string" && stored.content !== message.content;
-    if (hasOtherContent || JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
-    if (isTickUsedUp()) await yieldToEventLoop();
-  }
-  return changed;
-}
-
-function removeMids(conversationId: string, mids: string[]): Statement {
-  return {
-    sql: "DELETE FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
-    params: [conversationId, JSON.stringify(mids)],
   };
 }

@@ -1,0 +1,234 @@
+/** Seals and writes blocks: new ones, and the next versions of others. Changes are returned as statements for one transaction. */
+import { addReferences } from "../../attachments/attachment_rows.ts";
+import { collectGarbage } from "../../async/garbage_collection.ts";
+import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import type { PurposeSealer } from "../../crypto/sealer.ts";
+import type { Database, Statement } from "../../storage/database/database.ts";
+import { blockAad } from "../aad.ts";
+import type { Message } from "../message.ts";
+import { SMALLEST_GAP } from "./block_replacement.ts";
+import { BlockReader, type BlockRow, insertBlock, insertMessages, retire } from "./block_rows.ts";
+import { BLOCK_BYTES, getPiece, pack, type Piece, readTexts } from "./block_text.ts";
+
+/** A block that edits made larger than this is split. */
+const SPLIT_BYTES = 24 * 1024;
+
+/** Most pieces of a change that are cached. More would displace those of other conversations. */
+const MAX_CACHED_PIECES = 128;
+/** Characters sealed before garbage is collected. Otherwise a long conversation would be in memory twice. */
+const COLLECTED_CHARS = 8 * 1024 * 1024;
+/** Pieces sealed together: about 2 ms of work. */
+const SEALED_AT_ONCE = 32;
+
+/** A block to write. */
+export interface NewBlock {
+  piece: Piece;
+  segment: number;
+  position: number;
+  /** The block that it is the next version of. */
+  over?: { id: number; version: number };
+}
+
+/** Writes blocks. */
+export class BlockWriter extends BlockReader {
+  #db: Database;
+  #sealer: PurposeSealer;
+  /** The last id. Ids are never reused, also not after a restart: the id of a deleted block must not get another content. */
+  #nextId = Date.now() * 1000;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    super(db, sealer);
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Returns an id that no block and no segment has had. */
+  newId(): number {
+    return this.#nextId++;
+  }
+
+  /** Adds messages at the end of a segment. @param tail Its last block. */
+  protected appendTo(
+    conversationId: string,
+    segment: number,
+    tail: BlockRow | undefined,
+    messages: Message[],
+  ): Statement[] {
+    const [first, ...rest] = pack(messages);
+    if (first === undefined) return [];
+    const statements: Statement[] = [];
+    let position = tail?.position ?? 0;
+    const owners: (readonly [string, number])[] = [];
+    const addBlock = (piece: Piece) => {
+      const id = this.newId();
+      position = Math.floor(position) + 1;
+      statements.push(
+        ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
+      );
+      owners.push(...piece.mids.map((mid) => [mid, id] as const));
+    };
+    const isOpen = tail !== undefined && !this.tree(conversationId).endsInBranch(tail.id) &&
+      tail.sealed.length + first.text.length <= BLOCK_BYTES;
+    const text = isOpen ? this.#readableText(conversationId, tail) : undefined;
+    if (tail !== undefined && text !== undefined) {
+      statements.push(
+        ...this.#rewrite(conversationId, tail, tail.message_count + first.mids.length, `${text},${first.text}`),
+      );
+      owners.push(...first.mids.map((mid) => [mid, tail.id] as const));
+    } else addBlock(first);
+    rest.forEach(addBlock);
+    statements.push(insertMessages(conversationId, owners));
+    return statements;
+  }
+
+  /** Adds messages at the end of a segment. Starts a new block after each branch point. */
+  protected appendBroken(
+    conversationId: string,
+    segment: number,
+    tail: BlockRow | undefined,
+    messages: Message[],
+    branches: ReadonlySet<string>,
+  ): Statement[] {
+    const statements: Statement[] = [];
+    let position = tail?.position ?? 0;
+    for (const piece of pack(messages, undefined, branches)) {
+      const id = this.newId();
+      position = Math.floor(position) + 1;
+      statements.push(
+        ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
+        insertMessages(conversationId, piece.mids.map((mid) => [mid, id] as const)),
+      );
+    }
+    return statements;
+  }
+
+  /**
+   * Writes the messages of a block, and splits it if it is too large.
+   *
+   * @param breakAt The message that a new block has to start with.
+   */
+  protected repack(conversationId: string, row: BlockRow, messages: Message[], breakAt = messages.length): Statement[] {
+    const texts = readTexts(messages);
+    const pieces = [
+      ...packUnlessSmall(messages.slice(0, breakAt), texts.slice(0, breakAt)),
+      ...packUnlessSmall(messages.slice(breakAt), texts.slice(breakAt)),
+    ];
+    const [first, ...rest] = pieces;
+    if (rest.length === 0) return this.#rewrite(conversationId, row, messages.length, first!.text);
+    const { segment } = row;
+    const statements: Statement[] = [];
+    const next = this.#db.get<{ position: number }>(
+      `SELECT position FROM block WHERE conversation_id = ? AND segment = ? AND live = 1 AND position > ?
+       ORDER BY position LIMIT 1`,
+      conversationId,
+      segment,
+      row.position,
+    );
+    let [from, gap] = [row.position, (next?.position ?? row.position + rest.length + 1) - row.position];
+    if (gap / (rest.length + 1) < SMALLEST_GAP) {
+      // Positions aren't sealed or authenticated, so renumbering them rewrites no sealed text.
+      statements.push({
+        sql: `UPDATE block SET position = n.rank * 1024 FROM (SELECT id, row_number() OVER (ORDER BY position) AS rank
+              FROM block WHERE conversation_id = ?1 AND segment = ?2 AND live = 1) n
+              WHERE block.id = n.id AND block.live = 1 AND block.conversation_id = ?1`,
+        params: [conversationId, segment],
+      });
+      const { rank } = this.#db.get<{ rank: number }>(
+        "SELECT count(*) AS rank FROM block WHERE conversation_id = ? AND segment = ? AND live = 1 AND position <= ?",
+        conversationId,
+        segment,
+        row.position,
+      )!;
+      [from, gap] = [rank * 1024, 1024];
+    }
+    statements.push(
+      ...this.#rewrite(conversationId, { ...row, position: from }, first!.mids.length, first!.text),
+    );
+    rest.forEach((piece, index) => {
+      const id = this.newId();
+      const position = from + (gap * (index + 1)) / (rest.length + 1);
+      statements.push(
+        ...this.#insert(conversationId, { id, version: 1, segment, position }, piece.mids.length, piece.text),
+        {
+          sql: "UPDATE message SET block_id = ? WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
+          params: [id, conversationId, JSON.stringify(piece.mids)],
+        },
+      );
+    });
+    return statements;
+  }
+
+  /** Writes the next version of a block. The old one is deleted unless a revision uses it. */
+  #rewrite(conversationId: string, row: BlockRow, messageCount: number, text: string): Statement[] {
+    const { id, version, segment, position } = row;
+    const next = { id, version: version + 1, segment, position };
+    return [...retire(row), ...this.#insert(conversationId, next, messageCount, text)];
+  }
+
+  /** Records references to attachments. All written texts pass here or through `insertPieces`. */
+  #insert(
+    conversationId: string,
+    place: Omit<BlockRow, "sealed" | "message_count">,
+    messageCount: number,
+    text: string,
+  ): Statement[] {
+    const sealed = this.#sealer.sealNow(blockAad(conversationId, place), text);
+    this.cache.set({ ...place, sealed }, text);
+    return [
+      insertBlock(conversationId, { ...place, message_count: messageCount, sealed }),
+      ...addReferences("conversation", conversationId, text),
+    ];
+  }
+
+  /** Seals new blocks off the serving thread, a few at a time. A single one is sealed here, which is faster. */
+  protected async insertPieces(
+    conversationId: string,
+    added: NewBlock[],
+  ): Promise<{ statements: Statement[]; owners: (readonly [mid: string, blockId: number])[] }> {
+    const owners: (readonly [string, number])[] = [];
+    const statements: Statement[] = [];
+    let chars = 0;
+    for (let at = 0; at < added.length; at += SEALED_AT_ONCE) {
+      await yieldIfTickUsedUp();
+      const written = added.slice(at, at + SEALED_AT_ONCE).map(async ({ piece, segment, position, over }) => {
+        const id = over?.id ?? this.#nextId++;
+        const version = (over?.version ?? 0) + 1;
+        owners.push(...piece.mids.map((mid) => [mid, id] as const));
+        const place = blockAad(conversationId, { id, version });
+        const { text } = piece;
+        chars += text.length;
+        const sealed = added.length === 1 && text.length <= SPLIT_BYTES
+          ? this.#sealer.sealNow(place, text)
+          : await this.#sealer.seal(place, text);
+        if (added.length <= MAX_CACHED_PIECES) this.cache.set({ id, version, sealed }, text);
+        else piece.free();
+        return [
+          insertBlock(conversationId, { id, version, segment, position, message_count: piece.mids.length, sealed }),
+          ...addReferences("conversation", conversationId, text),
+        ];
+      });
+      statements.push(...(await Promise.all(written)).flat());
+      if (chars < COLLECTED_CHARS) continue;
+      await collectGarbage();
+      chars = 0;
+    }
+    return { statements, owners };
+  }
+
+  /** Returns the text of a block, `undefined` if it can't be read. */
+  #readableText(conversationId: string, row: BlockRow): string | undefined {
+    try {
+      return this.textOf(conversationId, row);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** Packs messages into one piece unless they are too large for a block. */
+function packUnlessSmall(messages: Message[], texts: string[]): Piece[] {
+  if (messages.length === 0) return [];
+  const chars = texts.reduce((sum, { length }) => sum + length + 1, -1);
+  if (messages.length > 1 && chars > SPLIT_BYTES) return pack(messages, texts);
+  return [getPiece(texts, messages.map(({ id }) => id))];
+}
