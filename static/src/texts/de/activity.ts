@@ -19,6 +19,7 @@ export const activity: typeof English = {
     failed: "Suche fehlgeschlagen",
     emptyTitle: "Chats durchsuchen",
     emptyText: "Ergebnisse erscheinen beim Tippen. Wählen Sie eines aus, um die Nachricht zu öffnen.",
+    clear: "Suche leeren",
     noneTitle: "Keine Ergebnisse",
     noneText: "Kein Chat enthält alle diese Wörter. Versuchen Sie es mit weniger Wörtern.",
   },

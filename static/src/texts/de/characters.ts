@@ -221,6 +221,7 @@ export const characters: typeof English = {
     note: "Suchen und Bilder laufen über Ihren Server. Die Seite sieht die Adresse Ihres Servers, nicht dieses Gerät.",
     failed: "Die Kartenseite konnte nicht durchsucht werden",
     nothing: "Keine Ergebnisse",
+    showAll: "Alle Figuren anzeigen",
     nothingText: "Versuchen Sie es mit anderen Wörtern.",
     more: "Mehr",
     import: "Importieren",

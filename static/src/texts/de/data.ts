@@ -46,7 +46,7 @@ export const data: typeof English = {
     intro: "Gelöschtes bleibt sieben Tage hier.",
     failed: "Der Papierkorb konnte nicht geladen werden",
     noneTitle: "Der Papierkorb ist leer",
-    noneText: "Gelöschte Chats und Nachrichten können Sie hier wiederherstellen.",
+    noneText: "Hier ist nichts zu tun. Gelöschtes lässt sich sieben Tage lang wiederherstellen.",
     untitled: "Ohne Titel",
     removedAt: (when: string) => `gelöscht: ${when}`,
     restore: "Wiederherstellen",

@@ -18,6 +18,7 @@ export const activity = {
     failed: "Search failed",
     emptyTitle: "Search your chats",
     emptyText: "Results appear as you type. Select one to open its message.",
+    clear: "Clear search",
     noneTitle: "No results",
     noneText: "No chat contains all of these words. Try fewer.",
   },

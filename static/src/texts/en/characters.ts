@@ -219,6 +219,7 @@ export const characters = {
     note: "Searches and images go through your server. The site sees your server’s address, not this device.",
     failed: "Couldn’t search the card site",
     nothing: "No results",
+    showAll: "Show all characters",
     nothingText: "Try other words.",
     more: "More",
     import: "Import",

@@ -42,7 +42,7 @@ export const data = {
     intro: "Deleted items stay here for seven days.",
     failed: "Couldn’t load the trash",
     noneTitle: "Trash is empty",
-    noneText: "You can restore deleted chats and messages from here.",
+    noneText: "Nothing to do here. What you delete can be restored for seven days.",
     untitled: "Untitled",
     removedAt: (when: string) => `deleted ${when}`,
     restore: "Restore",

@@ -19,6 +19,7 @@ export const activity: typeof English = {
     failed: "検索に失敗しました",
     emptyTitle: "チャットを検索",
     emptyText: "入力すると結果が表示されます。選ぶとそのメッセージを開きます。",
+    clear: "検索をクリア",
     noneTitle: "結果がありません",
     noneText: "すべての語句を含むチャットはありません。語句を減らしてください。",
   },

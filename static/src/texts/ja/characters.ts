@@ -213,6 +213,7 @@ export const characters: typeof English = {
       "検索と画像はあなたのサーバーを経由します。サイトに見えるのはサーバーのアドレスで、このデバイスではありません。",
     failed: "カードサイトを検索できませんでした",
     nothing: "結果がありません",
+    showAll: "すべてのキャラクターを表示",
     nothingText: "別の言葉を試してください。",
     more: "さらに表示",
     import: "インポート",

@@ -44,7 +44,7 @@ export const data: typeof English = {
     intro: "削除したものは 7 日間ここに残ります。",
     failed: "ごみ箱を読み込めませんでした",
     noneTitle: "ごみ箱は空です",
-    noneText: "削除したチャットやメッセージをここから復元できます。",
+    noneText: "ここで行うことはありません。削除したものは 7 日間復元できます。",
     untitled: "無題",
     removedAt: (when: string) => `削除：${when}`,
     restore: "復元",

@@ -34,7 +34,19 @@ export function CardSiteScreen() {
         <div class="column">
           <SearchForm site={site} />
           {error && <ErrorNote title={t.failed} error={error} onRetry={() => void site.find()} />}
-          {state === "ready" && found.length === 0 && <EmptyState title={t.nothing} text={t.nothingText} />}
+          {state === "ready" && found.length === 0 && (
+            <EmptyState title={t.nothing} text={t.nothingText}>
+              <Button
+                kind="primary"
+                onClick={() => {
+                  site.query.value = { ...site.query.value, q: "", tags: "" };
+                  void site.find();
+                }}
+              >
+                {t.showAll}
+              </Button>
+            </EmptyState>
+          )}
           {found.length > 0 && (
             <ul class="found-cards" aria-label={t.results}>
               {found.map((card) => <CardSiteRow key={card.id} card={card} />)}

@@ -14,31 +14,33 @@ export function ConnectionsPage() {
   const t = texts.connections;
   const items = connections.shown.value;
   const error = connections.error.value;
+  const isEmpty = connections.state.value === "ready" && items.length === 0;
+  const ways = (
+    <div class="actions-row">
+      <LinkButton href="/settings/connections/new" icon="plus" kind="primary">{t.add}</LinkButton>
+      <Button
+        icon="search"
+        isBusy={connections.discovery.value.kind === "searching"}
+        onClick={() => connections.discover()}
+      >
+        {t.discover}
+      </Button>
+      {items.length > 1 && (
+        <Button kind="quiet" onClick={() => items.forEach((item) => void connections.check(item))}>
+          {t.testAll}
+        </Button>
+      )}
+    </div>
+  );
   return (
     <section>
       <h2>{texts.settings.connections}</h2>
       <p class="muted">{t.intro}</p>
-      <div class="actions-row">
-        <LinkButton href="/settings/connections/new" icon="plus" kind="primary">{t.add}</LinkButton>
-        <Button
-          icon="search"
-          isBusy={connections.discovery.value.kind === "searching"}
-          onClick={() => connections.discover()}
-        >
-          {t.discover}
-        </Button>
-        {items.length > 1 && (
-          <Button kind="quiet" onClick={() => items.forEach((item) => void connections.check(item))}>
-            {t.testAll}
-          </Button>
-        )}
-      </div>
+      {!isEmpty && ways}
       <DetectedServers level={3} />
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void connections.refresh()} />}
       {connections.state.value === "loading" && <p class="muted" role="status">{texts.loading}</p>}
-      {connections.state.value === "ready" && items.length === 0 && (
-        <EmptyState level={3} title={t.none} text={t.noneText} />
-      )}
+      {isEmpty && <EmptyState level={3} title={t.none} text={t.noneText}>{ways}</EmptyState>}
       <ul class="cards">
         {items.map((connection) => <ConnectionCard key={connection.id} connection={connection} />)}
       </ul>

@@ -1,7 +1,7 @@
 /** All documents: what they are, how much space they take, open, delete. */
 import { useState } from "preact/hooks";
 import type { StoredDocument } from "../../api/types.ts";
-import { IconButton } from "../../components/Button.tsx";
+import { IconButton, LinkButton } from "../../components/Button.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
@@ -36,7 +36,14 @@ export function DocumentsSection() {
       <h3 id="documents" tabIndex={-1}>{t.title}</h3>
       {error && <ErrorNote title={t.listFailed} error={error} onRetry={refresh} />}
       {documents === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
-      {shown?.length === 0 && <p class="muted">{t.none}</p>}
+      {shown?.length === 0 && (
+        <>
+          <p class="muted">{t.none}</p>
+          <div class="actions-row">
+            <LinkButton href="/new">{texts.nav.newChat}</LinkButton>
+          </div>
+        </>
+      )}
       {shown !== undefined && shown.length > 0 && (
         <List label={t.title}>
           {shown.map((document) => (

@@ -1,5 +1,4 @@
 /** The list of one kind of documents: create, import, and actions. */
-import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
@@ -34,7 +33,8 @@ export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
     list: DocumentList<Item, Whole>;
     address: string;
     words: DocumentLabels;
-    empty?: ComponentChildren;
+    /** Presets are never empty: one is built in. */
+    empty?: { title: string; text: string };
     textOf: (item: Item) => string;
     badgesOf: (item: Item) => string[];
     menuOf: (item: Item) => (MenuItem | "line")[];
@@ -52,25 +52,30 @@ export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
   const items = list.shown.value;
   const error = list.error.value;
   const importError = list.importError.value;
+  const ways = (
+    <div class="actions-row">
+      <Button icon="plus" kind="primary" onClick={() => void add()}>{words.add}</Button>
+      <FileButton
+        label={words.import}
+        isBusy={list.isImporting.value}
+        onFile={async (file) => {
+          const taken = await list.import(file);
+          if (taken) open(taken.id);
+        }}
+      />
+    </div>
+  );
   return (
     <section>
       <h2>{words.title}</h2>
       <p class="muted">{words.intro}</p>
-      <div class="actions-row">
-        <Button icon="plus" kind="primary" onClick={() => void add()}>{words.add}</Button>
-        <FileButton
-          label={words.import}
-          isBusy={list.isImporting.value}
-          onFile={async (file) => {
-            const taken = await list.import(file);
-            if (taken) open(taken.id);
-          }}
-        />
-      </div>
+      {items?.length !== 0 && ways}
       {importError && <ErrorNote title={words.importFailed} error={importError} />}
       {error && <ErrorNote title={words.loadFailed} error={error} onRetry={() => void list.refresh()} />}
       {items === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
-      {items?.length === 0 && empty}
+      {items?.length === 0 && (
+        <EmptyState level={3} title={empty?.title ?? words.title} text={empty?.text}>{ways}</EmptyState>
+      )}
       {items !== undefined && items.length > 0 && (
         <List label={words.title}>
           {items.map((item) => (
@@ -91,11 +96,6 @@ export function DocumentsPage<Item extends ListedDocument, Whole extends Item>(
       )}
     </section>
   );
-}
-
-/** The empty state of a list. */
-export function NoDocuments({ title, text }: { title: string; text: string }) {
-  return <EmptyState level={3} title={title} text={text} />;
 }
 
 function FileButton(

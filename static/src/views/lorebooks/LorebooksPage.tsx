@@ -10,7 +10,7 @@ import { DocumentList } from "../../state/documents/document_list.ts";
 import { type StoredVersion, VersionedEditor } from "../../state/documents/versioned_editor.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { DocumentsPage, NoDocuments } from "../documents/DocumentsPage.tsx";
+import { DocumentsPage } from "../documents/DocumentsPage.tsx";
 import { EditorFrame } from "../documents/EditorFrame.tsx";
 import { ActivationTest } from "./ActivationTest.tsx";
 import { EntryList } from "./EntryList.tsx";
@@ -46,7 +46,7 @@ function Overview() {
       list={list}
       address={LOREBOOKS}
       words={t}
-      empty={<NoDocuments title={t.empty} text={t.emptyText} />}
+      empty={{ title: t.empty, text: t.emptyText }}
       textOf={(item) => [t.entryCount(item.entry_count), t.scopes[item.scope]].join(" · ")}
       badgesOf={({ enabled, error }) => enabled || error ? [] : [t.off]}
       menuOf={menuOf}

@@ -67,6 +67,7 @@ export function MemoryPage() {
   const change = (note: Memory, pinned: boolean) =>
     api.save(note.id, { pinned }).then(notes.again, (thrown) => store.report(thrown));
   const close = () => setOpen(undefined);
+  const add = <Button icon="plus" kind="primary" onClick={() => setOpen({ kind: "new" })}>{t.add}</Button>;
   return (
     <section>
       <h2>{t.title}</h2>
@@ -78,14 +79,19 @@ export function MemoryPage() {
         onDecided={reload}
       />
       {proposals.error && <ErrorNote title={t.failed} error={proposals.error} onRetry={proposals.again} />}
-      <div class="actions-row memory-head">
-        <Button icon="plus" kind="primary" onClick={() => setOpen({ kind: "new" })}>{t.add}</Button>
-      </div>
+      {notes.value?.length !== 0 && <div class="actions-row memory-head">{add}</div>}
       {notes.error && <ErrorNote title={t.failed} error={notes.error} onRetry={notes.again} />}
       {!notes.value && !notes.error && <p class="muted" role="status">{texts.loading}</p>}
-      {notes.value?.length === 0 && <EmptyState level={3} title={t.empty} text={t.emptyText} />}
+      {notes.value?.length === 0 && <EmptyState level={3} title={t.empty} text={t.emptyText}>{add}</EmptyState>}
       {(notes.value?.length ?? 0) > 0 && <TextField label={t.search} type="search" value={query} onInput={setQuery} />}
-      {shown?.length === 0 && notes.value!.length > 0 && folded !== "" && <p role="status">{t.noneFound}</p>}
+      {shown?.length === 0 && notes.value!.length > 0 && folded !== "" && (
+        <>
+          <p role="status">{t.noneFound}</p>
+          <div class="actions-row">
+            <Button onClick={() => setQuery("")}>{texts.search.clear}</Button>
+          </div>
+        </>
+      )}
       {groups.map((group) => {
         const name = getScopeName(store, group[0]!.scope);
         return (

@@ -12,6 +12,9 @@ import { formatCount, formatDay, formatSize } from "./format_figures.ts";
 
 const FORMATS = [{ value: "gguf", name: "GGUF (llama.cpp)" }, { value: "mlx", name: "MLX (Apple)" }] as const;
 
+/** The search field. */
+export const HUB_SEARCH_ID = "hub-search";
+
 /** Searches on submit, not on each key: the hub limits requests. */
 export function HubSearch({ models }: { models: Models }) {
   const store = useStore();
@@ -29,6 +32,7 @@ export function HubSearch({ models }: { models: Models }) {
         }}
       >
         <TextField
+          id={HUB_SEARCH_ID}
           label={t.query}
           type="search"
           value={models.query.value}

@@ -11,6 +11,7 @@ import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatCount, formatSize } from "./format_figures.ts";
+import { HUB_SEARCH_ID } from "./HubSearch.tsx";
 
 /** The list; each model that can run here has a button for it. */
 export function LocalModels({ models }: { models: Models }) {
@@ -20,7 +21,13 @@ export function LocalModels({ models }: { models: Models }) {
   return (
     <>
       <h3>{t.local}</h3>
-      {items.length === 0 && <EmptyState level={3} title={t.none} text={t.noneText} />}
+      {items.length === 0 && (
+        <EmptyState level={3} title={t.none} text={t.noneText}>
+          <Button kind="primary" icon="search" onClick={() => document.getElementById(HUB_SEARCH_ID)?.focus()}>
+            {t.search}
+          </Button>
+        </EmptyState>
+      )}
       <ul class="cards">{items.map((model) => <LocalCard key={model.path} models={models} model={model} />)}</ul>
     </>
   );

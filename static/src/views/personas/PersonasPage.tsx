@@ -8,7 +8,7 @@ import { Portrait } from "../../components/Portrait.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { CardImports } from "../../state/import_export/card_imports.ts";
-import { useStore } from "../../state/store.ts";
+import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ImportNotices } from "../characters/ImportNotices.tsx";
 import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
@@ -19,20 +19,31 @@ const CARD_FILES = ".png,.json,.webp,.jpg,.jpeg,image/png,application/json";
 
 /** The list. */
 export function PersonasPage() {
-  const { people } = useStore();
+  const store = useStore();
+  const { people } = store;
+  const imports = useMemo(
+    () => new CardImports((file) => store.api.importPersona(file), (all) => onImported(store, all)),
+    [],
+  );
   useEffect(() => people.wantPersonas(), []);
   const t = texts.personas;
   const personas = people.shownPersonas.value;
   const state = people.personasState.value;
   const error = people.personasError.value;
+  const isEmpty = state === "ready" && personas.length === 0;
   return (
     <section>
       <h2>{t.title}</h2>
       <p class="muted">{t.intro}</p>
-      <Ways />
+      {!isEmpty && <Ways imports={imports} />}
+      <ImportNotices imports={imports} />
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void people.refreshPersonas()} />}
       {(state === "idle" || state === "loading") && <p class="muted" role="status">{texts.loading}</p>}
-      {state === "ready" && personas.length === 0 && <EmptyState level={3} title={t.empty} text={t.emptyText} />}
+      {isEmpty && (
+        <EmptyState level={3} title={t.empty} text={t.emptyText}>
+          <Ways imports={imports} />
+        </EmptyState>
+      )}
       {personas.length > 0 && (
         <List label={t.title}>
           {personas.map((persona) => <PersonaRow key={persona.id} persona={persona} />)}
@@ -42,19 +53,19 @@ export function PersonasPage() {
   );
 }
 
+function onImported(store: Store, personas: Persona[]): void {
+  const t = texts.personas;
+  const [only] = personas;
+  if (!only) return;
+  void store.people.refreshPersonas();
+  const open = { label: t.open, run: () => store.router.go(`/settings/personas/${encodeURIComponent(only.id)}`) };
+  store.toasts.show(t.imported(personas.length), personas.length === 1 ? { action: open } : {});
+}
+
 /** Ways to add a persona: a form, or card files of personas or characters. */
-function Ways() {
-  const store = useStore();
+function Ways({ imports }: { imports: CardImports<Persona> }) {
   const chooser = useRef<HTMLInputElement>(null);
   const t = texts.personas;
-  const told = (personas: Persona[]) => {
-    const [only] = personas;
-    if (!only) return;
-    void store.people.refreshPersonas();
-    const open = { label: t.open, run: () => store.router.go(`/settings/personas/${encodeURIComponent(only.id)}`) };
-    store.toasts.show(t.imported(personas.length), personas.length === 1 ? { action: open } : {});
-  };
-  const imports = useMemo(() => new CardImports((file) => store.api.importPersona(file), told), []);
   return (
     <>
       <input
@@ -72,7 +83,6 @@ function Ways() {
         <LinkButton href="/settings/personas/new" icon="plus" kind="primary">{t.add}</LinkButton>
         <Button icon="folder" onClick={() => chooser.current?.click()}>{t.import}</Button>
       </div>
-      <ImportNotices imports={imports} />
     </>
   );
 }

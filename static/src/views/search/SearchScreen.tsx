@@ -1,6 +1,7 @@
 /** Search over all conversations, as you type. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { DocumentHit, SearchHit } from "../../api/types.ts";
+import { Button } from "../../components/Button.tsx";
 import { Faces } from "../characters/Faces.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { useTitle } from "../../components/hooks.ts";
@@ -64,7 +65,13 @@ export function SearchScreen() {
         </div>
         <p class="search-count muted" role="status">{formatHitCount(search)}</p>
       </div>
-      <Hits search={search} />
+      <Hits
+        search={search}
+        onClear={() => {
+          onInput("");
+          field.current?.focus();
+        }}
+      />
     </main>
   );
 }
@@ -76,7 +83,7 @@ function formatHitCount(search: Search): string {
   return state.value === "more" ? texts.search.atLeast(hits.value.length) : texts.search.count(hits.value.length);
 }
 
-function Hits({ search }: { search: Search }) {
+function Hits({ search, onClear }: { search: Search; onClear: () => void }) {
   const t = texts.search;
   const { state, hits, error } = search;
   if (state.value === "failed" && error.value) {
@@ -88,7 +95,11 @@ function Hits({ search }: { search: Search }) {
   }
   if (state.value === "idle") return <EmptyState title={t.emptyTitle} text={t.emptyText} />;
   if (hits.value.length === 0) {
-    return state.value === "done" ? <EmptyState title={t.noneTitle} text={t.noneText} /> : null;
+    return state.value !== "done" ? null : (
+      <EmptyState title={t.noneTitle} text={t.noneText}>
+        <Button kind="primary" onClick={onClear}>{t.clear}</Button>
+      </EmptyState>
+    );
   }
   const words = search.shownQuery.value;
   return (

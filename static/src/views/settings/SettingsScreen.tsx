@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { BUILTIN_PRESET_ID } from "../../api/presets.ts";
+import { LinkButton } from "../../components/Button.tsx";
 import { Icon, type IconName } from "../../components/Icon.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import { EmptyState } from "../../components/Notice.tsx";
@@ -194,5 +195,9 @@ function getPage(section: string, item: string | undefined): ComponentChildren {
     if (item === undefined) return <ConnectionsPage />;
     return item === "new" ? <AddConnectionPage /> : <EditConnectionPage key={item} id={item} />;
   }
-  return <EmptyState title={texts.unknown.title} text={texts.unknown.text} />;
+  return (
+    <EmptyState title={texts.unknown.title} text={texts.unknown.text}>
+      <LinkButton href="/settings" kind="primary">{texts.nav.settings}</LinkButton>
+    </EmptyState>
+  );
 }

@@ -29,26 +29,29 @@ export function VoiceLibrarySection({ library }: { library: VoiceLibrary }) {
   };
   const samples = library.shown.value;
   const [error, importError] = [library.error.value, library.importError.value];
+  const ways = (
+    <div class="actions-row">
+      <Button icon="microphone" onClick={() => setDialog("record")}>{t.record}</Button>
+      <Button icon="send" onClick={() => chooser.current?.click()}>{t.upload}</Button>
+      <Button icon="down" onClick={() => setDialog("import")}>{t.fetch}</Button>
+    </div>
+  );
   return (
     <>
       <h3 id="voice-library" tabIndex={-1}>{t.title}</h3>
       <p class="muted">{t.intro}</p>
-      <div class="actions-row">
-        <Button icon="microphone" onClick={() => setDialog("record")}>{t.record}</Button>
-        <Button icon="send" onClick={() => chooser.current?.click()}>{t.upload}</Button>
-        <Button icon="down" onClick={() => setDialog("import")}>{t.fetch}</Button>
-        <input
-          ref={chooser}
-          type="file"
-          hidden
-          multiple
-          accept="audio/*,.m4a,.webm,.ogg,.opus,.flac"
-          onChange={(event) => {
-            void upload([...event.currentTarget.files ?? []]);
-            event.currentTarget.value = "";
-          }}
-        />
-      </div>
+      {samples?.length !== 0 && ways}
+      <input
+        ref={chooser}
+        type="file"
+        hidden
+        multiple
+        accept="audio/*,.m4a,.webm,.ogg,.opus,.flac"
+        onChange={(event) => {
+          void upload([...event.currentTarget.files ?? []]);
+          event.currentTarget.value = "";
+        }}
+      />
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={() => void library.refresh()} />}
       {failed && <ErrorNote title={t.addFailed} error={failed} />}
       {importError && <ErrorNote title={t.fetchFailed} error={importError} />}
@@ -57,7 +60,7 @@ export function VoiceLibrarySection({ library }: { library: VoiceLibrary }) {
           {library.imports.value.map((job) => <VoiceImportRow key={job.id} job={job} />)}
         </ul>
       )}
-      {samples?.length === 0 && <EmptyState level={3} title={t.empty} text={t.emptyText} />}
+      {samples?.length === 0 && <EmptyState level={3} title={t.empty} text={t.emptyText}>{ways}</EmptyState>}
       {samples && samples.length > 0 && (
         <ul class="cards voice-samples" aria-label={t.title}>
           {samples.map((sample) => <VoiceSampleRow key={sample.id} library={library} sample={sample} />)}

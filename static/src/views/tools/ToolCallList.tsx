@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { type ListedToolCall, toolsApi } from "../../api/tools.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
@@ -41,7 +41,11 @@ export function ToolCallList() {
       <p class="muted">{t.listHint}</p>
       {error && <ErrorNote title={t.listFailed} error={error} onRetry={() => void load(cursor)} />}
       {calls === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
-      {calls?.length === 0 && <EmptyState level={3} title={t.list} text={t.none} />}
+      {calls?.length === 0 && (
+        <EmptyState level={3} title={t.none}>
+          <LinkButton href="/settings/tools" kind="primary">{texts.toolsPage.title}</LinkButton>
+        </EmptyState>
+      )}
       {calls && calls.length > 0 && (
         <List label={t.list}>
           {calls.map((listed) => <CallRow key={`${listed.message_id} ${listed.call.id}`} listed={listed} />)}
