@@ -55,7 +55,7 @@ export function chatRoutes(services: Services, { patienceMs = PATIENCE_MS }: { p
     })
     .openapi(previewRoute, async (c) => {
       const chat = await services.chat();
-      const preview = await chat.calls.preview(toChatRequest(c.req.valid("json")), clientSignal(c));
+      const preview = await chat.previewer.preview(toChatRequest(c.req.valid("json")), clientSignal(c));
       return rawAnswer(c.json(toPreviewJson(preview), 200));
     })
     .openapi(repliesRoute, async (c) => {

@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { AnyChatRequest } from "../../services/chat/chat_request.ts";
 import { toSentJson } from "../../services/chat/reply_saver.ts";
-import type { ChatPreview } from "../../services/chat/call_builder.ts";
+import type { ChatPreview } from "../../services/chat/chat_preview.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import type { LoreSource } from "../../services/prompts/prompt_blocks.ts";
 import type { Counted, PromptEntry } from "../../services/prompts/prompt_messages.ts";

@@ -1,13 +1,12 @@
 /** Builds the call to the model: the messages as the client sent them, or as the server assembles them. */
 import { type ImagePartsDeps, inlineImages } from "../attachments/image_parts.ts";
 import type { ConversationHead, ConversationState } from "../conversations/conversation.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { type Message, textOfContent } from "../conversations/message.ts";
 import { parseDocumentUses } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
-import type { JsonObject } from "../json/type_guards.ts";
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
-import { mergeFields } from "../llm/openai/openai_request.ts";
 import { getTargetDialect } from "../llm/provider.ts";
 import type { ModelRoute, ModelRouter, WantedModel } from "../llm/model_router.ts";
 import { refusesPrefill } from "../llm/refusals/prefill.ts";
@@ -15,16 +14,13 @@ import { estimateTokens } from "../llm/token_estimate.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { ClientPromptSource, Prompt, PromptLimits } from "../prompts/prompt.ts";
 import type { Prompts } from "../prompts/prompts.ts";
-import type { Counted, PromptEntry } from "../prompts/prompt_messages.ts";
 import type { PromptPreset } from "../prompts/prompt_context.ts";
 import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_request.ts";
 import type { ToolOffer } from "../tools/tool_registry.ts";
-import { takesTools } from "./tools/chat_tools.ts";
-import { addToolNote, TOOL_NOTE, toRoundMessages } from "./tools/tool_history.ts";
-import { toPlainMessages } from "./tools/tool_fallback.ts";
+import { finishMessages, NO_TOOLS, type ReplyTools, withTools } from "./call_tools.ts";
 import { openClientContext, toPromptMessages, withoutOrphanedResults } from "./client_context.ts";
 import type { HistoryEnd } from "./history.ts";
-import { chooseNextSpeaker, listNextSpeakers, openReplyContext, type ReplyContextDeps } from "./reply_context.ts";
+import { chooseNextSpeaker, openReplyContext, type ReplyContextDeps } from "./reply_context.ts";
 
 /** Dependencies of a CallBuilder. */
 export interface CallBuilderDeps extends ReplyContextDeps {
@@ -50,37 +46,7 @@ export interface UpstreamCall {
   joint?: string;
 }
 
-/** What a request would send. */
-export interface ChatPreview {
-  route: ModelRoute;
-  context: "client" | "server";
-  params: Record<string, unknown>;
-  prompt: Prompt;
-  /** Messages at the beginning of the conversation that don't fit, including hidden ones. */
-  dropped: { count: number; lastMessageId?: string };
-  /** The preset in use. */
-  preset?: Pick<PromptPreset, "id" | "name">;
-  /** Ids of the characters that would speak, in order. */
-  speakers: string[];
-  /** The tools that go with the request, and what isn't offered. Their definitions are in `params`. */
-  tools: Pick<ToolOffer, "tools" | "leftOut">;
-}
-
-/** The tools of one request of a reply. */
-export interface ReplyTools {
-  /** As in OpenAI's `tools`. */
-  definitions?: readonly JsonObject[];
-  /** The model has to answer now. */
-  isLastRound: boolean;
-  /** The model takes neither tools nor their results. */
-  isWithoutTools: boolean;
-  /** Messages of the rounds before. */
-  rounds: readonly Message[];
-}
-
-const NO_TOOLS: ReplyTools = { isLastRound: false, isWithoutTools: false, rounds: [] };
-
-/** Builds calls and previews of them. */
+/** Builds calls. */
 export class CallBuilder {
   readonly #deps: CallBuilderDeps;
 
@@ -102,7 +68,7 @@ export class CallBuilder {
     signal: AbortSignal,
     tools: ReplyTools = NO_TOOLS,
   ): Promise<UpstreamCall> {
-    const stored = this.#find(request.conversationId, messageId);
+    const stored = findMessage(this.#deps.blocks, request.conversationId, messageId);
     // After calls of tools, and where nothing was written before them, there is no text to continue.
     const isContinued = request.action === "continue" && stored !== undefined && textOfContent(stored.content) !== "";
     const end: HistoryEnd = { before: messageId, isIncluded: isContinued };
@@ -137,77 +103,11 @@ export class CallBuilder {
         : await this.#buildAsGiven(request, route, undefined, signal);
     }
     const stateful = request as StatefulChatRequest;
-    this.refuseEmpty(stateful);
+    refuseEmpty(this.#deps.store, stateful);
     return await this.#build(stateful, route, signal, () => ({
-      end: this.#historyEnd(stateful),
+      end: findHistoryEnd(this.#deps.blocks, stateful),
       characterId: stateful.characterId,
     }));
-  }
-
-  /**
-   * Returns what a request would send. Sends and stores nothing.
-   *
-   * @throws {AppError} As `buildPassThrough`.
-   */
-  async preview(request: AnyChatRequest, signal: AbortSignal): Promise<ChatPreview> {
-    const { store, modelRouter, prompts } = this.#deps;
-    const { conversationId } = request;
-    const head = conversationId === undefined ? undefined : store.find(conversationId)?.head;
-    const route = await modelRouter.route(wantedModel(request, head), signal);
-    const { offer, tools } = await this.#previewTools(request, route, signal);
-    if (conversationId === undefined || request.context !== "server") {
-      const { params } = tools === undefined ? request : withTools(request, tools);
-      const source = toClientSource(request, head);
-      const prompt = withoutPositions(await prompts.addDocuments(source, limitsOf(route, params), signal, false));
-      return {
-        route,
-        context: "client",
-        params: mergeFields(route.target.extraBody, params),
-        prompt: tools === undefined ? prompt : finishPrompt(prompt, { request, route, tools }),
-        dropped: { count: 0 },
-        speakers: [],
-        tools: offer,
-      };
-    }
-    const given = { ...request, conversationId, action: request.action ?? "send" } as StatefulChatRequest;
-    const stateful = tools === undefined ? given : withTools(given, tools);
-    this.refuseEmpty(stateful);
-    const state = store.find(conversationId) ?? newConversation(conversationId);
-    const end = this.#historyEnd(stateful);
-    const { characterId, speakers } = await this.#previewSpeakers(stateful, state, end);
-    const { source, scene } = await openReplyContext(this.#deps, state, {
-      end,
-      characterId,
-      model: route.model,
-      continuesPrefill: continuesPrefill(route),
-      refusesPrefill: refusesPrefill(route.target, route.model),
-      action: stateful.action,
-      timeZone: stateful.timeZone,
-    });
-    const { params, contextTokens } = mergeParams(stateful, head, scene.preset);
-    const limits = { ...limitsOf(route, params, contextTokens), isExact: true };
-    const prompt = await prompts.assemble(source, limits, signal, false);
-    const dropped = this.#droppedMessages(conversationId, prompt);
-    const extraBody = mergeFields(route.target.extraBody, scene.preset.extraBody);
-    return {
-      route,
-      context: "server",
-      params: mergeFields(extraBody, params),
-      prompt: tools === undefined ? prompt : finishPrompt(prompt, { request: given, route, tools }),
-      dropped,
-      preset: scene.preset,
-      speakers,
-      tools: offer,
-    };
-  }
-
-  /** Refuses a request that would send no message. @throws {AppError} `invalid_request` */
-  refuseEmpty(request: StatefulChatRequest): void {
-    const { store } = this.#deps;
-    const isEmpty = request.messages.length === 0 && (store.find(request.conversationId)?.messageCount ?? 0) === 0;
-    if (!isEmpty) return;
-    const message = "the conversation has no messages yet, so there is nothing to answer";
-    throw new AppError("invalid_request", message, { issues: [{ path: "messages", message }] });
   }
 
   /**
@@ -313,80 +213,42 @@ export class CallBuilder {
     const messages = withoutOrphanedResults(prompt.messages);
     return toCall(route, { ...withoutPositions(prompt), messages }, params, scene.preset);
   }
+}
 
-  /** Returns the tools that a reply would be sent with, undefined for a request whose answer isn't stored. */
-  async #previewTools(
-    request: AnyChatRequest,
-    route: ModelRoute,
-    signal: AbortSignal,
-  ): Promise<{ offer: ChatPreview["tools"]; tools?: ReplyTools }> {
-    const { conversationId, action } = request;
-    const none = { tools: [], leftOut: [] };
-    if (conversationId === undefined || action === "impersonate") return { offer: none };
-    const listed = takesTools(request) ? await this.#deps.tools.list(conversationId, signal) : undefined;
-    const isWithoutTools = this.#deps.tools.areRefused(route);
-    if (isWithoutTools) return { offer: none, tools: { ...NO_TOOLS, isWithoutTools } };
-    return { offer: listed ?? none, tools: { ...NO_TOOLS, definitions: listed?.definitions } };
+/** Refuses a request that would send no message. @throws {AppError} `invalid_request` */
+export function refuseEmpty(store: ConversationStore, request: StatefulChatRequest): void {
+  const isEmpty = request.messages.length === 0 && (store.find(request.conversationId)?.messageCount ?? 0) === 0;
+  if (!isEmpty) return;
+  const message = "the conversation has no messages yet, so there is nothing to answer";
+  throw new AppError("invalid_request", message, { issues: [{ path: "messages", message }] });
+}
+
+/** Finds a message of the active path. */
+export function findMessage(blocks: BlockStore, id: string, mid: string): Message | undefined {
+  const row = blocks.rowOf(id, mid);
+  return row && blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
+}
+
+/** Returns where the history ends, the same before and after the user message is stored. */
+export function findHistoryEnd(blocks: BlockStore, request: StatefulChatRequest): HistoryEnd {
+  const { conversationId: id, action, assistantMessageId: mid, userMessageId } = request;
+  const reply = mid !== undefined && blocks.rowOf(id, mid) !== undefined ? mid : undefined;
+  if (action === "regenerate" || action === "continue") {
+    if (reply === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
+    return { before: reply, isIncluded: action === "continue" };
   }
-
-  async #previewSpeakers(
-    request: StatefulChatRequest,
-    state: ConversationState,
-    { before, userMessage }: HistoryEnd,
-  ): Promise<{ characterId?: string; speakers: string[] }> {
-    if (before !== undefined && userMessage === undefined) {
-      const characterId = this.#writerOf(state.id, before);
-      return { characterId, speakers: characterId === undefined ? [] : [characterId] };
+  const last: ChatMessage | undefined = request.messages.at(-1);
+  if (action === "edit" && reply === undefined) {
+    blocks.requireOnPath(id, userMessageId!);
+    if (blocks.rowOf(id, userMessageId!) === undefined) {
+      throw new AppError("not_found", `Conversation "${id}" has no message "${userMessageId}"`);
     }
-    if (request.action === "impersonate") return { characterId: request.characterId, speakers: [] };
-    const characterId = await chooseNextSpeaker(this.#deps, state, userMessage, request.characterId, before);
-    const isGroup = state.head.participants.length > 1;
-    const next = isGroup ? await listNextSpeakers(this.#deps, state, userMessage, before) : [];
-    const others = next.filter((id) => id !== characterId);
-    return { characterId, speakers: characterId === undefined ? [] : [characterId, ...others] };
+    return { before: userMessageId, userMessage: { ...last!, id: userMessageId } };
   }
-
-  #find(id: string, mid: string): Message | undefined {
-    const { blocks } = this.#deps;
-    const row = blocks.rowOf(id, mid);
-    return row && blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
-  }
-
-  /** Returns the id of the character whose message this is. */
-  #writerOf(id: string, mid: string): string | undefined {
-    const message = this.#find(id, mid);
-    return typeof message?.character_id === "string" ? message.character_id : undefined;
-  }
-
-  /** Returns where the history ends, the same before and after the user message is stored. */
-  #historyEnd(request: StatefulChatRequest): HistoryEnd {
-    const { blocks } = this.#deps;
-    const { conversationId: id, action, assistantMessageId: mid, userMessageId } = request;
-    const reply = mid !== undefined && blocks.rowOf(id, mid) !== undefined ? mid : undefined;
-    if (action === "regenerate" || action === "continue") {
-      if (reply === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
-      return { before: reply, isIncluded: action === "continue" };
-    }
-    const last: ChatMessage | undefined = request.messages.at(-1);
-    if (action === "edit" && reply === undefined) {
-      blocks.requireOnPath(id, userMessageId!);
-      if (blocks.rowOf(id, userMessageId!) === undefined) {
-        throw new AppError("not_found", `Conversation "${id}" has no message "${userMessageId}"`);
-      }
-      return { before: userMessageId, userMessage: { ...last!, id: userMessageId } };
-    }
-    const isStored = reply !== undefined ||
-      (userMessageId !== undefined && blocks.rowOf(id, userMessageId) !== undefined);
-    const userMessage = last?.role === "user" && !isStored ? { ...last, id: userMessageId } : undefined;
-    return { before: reply, userMessage };
-  }
-
-  #droppedMessages(id: string, { parts, isTrimmed }: Prompt): ChatPreview["dropped"] {
-    const { blocks } = this.#deps;
-    const oldest = parts.find(({ messageId }) => messageId !== undefined)?.messageId;
-    if (!isTrimmed || oldest === undefined) return { count: 0 };
-    return { count: blocks.countBefore(id, oldest), lastMessageId: blocks.neighboursOf(id, oldest).after };
-  }
+  const isStored = reply !== undefined ||
+    (userMessageId !== undefined && blocks.rowOf(id, userMessageId) !== undefined);
+  const userMessage = last?.role === "user" && !isStored ? { ...last, id: userMessageId } : undefined;
+  return { before: reply, userMessage };
 }
 
 /** Returns the model and connection that a request and its conversation name. */
@@ -397,75 +259,6 @@ export function wantedModel(request: ChatRequest, head: ConversationHead | undef
     connectionId: head?.connection_id,
     conversationModel: head?.model,
   };
-}
-
-/** Replaces images in the results of tools where the server takes only text there. */
-function withoutToolImages(messages: ChatMessage[], { target }: ModelRoute): ChatMessage[] {
-  if (target.kind === "anthropic") return messages;
-  return messages.map((message) => {
-    const { role, content } = message;
-    if (role !== "tool" || !Array.isArray(content)) return message;
-    const texts = content.map((part) =>
-      typeof part.text === "string" ? part.text : "[an image, shown to the user only]"
-    );
-    return { ...message, content: texts.join("\n") };
-  });
-}
-
-/** Adds the definitions of tools to a request, and the rounds before. */
-function withTools<T extends ChatRequest>(request: T, { definitions, isLastRound, rounds }: ReplyTools): T {
-  // A call that is forced is made once. Otherwise the model could never answer.
-  const { tool_choice: choice, ...others } = request.params;
-  const chosen = isLastRound ? "none" : rounds.length > 0 ? undefined : choice;
-  const params = definitions === undefined || definitions.length === 0
-    ? request.params
-    : { ...others, tools: definitions, ...(chosen !== undefined && { tool_choice: chosen }) };
-  // The server's own prompt has the rounds in its history.
-  const messages = request.context === "server" ? request.messages : [...request.messages, ...toRoundMessages(rounds)];
-  return { ...request, params, messages };
-}
-
-/** How the messages of a reply are finished. */
-interface MessageFinish {
-  request: ChatRequest;
-  route: ModelRoute;
-  tools: ReplyTools;
-}
-
-/**
- * Whether a model gets calls and results as text. Ollama knows no `tool_choice`: a model that sees calls makes more of
- * them (docs/protocols/llm.md#tool-calls).
- */
-function takesPlainText({ request, route, tools }: MessageFinish): boolean {
-  return tools.isWithoutTools ||
-    (tools.isLastRound && route.target.kind === "ollama" && request.params.tools === undefined);
-}
-
-/** Converts calls of tools and their results to what the model takes. Only a note can be added, at the start. */
-function finishMessages(messages: ChatMessage[], finish: MessageFinish): ChatMessage[] {
-  const { request, route, tools } = finish;
-  const shown = withoutToolImages(messages, route);
-  if (takesPlainText(finish)) return toPlainMessages(shown);
-  const hasTools = tools.definitions !== undefined || shown.some(({ role }) => role === "tool");
-  return hasTools && request.params.tools === undefined ? addToolNote(shown) : shown;
-}
-
-/** Finishes a prompt for a preview: its messages, and what they are put together from. */
-function finishPrompt(prompt: Prompt, finish: MessageFinish): Prompt {
-  const messages = finishMessages(prompt.messages, finish);
-  const [first, ...others] = prompt.parts;
-  const isAdded = messages.length > prompt.messages.length;
-  const hasNote = isAdded || messages[0]?.content !== prompt.messages[0]?.content && messages[0]?.role === "system";
-  if (!hasNote) return { ...prompt, messages };
-  const tokens = Math.ceil(estimateTokens(TOOL_NOTE));
-  const piece: Counted = { part: "tools", role: "system", text: TOOL_NOTE, tokens };
-  const parts: PromptEntry[] = isAdded || first === undefined
-    ? [{ part: "tools", message: messages[0]!, tokens, pieces: [piece] }, ...prompt.parts]
-    : [
-      { ...first, message: messages[0]!, tokens: first.tokens + tokens, pieces: [...first.pieces ?? [], piece] },
-      ...others,
-    ];
-  return { ...prompt, messages, parts, tokens: prompt.tokens + tokens };
 }
 
 /** Creates the call for a prompt that the server assembled. */
@@ -485,25 +278,20 @@ function toCall(
 }
 
 /** Returns a client's messages, oldest first, and the documents of the conversation. */
-function toClientSource({ messages }: ChatRequest, head: ConversationHead | undefined): ClientPromptSource {
+export function toClientSource({ messages }: ChatRequest, head: ConversationHead | undefined): ClientPromptSource {
   return { history: toPromptMessages(messages), documents: parseDocumentUses(head?.documents) };
 }
 
 /** Removes ids that are positions in the request: they mean nothing to those who look for stored messages. */
-function withoutPositions(prompt: Prompt): Prompt {
+export function withoutPositions(prompt: Prompt): Prompt {
   return { ...prompt, parts: prompt.parts.map(({ messageId: _, ...part }) => part) };
-}
-
-/** A conversation that will exist once its first message is stored. */
-function newConversation(id: string): ConversationState {
-  return { id, revision: 0, createdAtMs: 0, updatedAtMs: 0, messageCount: 0, head: { title: "", participants: [] } };
 }
 
 /**
  * Merges sampling parameters: the request's win over the conversation's, and those over the preset's. `context_size` isn't
  * sent: it limits the prompt, as a preset's does; the smaller of both counts.
  */
-function mergeParams(
+export function mergeParams(
   request: ChatRequest,
   head: ConversationHead | undefined,
   preset: PromptPreset | undefined,
@@ -520,11 +308,12 @@ function mergeParams(
 }
 
 /** Returns whether the server continues a reply that is sent as the last message. */
-function continuesPrefill({ target }: ModelRoute): boolean {
+export function continuesPrefill({ target }: ModelRoute): boolean {
   return target.kind === "demo" || getTargetDialect(target).continues;
 }
 
-function limitsOf(
+/** Returns the model and the token limits of a request. */
+export function limitsOf(
   { target, model }: ModelRoute,
   params: Record<string, unknown>,
   contextTokens?: number,

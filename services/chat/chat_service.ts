@@ -7,7 +7,8 @@ import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { findUnendedReplies } from "../conversations/reply_rows.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { ChatEvent, OpenAiCompletion } from "../llm/chat_event.ts";
-import { type CallBuilder, wantedModel } from "./call_builder.ts";
+import { type CallBuilder, refuseEmpty, wantedModel } from "./call_builder.ts";
+import type { ChatPreviewer } from "./chat_preview.ts";
 import type { CallSender } from "./call_sender.ts";
 import type { AnyChatRequest, StatefulChatRequest } from "./chat_request.ts";
 import type { Journal } from "./journal/journal.ts";
@@ -42,6 +43,7 @@ export interface ChatServiceDeps {
   journal: Journal;
   writer: MessageWriter;
   calls: CallBuilder;
+  previewer: ChatPreviewer;
   sender: CallSender;
   runner: ReplyRunner;
   replies: Replies;
@@ -56,7 +58,7 @@ export interface ChatServiceDeps {
 /** Starts replies and answers requests that store nothing. */
 export class ChatService {
   readonly replies: Replies;
-  readonly calls: CallBuilder;
+  readonly previewer: ChatPreviewer;
   /** Reads chats that have ended for notes. */
   readonly memoryReading: MemoryReading;
   readonly #deps: ChatServiceDeps;
@@ -65,7 +67,7 @@ export class ChatService {
   constructor(deps: ChatServiceDeps) {
     this.#deps = deps;
     this.replies = deps.replies;
-    this.calls = deps.calls;
+    this.previewer = deps.previewer;
     this.memoryReading = deps.memoryReading;
   }
 
@@ -95,7 +97,7 @@ export class ChatService {
    * @throws {AppError} `conflict` if another reply runs there or an id is taken, `in_trash`, `not_available`, `not_found`
    */
   async start(request: StatefulChatRequest): Promise<StartedReply> {
-    const { store, locks, writer, calls, replies } = this.#deps;
+    const { store, locks, writer, replies } = this.#deps;
     const { conversationId } = request;
     this.#refuseClosing();
     store.refuseRemoved(conversationId);
@@ -108,7 +110,7 @@ export class ChatService {
       if (reply !== undefined) {
         return { reply, userMessageId: request.userMessageId, from: START, started: Promise.resolve() };
       }
-      calls.refuseEmpty(request);
+      refuseEmpty(store, request);
       return await this.#startNew(stored);
     });
   }

@@ -12,7 +12,8 @@ import type { LorebookServices } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { Presets } from "../presets/presets.ts";
 import type { ModelRouter } from "../llm/model_router.ts";
-import { CallBuilder } from "./call_builder.ts";
+import { CallBuilder, type CallBuilderDeps } from "./call_builder.ts";
+import { ChatPreviewer } from "./chat_preview.ts";
 import { CallSender } from "./call_sender.ts";
 import { ChatService } from "./chat_service.ts";
 import { MemoryReading } from "./memory_reading.ts";
@@ -114,7 +115,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
   const { callStore } = deps;
   const chatTools = { store, registry: deps.tools, callStore };
   const fallback = new ToolFallback(now);
-  const calls = new CallBuilder({
+  const callDeps: CallBuilderDeps = {
     uses: new DocumentUses({ db, events }),
     store,
     blocks,
@@ -127,7 +128,8 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
       areRefused: (route) => fallback.find(route) !== undefined,
     },
     now,
-  });
+  };
+  const calls = new CallBuilder(callDeps);
   const sender = new CallSender({ client: upstream, ratios });
   const saver = new ReplySaver({ conversations, variants, log, now });
   const conversationSealer = sealer.forPurpose("conversations");
@@ -152,6 +154,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     journal,
     writer: new MessageWriter({ db, store, blocks, variants, conversations, images: partDeps }),
     calls,
+    previewer: new ChatPreviewer(callDeps),
     sender,
     runner: new ReplyRunner({
       live,
