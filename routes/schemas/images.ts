@@ -12,7 +12,7 @@ import type { DetectedBackend } from "../../services/image_generation/backend_de
 import type { BackendTestResult } from "../../services/image_generation/image_generator.ts";
 import type { ImageJobRequest } from "../../services/image_generation/image_jobs.ts";
 import { attachmentUrl } from "../../services/attachments/attachment_names.ts";
-import { ApiKey, BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time } from "./common.ts";
+import { ApiKey, BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
 import { createRestoreVersionRoute, createVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 
 const Kind = z.enum(BACKEND_KINDS);
@@ -299,6 +299,7 @@ const Listed = z.object({
   conversation_id: z.string().optional().openapi({ description: "Absent if the image is in no message" }),
   message_id: z.string().optional(),
   created_at: Time,
+  error: Unreadable.optional().openapi({ description: "Prompt and settings can't be decrypted and are empty" }),
 }).openapi("GalleryImage");
 
 /** Converts an image of the gallery to its JSON form. */
@@ -320,6 +321,7 @@ export function toGalleryJson(image: GalleryImage): z.infer<typeof Listed> {
     conversation_id: image.conversationId,
     message_id: image.messageId,
     created_at: new Date(image.createdAtMs).toISOString(),
+    error: image.isUnreadable && { code: "unreadable" },
   };
 }
 

@@ -32,6 +32,8 @@ export interface GalleryImage extends ImageOrigin {
   imageHeightPx: number;
   sizeBytes: number;
   createdAtMs: number;
+  /** The settings can't be decrypted: only what belongs to the attachment is known. */
+  isUnreadable?: true;
 }
 
 /** The dependencies of the gallery. */
@@ -122,7 +124,7 @@ export class ImageGallery {
     );
     const page = rows.slice(0, limit);
     const opened = await Promise.all(page.map((row) => this.#open(row)));
-    const items = opened.filter((item) => item !== undefined && this.#isListed(item)) as GalleryImage[];
+    const items = opened.filter((item) => this.#isListed(item));
     return { items, nextCursor: rows.length > limit ? page.at(-1)!.id : undefined };
   }
 
@@ -142,7 +144,7 @@ export class ImageGallery {
   async remove(id: string): Promise<void> {
     const { db, events, messages } = this.#deps;
     const row = this.#get(id);
-    const { conversationId, messageId } = await this.#open(row) ?? {};
+    const { conversationId, messageId } = await this.#open(row);
     if (conversationId !== undefined && messageId !== undefined) {
       await messages.detach(conversationId, messageId, row.name).catch((error) => {
         if (!(error instanceof AppError) || error.code !== "not_found") throw error;
@@ -169,19 +171,26 @@ export class ImageGallery {
     return row;
   }
 
-  /** Returns undefined for a record that can't be opened; it can still be removed. */
-  async #open(row: Row): Promise<GalleryImage | undefined> {
-    const { id, name, sealed, width, height, bytes, created_at: createdAtMs } = row;
+  async #open(row: Row): Promise<GalleryImage> {
+    const { id, name, sealed } = row;
+    const file = {
+      id,
+      name,
+      imageWidthPx: row.width,
+      imageHeightPx: row.height,
+      sizeBytes: row.bytes,
+      createdAtMs: row.created_at,
+    };
     try {
       const json = await this.#deps.sealer.open(toAad(id), sealed);
       const origin: ImageOrigin = JSON.parse(new TextDecoder().decode(json));
       const { conversationId, messageId } = origin;
       const isInMessage = conversationId !== undefined && this.#deps.messages.has(conversationId, messageId);
       if (!isInMessage) delete origin.messageId;
-      return { ...origin, id, name, imageWidthPx: width, imageHeightPx: height, sizeBytes: bytes, createdAtMs };
+      return { ...origin, ...file };
     } catch (error) {
       this.#deps.log("error", "Can't read the settings of a generated image", { id, error: messageOf(error) });
-      return undefined;
+      return { ...file, prompt: "", profileId: "", isUnreadable: true };
     }
   }
 }

@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeA1111 } from "../../helpers/fakes/fake_a1111.ts";
 import { FakeComfy } from "../../helpers/fakes/fake_comfy.ts";
@@ -142,6 +143,16 @@ test("generates with the backend that a request names, and with the active one i
   const { items } = await list();
   expect(items.map(({ profile_id }: { profile_id: string }) => profile_id)).toEqual(["b", "other"]);
   expect(a1111.orders.length).toBe(1);
+});
+
+test("lists an image whose settings can't be decrypted, and deletes it", async () => {
+  const name = await generate({ prompt: "a fox", seed: 1 });
+  using db = new DatabaseSync(`${app.dataDir}/app.db`);
+  db.exec("UPDATE document SET sealed = zeroblob(64) WHERE kind = 'generated_image'");
+  const { items } = await list();
+  expect(items).toMatchObject([{ name, prompt: "", error: { code: "unreadable" } }]);
+  expect((await app.delete(`/api/image/gallery/${items[0].id}`)).status).toBe(204);
+  expect((await list()).items).toEqual([]);
 });
 
 test("prompts are nowhere in plain text", async () => {

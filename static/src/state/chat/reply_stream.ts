@@ -111,10 +111,11 @@ export class ReplyStream {
     return { thoughtMs: this.thoughtMs.peek(), writingMs, endedAtMs: Date.now() };
   }
 
-  /** Adds a call of a tool behind the text so far, or changes it. */
+  /** Adds a call of a tool behind the text so far, or changes it. An older state, which may arrive later, is ignored. */
   showCall(call: ToolCall): void {
     const before = this.calls.peek();
     const at = before.findIndex((placed) => placed.call.id === call.id);
+    if (at >= 0 && getStage(call) < getStage(before[at]!.call)) return;
     this.calls.value = at >= 0
       ? before.with(at, { ...before[at]!, call: { ...before[at]!.call, ...call } })
       : [...before, { call, textLength: this.#text.length, reasoningLength: this.#reasoning.length }];
@@ -263,4 +264,10 @@ export async function findReplyStart(api: Pick<Api, "listReplies">, message: Mes
     if (!(thrown instanceof ApiError)) throw thrown;
     return fallback;
   }
+}
+
+/** Orders the states of a call: it waits, runs, and ends. */
+function getStage({ state }: ToolCall): number {
+  if (state === undefined || state === "pending") return 0;
+  return state === "running" ? 1 : 2;
 }

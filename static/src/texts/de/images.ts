@@ -107,6 +107,7 @@ export const images: typeof English = {
     failed: "Die Bilder konnten nicht geladen werden",
     more: "Mehr anzeigen",
     image: (prompt) => `Bild: ${prompt}`,
+    unreadable: "Prompt und Einstellungen dieses Bildes sind nicht lesbar.",
     details: "Generiertes Bild",
     prompt: "Prompt",
     negative: "Negativer Prompt",

@@ -105,6 +105,7 @@ export const images = {
     failed: "Couldn’t load the images",
     more: "Show more",
     image: (prompt: string) => `Image: ${prompt}`,
+    unreadable: "The prompt and settings of this image can’t be read.",
     details: "Generated image",
     prompt: "Prompt",
     negative: "Negative prompt",

@@ -106,6 +106,7 @@ export const images: typeof English = {
     failed: "画像を読み込めませんでした",
     more: "さらに表示",
     image: (prompt) => `画像：${prompt}`,
+    unreadable: "この画像のプロンプトと設定を読み取れません。",
     details: "生成した画像",
     prompt: "プロンプト",
     negative: "ネガティブプロンプト",

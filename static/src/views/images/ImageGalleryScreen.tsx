@@ -50,7 +50,11 @@ export function ImageGalleryScreen() {
           <ul class="zoom-grid gallery-grid">
             {items.value?.map((image) => (
               <li key={image.id}>
-                <button type="button" aria-label={t.image(image.prompt)} onClick={() => setOpenId(image.id)}>
+                <button
+                  type="button"
+                  aria-label={image.error ? t.details : t.image(image.prompt)}
+                  onClick={() => setOpenId(image.id)}
+                >
                   <ApiImage src={`/api/image/gallery/${image.id}/thumbnail`} alt="" loading="lazy" decoding="async" />
                 </button>
               </li>
@@ -93,7 +97,7 @@ function OpenImage(
     <Modal class="zoom" label={t.details} onClose={onClose}>
       <div class="zoom-content">
         <div class="zoom-bar">
-          <Button icon="redo" onClick={() => setAgain(true)}>{t.again}</Button>
+          {!image.error && <Button icon="redo" onClick={() => setAgain(true)}>{t.again}</Button>}
           <span class="zoom-space" />
           <DownloadImage url={image.url} />
           <IconButton icon="trash" label={t.remove} onClick={onRemove} />
@@ -102,6 +106,7 @@ function OpenImage(
         <div class="gallery-open">
           <LargeImage url={image.url} alt={image.prompt} />
           <section class="gallery-facts">
+            {image.error && <p>{t.unreadable}</p>}
             {chat !== undefined && (
               <LinkButton href={`/c/${encodeURIComponent(chat)}${message ? `#${encodeURIComponent(message)}` : ""}`}>
                 {t.chat}
