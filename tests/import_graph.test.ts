@@ -54,7 +54,7 @@ const FOLDERS: Record<string, string[]> = {
   presets: [],
   prompts: ["characters", "documents", "llm", "lorebooks", "memories", "presets"],
   push: [],
-  settings: [],
+  settings: ["attachments"],
   speech: [],
   tailnet: [],
   tools: ["documents"],

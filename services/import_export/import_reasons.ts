@@ -35,7 +35,7 @@ export const IMPORT_REASONS = {
   group_missing: "imported without characters: no group contains this chat",
   members_missing: "some characters of the group are missing: {cards}",
   persona_image_unused: "no persona uses this image",
-  backgrounds: "backgrounds aren't imported: Parlor has no chat backgrounds",
+  backgrounds: "backgrounds aren't imported: choose one in a chat's options or in Settings",
   thumbnails: "thumbnails are created again when needed",
   backups: "backups are copies of data that is imported anyway",
   themes: "themes only work in SillyTavern",

@@ -31,7 +31,7 @@ export const serverTexts: ServerTexts = {
     group_missing: "このチャットを持つグループがないため、キャラクターなしで取り込みます",
     members_missing: "グループのキャラクターがありません: {cards}",
     persona_image_unused: "この画像を使うペルソナがありません",
-    backgrounds: "背景は取り込みません。Parlor にチャットの背景はありません",
+    backgrounds: "背景は取り込みません。チャットのオプションか設定で選んでください",
     thumbnails: "サムネイルは作り直されます",
     backups: "バックアップは、取り込むものの写しです",
     themes: "テーマは SillyTavern の画面のものです",

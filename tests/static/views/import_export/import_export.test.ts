@@ -66,7 +66,7 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await main.getByText("1 item not imported").click();
     await main.getByText("characters/Bad.png").waitFor();
     await main.getByText(/file types? skipped/).click();
-    await main.getByText("backgrounds aren't imported: Parlor has no chat backgrounds").waitFor();
+    await main.getByText("backgrounds aren't imported: choose one in a chat's options or in Settings").waitFor();
     await look(page, `trial-${colorScheme}`);
     expect(await (await app.get("/api/conversations")).json()).toEqual([]);
 
@@ -419,7 +419,7 @@ test("lists what was not imported, with reasons in the page's language", async (
   await choose(page, zipFile("default-user.zip", tavernFolder()));
   await main.getByRole("button", { name: "Importvorschau" }).click();
   await main.locator(".moving-lines summary").first().click();
-  await main.getByText("Hintergründe werden nicht importiert: Parlor hat keine Chat-Hintergründe").waitFor();
+  await main.getByText("Hintergründe werden nicht importiert: in den Optionen eines Chats oder in den Einstellungen auswählen").waitFor();
   expect(await main.getByText("left out").count()).toBe(0);
   expect(errors).toEqual([]);
   await context.close();
