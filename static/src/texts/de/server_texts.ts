@@ -32,7 +32,8 @@ export const serverTexts: ServerTexts = {
     group_missing: "ohne Figuren importiert: Keine Gruppe enthält diesen Chat",
     members_missing: "einige Figuren der Gruppe fehlen: {cards}",
     persona_image_unused: "keine Persona verwendet dieses Bild",
-    backgrounds: "Hintergründe werden nicht importiert: in den Optionen eines Chats oder in den Einstellungen auswählen",
+    backgrounds:
+      "Hintergründe werden nicht importiert: in den Optionen eines Chats oder in den Einstellungen auswählen",
     thumbnails: "Vorschaubilder werden bei Bedarf neu erstellt",
     backups: "Sicherungen sind Kopien von Daten, die ohnehin importiert werden",
     themes: "Designs funktionieren nur in SillyTavern",

@@ -419,7 +419,9 @@ test("lists what was not imported, with reasons in the page's language", async (
   await choose(page, zipFile("default-user.zip", tavernFolder()));
   await main.getByRole("button", { name: "Importvorschau" }).click();
   await main.locator(".moving-lines summary").first().click();
-  await main.getByText("Hintergründe werden nicht importiert: in den Optionen eines Chats oder in den Einstellungen auswählen").waitFor();
+  await main.getByText(
+    "Hintergründe werden nicht importiert: in den Optionen eines Chats oder in den Einstellungen auswählen",
+  ).waitFor();
   expect(await main.getByText("left out").count()).toBe(0);
   expect(errors).toEqual([]);
   await context.close();
