@@ -14,6 +14,7 @@ import type { Auth } from "../services/auth/auth.ts";
 import { CHALLENGE_MS } from "../services/auth/challenges.ts";
 import type { CredentialRecord } from "../services/auth/credential_store.ts";
 import { type HostPolicy, isLoopbackName } from "../services/auth/host_names.ts";
+import { checkPublicAddress } from "../services/auth/public_address.ts";
 import type { CeremonyCaller } from "../services/auth/passkeys.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError } from "../services/errors.ts";
@@ -23,6 +24,7 @@ import {
   type AuthStatus,
   beginLoginRoute,
   beginRegistrationRoute,
+  checkAddressRoute,
   credentialsRoute,
   finishLoginRoute,
   finishRegistrationRoute,
@@ -161,6 +163,10 @@ function accessRoutes(auth: Auth) {
       const { code, expiresAtMs } = auth.codes.invite(rpId);
       const expiresAt = new Date(expiresAtMs).toISOString();
       return c.json({ code, url: pairUrl(c.var.facts, auth, rpId, code), expires_at: expiresAt }, 201);
+    })
+    .openapi(checkAddressRoute, async (c) => {
+      assertOwner(c);
+      return c.json({ result: await checkPublicAddress(c.req.valid("json").url) }, 200);
     })
     .openapi(approveCliRoute, (c) => {
       const owner = sessionOf(c, "Signing in the command line requires a session: sign in with a passkey first");

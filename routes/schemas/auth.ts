@@ -2,6 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Identity } from "../../services/auth/access_policy.ts";
 import type { CredentialRecord } from "../../services/auth/credential_store.ts";
+import { ADDRESS_CHECK_RESULTS } from "../../services/auth/public_address.ts";
 import { TOKEN_SCOPES, type TokenRecord } from "../../services/auth/token_store.ts";
 import { ERRORS, IdParams, json, jsonBody, optionalJsonBody, Time } from "./common.ts";
 
@@ -246,6 +247,27 @@ export const revokeTokenRoute = createRoute({
   summary: "Revoke one bearer token",
   request: { params: IdParams },
   responses: { 204: { description: "Revoked" }, ...ERRORS },
+});
+
+const AddressCheck = z.object({
+  result: z.enum(ADDRESS_CHECK_RESULTS).openapi({
+    description: "`proxy_headers`: the proxy doesn't send X-Forwarded-Proto and X-Forwarded-For, or isn't in " +
+      "trusted_proxies. `host_changed`: the proxy doesn't pass the host on. `unreachable` only says that this server gets " +
+      "no response; some routers don't lead their own network to their public address",
+  }),
+}).openapi("AddressCheck");
+
+/** What a check of an address found. */
+export type AddressCheckJson = z.output<typeof AddressCheck>;
+
+/** `POST /api/auth/check_address` */
+export const checkAddressRoute = createRoute({
+  method: "post",
+  path: "/api/auth/check_address",
+  tags,
+  summary: "Check whether an address leads to this server, with all that signing in needs",
+  request: { body: jsonBody(z.object({ url: z.string().min(1).max(2000) }).openapi("AddressCheckRequest")) },
+  responses: { 200: json(AddressCheck, "What was found"), ...ERRORS },
 });
 
 /** `POST /api/auth/invites` */

@@ -1,5 +1,5 @@
 /** The calls of authentication: passkey ceremonies, passkeys, tokens, invites, the command line. */
-import type { AuthStatus, Invite, MintedToken, Passkey, Token } from "./types.ts";
+import type { AddressCheck, AuthStatus, Invite, MintedToken, Passkey, Token } from "./types.ts";
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,
@@ -24,6 +24,8 @@ export interface AccessApi {
   mintToken(label: string, scope?: Token["scope"]): Promise<MintedToken>;
   revokeToken(id: string): Promise<void>;
   invite(): Promise<Invite>;
+  /** Has the server check an address from outside. */
+  checkAddress(url: string): Promise<AddressCheck>;
   /** Returns the one-time code. @param challenge SHA-256 of the command line's verifier, base64url. */
   approveCli(challenge: string): Promise<{ code: string }>;
 }
@@ -52,6 +54,7 @@ export function createAccessApi(client: ApiClient): AccessApi {
     mintToken: (label, scope) => json("POST", "token", { label, scope }),
     revokeToken: (id) => done("DELETE", `tokens/${encodeURIComponent(id)}`),
     invite: () => json("POST", "invites", {}),
+    checkAddress: (url) => json("POST", "check_address", { url }),
     approveCli: (challenge) => json("POST", "cli/approve", { challenge }),
   };
 }

@@ -43,6 +43,7 @@ export type {
 export type { PageJson as Page } from "../../../routes/schemas/common.ts";
 export type { AuthStatus } from "../../../routes/schemas/auth.ts";
 export type {
+  AddressCheckJson as AddressCheck,
   InviteJson as Invite,
   MintedTokenJson as MintedToken,
   PasskeyJson as Passkey,

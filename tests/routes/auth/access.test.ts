@@ -228,6 +228,17 @@ test("an invite links to the page at the caller's origin, with the code in the f
   );
 });
 
+test("only the owner has addresses checked, and only those that a phone could use", async () => {
+  await using app = await openGatedApp();
+  const owner = new Visitor(app, desk);
+  const visitor = new Visitor(app, desk);
+  expect((await visitor.post("/api/auth/check_address", { url: "https://desk.example" })).status).toBe(401);
+  await owner.enrol();
+  expect((await visitor.post("/api/auth/check_address", { url: "https://desk.example" })).status).toBe(401);
+  const { status, json } = await owner.post("/api/auth/check_address", { url: "http://desk.example" });
+  expect([status, json.error.issues[0].path]).toEqual([400, "url"]);
+});
+
 test("who can read the session key is the owner at this machine, also where the bypass is off", async () => {
   await using app = await openGatedApp();
   const here = { "X-Forwarded-For": "127.0.0.1" };

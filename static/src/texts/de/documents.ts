@@ -21,12 +21,12 @@ export const documents: typeof English = {
     sendsPages: (pages: string) => `Seiten ${pages}`,
     useOf: (name: string, use: string) => `Was von ${name} gesendet wird: ${use}`,
     pages: "Zu sendende Seiten",
-    badPages: (count: number) => `Gib Seiten von 1 bis ${count} an, etwa 3-5, 12`,
+    badPages: (count: number) => `Geben Sie Seiten von 1 bis ${count} an, etwa 3-5, 12`,
     atHand: "Immer zur Hand",
     atHandChat: "Diese Dokumente gehen mit jeder Nachricht dieses Chats mit.",
     atHandCharacter:
       "Diese Dokumente gehen mit jeder Nachricht in Chats mit diesem Charakter mit. Zur Karte gehören sie nicht.",
-    atHandPersona: "Diese Dokumente gehen mit jeder Nachricht mit, die du als diese Persona schreibst.",
+    atHandPersona: "Diese Dokumente gehen mit jeder Nachricht mit, die Sie als diese Persona schreiben.",
     upload: "Dateien hochladen",
     addStored: "Gespeichertes Dokument hinzufügen",
     choose: "Dokument wählen",
@@ -43,7 +43,7 @@ export const documents: typeof English = {
     attachPictures: "Bilder anhängen",
     scanHint: (most: number) =>
       `Die Seiten sind Bilder. Ein Modell, das Bilder versteht, kann sie lesen, höchstens ${most} auf einmal.`,
-    badPictures: (count: number, most: number) => `Gib höchstens ${most} Seiten von 1 bis ${count} an, etwa 3-5`,
+    badPictures: (count: number, most: number) => `Geben Sie höchstens ${most} Seiten von 1 bis ${count} an, etwa 3-5`,
     pageOf: (name: string, n: number) => `${name}, Seite ${n}`,
     remove: (name: string) => `${name} entfernen`,
     tokens: (n: string) => `${n} Tokens`,

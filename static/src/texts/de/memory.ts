@@ -8,7 +8,7 @@ const count = createCounter("de");
 export const memory: typeof English = {
   memory: {
     title: "Gedächtnis",
-    intro: "Kurze Notizen, die deine Chats begleiten. Du kannst jede lesen, ändern und löschen.",
+    intro: "Kurze Notizen, die Ihre Chats begleiten. Sie können jede lesen, ändern und löschen.",
     add: "Notiz hinzufügen",
     edit: "Notiz bearbeiten",
     text: "Notiz",
@@ -24,7 +24,7 @@ export const memory: typeof English = {
     search: "Notizen durchsuchen",
     noneFound: "Keine Notiz enthält das.",
     empty: "Noch keine Notizen",
-    emptyText: "Füge hier eine hinzu oder wähle bei einer Nachricht „Merken“.",
+    emptyText: "Fügen Sie hier eine hinzu oder wählen Sie bei einer Nachricht „Merken“.",
     failed: "Die Notizen konnten nicht geladen werden",
     saveFailed: "Die Notiz konnte nicht gespeichert werden",
     unreadable: "Diese Notiz kann nicht gelesen werden.",
@@ -48,11 +48,11 @@ export const memory: typeof English = {
     dismiss: "Verwerfen",
     proposals: "Notizen aus Chats vorschlagen",
     proposalsHint:
-      "Wenn das Modell nichts zu tun hat, liest es beendete Chats. Gespeichert wird erst, was du annimmst. Temporäre Chats werden nie gelesen.",
+      "Wenn das Modell nichts zu tun hat, liest es beendete Chats. Gespeichert wird erst, was Sie annehmen. Temporäre Chats werden nie gelesen.",
     budget: "Anteil der Notizen am Kontext in Prozent",
     budgetHint: "Passen nicht alle, kommen zuerst die vorgezogenen, dann die des Charakters.",
     idle: "Minuten ohne Nachricht, bis ein Chat gelesen wird",
-    question: "Soll Parlor Notizen aus deinen Chats vorschlagen? Du entscheidest über jede einzelne.",
+    question: "Soll Parlor Notizen aus Ihren Chats vorschlagen? Sie entscheiden über jede einzelne.",
     yes: "Ja",
     no: "Nein",
     used: (n) => count(n, { one: "Notiz verwendet", other: "Notizen verwendet" }),
@@ -70,9 +70,9 @@ export const memory: typeof English = {
     },
     recall: {
       label: "Was haben wir gesagt über …?",
-      hint: "Durchsucht deine anderen Chats. Hinzugefügt wird nur, was du antippst.",
+      hint: "Durchsucht Ihre anderen Chats. Hinzugefügt wird nur, was Sie antippen.",
       add: "Zur Nachricht hinzufügen",
-      added: "Zu deiner Nachricht hinzugefügt",
+      added: "Zu Ihrer Nachricht hinzugefügt",
       none: "Kein anderer Chat erwähnt das.",
       failed: "Deine Chats konnten nicht durchsucht werden",
       from: (title, when) => `Aus „${title}“, ${when}:`,

@@ -27,9 +27,9 @@ export const setup: typeof English = {
   quickModel: {
     title: "Oder jetzt ein Modell herunterladen",
     text: (memory: string, disk: string) =>
-      `Diese passen auf diesen Rechner mit ${memory} Arbeitsspeicher und ${disk} freiem Speicherplatz. Parlor startet das Modell für dich.`,
+      `Diese passen auf diesen Rechner mit ${memory} Arbeitsspeicher und ${disk} freiem Speicherplatz. Parlor startet das Modell für Sie.`,
     none: (memory: string, disk: string) =>
-      `Dieser Rechner hat ${memory} Arbeitsspeicher und ${disk} freien Speicherplatz, zu wenig für die Modelle, die Parlor kennt. Nutze einen Server auf einem anderen Rechner.`,
+      `Dieser Rechner hat ${memory} Arbeitsspeicher und ${disk} freien Speicherplatz, zu wenig für die Modelle, die Parlor kennt. Nutzen Sie einen Server auf einem anderen Rechner.`,
     failed: "Es ließen sich keine Modelle für diesen Rechner finden",
     levels: { fast: "Schnell", balanced: "Ausgewogen", best: "Beste Qualität" },
     memory: (size: string) => `braucht ${size} Arbeitsspeicher`,
@@ -41,6 +41,6 @@ export const setup: typeof English = {
     install:
       "Um Modelle auszuführen, braucht Parlor llama-server. Installiere es auf dem Rechner, auf dem Parlor läuft:",
     check: "Erneut prüfen",
-    which: "Welchen Server benutzt du?",
+    which: "Welchen Server benutzen Sie?",
   },
 };

@@ -57,26 +57,52 @@ export const tailnet: typeof English = {
   },
   phone: {
     title: "Auf dem Handy nutzen",
-    intro: "Eine Adresse, die dein Handy erreicht, ein Code zum Scannen, und du bist drin.",
+    intro: "Eine Adresse, die Ihr Handy erreicht, ein Code zum Scannen, und schon sind Sie angemeldet.",
     open: "Handy einrichten",
-    address: "Eine Adresse für dein Handy",
+    address: "Eine Adresse für Ihr Handy",
     whyNotLocalhost: (host: string) =>
       `${host} heißt auf jedem Gerät „dieses Gerät“, ein Handy würde Parlor also bei sich selbst suchen. Es braucht eine eigene Adresse mit HTTPS, denn nur dort erlauben Browser Passkeys.`,
-    whyHttps: "Diese Adresse hat kein HTTPS, und nur damit erlauben Browser Passkeys. Wähle, wie du es einrichtest.",
+    whyHttps:
+      "Diese Adresse hat kein HTTPS, und nur damit erlauben Browser Passkeys. Wählen Sie, wie Sie es einrichten.",
     ways: {
       tailnet: "Tailnet: Parlor von überall erreichen, ohne offene Ports und Zertifikate",
-      proxy: "Ein Proxy mit Zertifikat: deine eigene Domain, zum Beispiel mit Caddy",
+      proxy: "Ein Proxy mit Zertifikat: Ihre eigene Domain, zum Beispiel mit Caddy",
     },
     proxyText:
-      "Lass einen Proxy wie Caddy mit HTTPS für deine Domain antworten und Anfragen an Parlor weiterleiten, und trage den Proxy in trusted_proxies ein. Gib dann hier die Adresse ein.",
+      "Lassen Sie einen Proxy wie Caddy mit HTTPS für Ihre Domain antworten und Anfragen an Parlor weiterleiten, und tragen Sie den Proxy in trusted_proxies ein. Geben Sie dann hier die Adresse ein.",
     proxyAddress: "Adresse",
-    proxyWrong: "Gib eine Adresse ein, die mit https:// beginnt und einen Namen hat, keine IP-Adresse",
+    proxyWrong: "Geben Sie eine Adresse ein, die mit https:// beginnt und einen Namen hat, keine IP-Adresse",
+    checking: "Prüft, ob diese Adresse zu Parlor führt …",
+    checks: {
+      ok: "Diese Adresse führt zu Parlor, mit allem, was ein Handy braucht.",
+      unresolved: "Dieser Name hat noch keine Adresse",
+      unreachable: "Parlor bekommt von dieser Adresse keine Antwort",
+      certificate: "Dem Zertifikat dieser Adresse wird nicht vertraut",
+      host_not_allowed: "Parlor nimmt diesen Namen noch nicht an",
+      other_server: "Unter dieser Adresse antwortet ein anderer Server",
+      proxy_headers: "Parlor erkennt nicht, dass die Verbindung verschlüsselt ist",
+      host_changed: "Der Proxy ändert den Namen",
+    },
+    checkHints: {
+      unresolved: (host: string) =>
+        `Legen Sie für ${host} einen DNS-Eintrag an, der zum Proxy führt. Neue Einträge brauchen etwas Zeit.`,
+      unreachable: () =>
+        "Prüfen Sie, ob der Proxy läuft und sein Port offen ist. Manche Router leiten das eigene Netz nicht zur eigenen öffentlichen Adresse; dann erreicht das Handy sie trotzdem von außen.",
+      certificate: () =>
+        "Auch ein Handy würde ihm nicht vertrauen. Caddy holt sich selbst ein Zertifikat, sobald der Name zu ihm führt; andere brauchen eines einer öffentlichen Stelle wie Let’s Encrypt.",
+      host_not_allowed: (host: string) =>
+        `Tragen Sie ${host} in der Konfiguration bei allowed_hosts ein und starten Sie Parlor neu.`,
+      other_server: () => "Prüfen Sie, an welches Programm der Proxy diesen Namen weiterleitet.",
+      proxy_headers: () =>
+        "Der Proxy muss X-Forwarded-Proto und X-Forwarded-For senden, und seine Adresse muss in trusted_proxies stehen.",
+      host_changed: (host: string) => `Der Proxy muss den Header Host unverändert weitergeben: ${host}.`,
+    },
     scan: "Mit dem Handy scannen",
     waitingAddress: "Der Code erscheint hier, sobald die Adresse bereit ist.",
-    scanText: "Richte die Kamera des Handys auf den Code, öffne den Link und erstelle einen Passkey.",
+    scanText: "Richten Sie die Kamera des Handys auf den Code, öffnen Sie den Link und erstellen Sie einen Passkey.",
     waitingDevice: "Warten auf die Anmeldung des Handys",
     arrived: (name: string) => `${name} ist angemeldet`,
     unreachable:
-      "Nichts passiert? Prüfe, ob das Handy im selben Tailnet oder Netzwerk ist und unter dieser Adresse Parlor zeigt.",
+      "Nichts passiert? Prüfen Sie, ob das Handy im selben Tailnet oder Netzwerk ist und unter dieser Adresse Parlor zeigt.",
   },
 };

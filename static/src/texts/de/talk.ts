@@ -7,7 +7,7 @@ export const talk: typeof english = {
     title: "Sprechen",
     dictation: "Diktat",
     dictateInto: "Diktieren",
-    asking: "Warte auf das Mikrofon",
+    asking: "Wartet auf das Mikrofon",
     recording: "Höre zu",
     transcribing: "Wird transkribiert",
     cancel: "Diktat abbrechen",
@@ -40,7 +40,7 @@ export const talk: typeof english = {
     unmute: "Mikrofon einschalten",
     stopReading: "Antwort stoppen",
     phases: {
-      starting: "Warte auf das Mikrofon",
+      starting: "Wartet auf das Mikrofon",
       listening: "Höre zu",
       hearing: "Höre zu",
       transcribing: "Wird transkribiert",

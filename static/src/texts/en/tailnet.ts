@@ -67,6 +67,29 @@ export const tailnet = {
       "Let a proxy such as Caddy answer for your domain with HTTPS and pass requests on to Parlor, and add the proxy to trusted_proxies. Then enter the address here.",
     proxyAddress: "Address",
     proxyWrong: "Enter an address that starts with https:// and has a name, not an IP address",
+    checking: "Checking whether this address leads to Parlor …",
+    checks: {
+      ok: "This address leads to Parlor, with all that a phone needs.",
+      unresolved: "This name has no address yet",
+      unreachable: "Parlor gets no response from this address",
+      certificate: "The certificate of this address isn’t trusted",
+      host_not_allowed: "Parlor doesn’t accept this name yet",
+      other_server: "Another server responds at this address",
+      proxy_headers: "Parlor can’t tell that the connection is encrypted",
+      host_changed: "The proxy changes the name",
+    },
+    checkHints: {
+      unresolved: (host: string) => `Add a DNS record for ${host} that leads to the proxy. New records take a while.`,
+      unreachable: () =>
+        "Check that the proxy runs and that its port is open. Some routers don’t lead your own network to your public address; if yours doesn’t, the phone can still reach it from outside.",
+      certificate: () =>
+        "A phone wouldn’t trust it either. Caddy gets a certificate by itself once the name leads to it; others need one of a public authority, such as Let’s Encrypt.",
+      host_not_allowed: (host: string) => `Add ${host} to allowed_hosts in the configuration, and restart Parlor.`,
+      other_server: () => "Check which program the proxy passes this name on to.",
+      proxy_headers: () =>
+        "The proxy must send X-Forwarded-Proto and X-Forwarded-For, and its address must be in trusted_proxies.",
+      host_changed: (host: string) => `Have the proxy pass the Host header on as it is: ${host}.`,
+    },
     scan: "Scan with the phone",
     waitingAddress: "The code appears here as soon as the address is ready.",
     scanText: "Point the phone’s camera at the code, open the link, and create a passkey.",

@@ -67,6 +67,30 @@ export const tailnet: typeof English = {
       "CaddyなどのプロキシでドメインのHTTPSを受け、Parlorに転送します。プロキシをtrusted_proxiesに追加し、アドレスをここに入力してください。",
     proxyAddress: "アドレス",
     proxyWrong: "https://で始まる、IPアドレスではない名前のアドレスを入力してください",
+    checking: "このアドレスがParlorにつながるか確認しています…",
+    checks: {
+      ok: "このアドレスはParlorにつながり、スマートフォンに必要なものがそろっています。",
+      unresolved: "この名前にはまだアドレスがありません",
+      unreachable: "このアドレスから応答がありません",
+      certificate: "このアドレスの証明書は信頼されていません",
+      host_not_allowed: "Parlorはまだこの名前を受け付けません",
+      other_server: "このアドレスでは別のサーバーが応答しています",
+      proxy_headers: "接続が暗号化されていることをParlorが確認できません",
+      host_changed: "プロキシが名前を書き換えています",
+    },
+    checkHints: {
+      unresolved: (host: string) =>
+        `${host}がプロキシを指すようにDNSレコードを追加してください。反映には時間がかかります。`,
+      unreachable: () =>
+        "プロキシが動いていて、ポートが開いているか確認してください。ルーターによっては、家庭内から自分の公開アドレスに接続できません。その場合でも、スマートフォンは外から接続できます。",
+      certificate: () =>
+        "スマートフォンでも信頼されません。名前がCaddyを指していれば、Caddyが証明書を自動で取得します。ほかのプロキシには、Let’s Encryptなどの公的な証明書が必要です。",
+      host_not_allowed: (host: string) => `設定のallowed_hostsに${host}を追加して、Parlorを再起動してください。`,
+      other_server: () => "プロキシがこの名前をどのプログラムに渡しているか確認してください。",
+      proxy_headers: () =>
+        "プロキシはX-Forwarded-ProtoとX-Forwarded-Forを送り、そのアドレスがtrusted_proxiesに含まれている必要があります。",
+      host_changed: (host: string) => `プロキシがHostヘッダーをそのまま渡すようにしてください: ${host}`,
+    },
     scan: "スマートフォンで読み取る",
     waitingAddress: "アドレスの準備ができると、ここにコードが表示されます。",
     scanText: "スマートフォンのカメラでコードを読み取り、リンクを開いてパスキーを作成します。",

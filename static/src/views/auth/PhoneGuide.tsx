@@ -1,7 +1,8 @@
 /** The way from this machine to a phone: an address with HTTPS, a QR code, and a look at whether the phone came. */
 import { useEffect, useState } from "preact/hooks";
 import { tailnetApi } from "../../api/tailnet.ts";
-import type { Invite } from "../../api/types.ts";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { AddressCheck, Invite } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -16,6 +17,11 @@ import { QrCode } from "./QrCode.tsx";
 
 /** Names under which only the machine itself finds Parlor. */
 const LOOPBACK = /^(localhost|127\.|\[::1\])|\.localhost$/;
+
+/** How long nobody types before an address is checked. In milliseconds. */
+const TYPING_MS = 600;
+/** How often an address that doesn't work yet is checked. In milliseconds. */
+const CHECK_AGAIN_MS = 5_000;
 
 type Way = "tailnet" | "proxy";
 
@@ -72,6 +78,7 @@ function Steps({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
                 error={typed !== "" && own === undefined ? t.proxyWrong : undefined}
                 onInput={setTyped}
               />
+              {own !== undefined && <AddressCheckNote address={own} />}
             </div>
           )}
         </li>
@@ -101,6 +108,44 @@ function readAddress(typed: string): string | undefined {
   const url = URL.canParse(typed.trim()) ? new URL(typed.trim()) : undefined;
   if (url?.protocol !== "https:" || LOOPBACK.test(url.hostname) || /^[\d.]+$|^\[/.test(url.hostname)) return undefined;
   return url.origin;
+}
+
+/** Whether the server reaches itself at an address, followed until it does. */
+function AddressCheckNote({ address }: { address: string }) {
+  const t = texts.phone;
+  const { result, error } = useAddressCheck(address);
+  if (error) return <Notice tone="warning">{error.message}</Notice>;
+  if (result === undefined) return <p class="muted" role="status">{t.checking}</p>;
+  if (result === "ok") return <Notice tone="info">{t.checks.ok}</Notice>;
+  return (
+    <Notice tone="warning" title={t.checks[result]}>
+      {t.checkHints[result](new URL(address).hostname)}
+    </Notice>
+  );
+}
+
+type AddressState = { of?: string; result?: AddressCheck["result"]; error?: ApiError };
+
+function useAddressCheck(address: string): AddressState {
+  const store = useStore();
+  const [state, setState] = useState<AddressState>({});
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout>;
+    let isOver = false;
+    const check = async () => {
+      const found: AddressState = await store.access.checkAddress(address)
+        .catch((thrown) => ({ error: asApiError(thrown) }));
+      if (isOver) return;
+      setState({ of: address, ...found });
+      if (found.result !== "ok") timer = setTimeout(check, CHECK_AGAIN_MS);
+    };
+    timer = setTimeout(check, TYPING_MS);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [address]);
+  return state.of === address ? state : {};
 }
 
 /** Address and code as a QR code, and the new device when it has signed in. */

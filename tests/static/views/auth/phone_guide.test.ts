@@ -13,6 +13,13 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     const browser = await openBrowser();
     try {
       const { page, errors, context } = await openPage(browser, app.url, { ...device, colorScheme });
+      // The name doesn't exist, and looking it up would depend on the network.
+      const checks: unknown[] = [];
+      let result = "certificate";
+      await page.route("**/api/auth/check_address", async (route) => {
+        checks.push(route.request().postDataJSON());
+        await route.fulfill({ json: { result } });
+      });
       await page.goto(`${app.url}/settings/privacy`);
       await page.getByRole("button", { name: "Set up a phone" }).click();
       await page.getByText(/means “this device” on every device/).waitFor();
@@ -21,6 +28,14 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
       await address.fill("http://192.168.1.2");
       await page.getByText("Enter an address that starts with https://").waitFor();
       await address.fill("https://parlor.example.org/");
+      await page.getByText("The certificate of this address isn’t trusted").waitFor();
+      result = "host_not_allowed";
+      await page.getByText("Add parlor.example.org to allowed_hosts").waitFor();
+      result = "ok";
+      await page.getByText("This address leads to Parlor, with all that a phone needs.").waitFor();
+      expect(new Set(checks.map((check) => JSON.stringify(check)))).toEqual(
+        new Set([JSON.stringify({ url: "https://parlor.example.org" })]),
+      );
       await page.getByRole("img", { name: "QR code with the address and code" }).waitFor();
       await page.getByText("https://parlor.example.org", { exact: true }).waitFor();
       await page.getByText("Waiting for the phone to sign in").waitFor();
