@@ -11,7 +11,7 @@ import { errorBody } from "./errors.ts";
 import { attachment, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
 import { ownerEtag, preconditionOf, toVersionPrecondition } from "./http/etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";
-import { readPicture, readStreamedUpload } from "./http/form.ts";
+import { readImage, readStreamedUpload } from "./http/form.ts";
 import { newRouter } from "./http/router.ts";
 import { createCharacterRoute, encodeFrames, toCreationFrame } from "./schemas/characters.ts";
 import * as schema from "./schemas/characters.ts";
@@ -159,7 +159,7 @@ function cardRoutes(services: Services) {
     })
     .openapi(schema.putAvatarRoute, async (c) => {
       const { characters } = await services.characters();
-      const image = await readPicture(c);
+      const image = await readImage(c);
       const { id } = c.req.valid("param");
       const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
       return await sendCharacter(services, c, await characters.setAvatar(id, image, { expected }), 200);

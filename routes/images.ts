@@ -1,4 +1,4 @@
-/** `/api/image`: image backends, the pictures they draw, and ComfyUI's workflows. */
+/** `/api/image`: image backends, the images they draw, and ComfyUI's workflows. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";

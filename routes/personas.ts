@@ -7,7 +7,7 @@ import { AppError } from "../services/errors.ts";
 import type { Precondition } from "../services/storage/preconditions.ts";
 import { attachment, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";
 import { ownerEtag, preconditionOf, toVersionPrecondition } from "./http/etag.ts";
-import { readPicture, readUpload } from "./http/form.ts";
+import { readImage, readUpload } from "./http/form.ts";
 import { rawAnswer } from "./server/raw_response.ts";
 import { newRouter } from "./http/router.ts";
 import { toDocumentUses } from "./schemas/documents.ts";
@@ -92,7 +92,7 @@ export function personaRoutes(services: Services) {
     })
     .openapi(schema.putAvatarRoute, async (c) => {
       const personas = await services.personas();
-      const image = await readPicture(c);
+      const image = await readImage(c);
       const { id } = c.req.valid("param");
       const expected = await toExpected(services, id, preconditionOf(c.req.valid("header")));
       return await answer(services, c, await personas.setAvatar(id, image, expected), 200);

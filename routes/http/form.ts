@@ -242,7 +242,7 @@ function createPartError(path: string, message: string): AppError {
   });
 }
 
-/** Types a picture may be sent under: its own, or that of bytes of which the sender knows no more (RFC 2046, section 4.5.1). */
+/** Types an image may be sent under: its own, or that of bytes of which the sender knows no more (RFC 2046, section 4.5.1). */
 const PICTURE_TYPE = /^(image\/|application\/octet-stream\s*(;|$))/i;
 
 /** Types an image or a recording may be sent under. */
@@ -256,13 +256,13 @@ export function checkAttachmentType(c: AppContext): void {
 }
 
 /** Rejects a body whose content type can't be an image. @throws {AppError} `unsupported_media_type` */
-export function checkPictureType(c: AppContext): void {
+export function checkImageType(c: AppContext): void {
   if (PICTURE_TYPE.test(c.req.header("content-type") ?? "")) return;
-  throw new AppError("unsupported_media_type", "A picture is sent with its own type, as Content-Type: image/png");
+  throw new AppError("unsupported_media_type", "An image must be sent with its own type, as Content-Type: image/png");
 }
 
-/** Reads a picture whole. @throws {AppError} `unsupported_media_type` */
-export async function readPicture(c: AppContext): Promise<Uint8Array<ArrayBuffer>> {
-  checkPictureType(c);
+/** Reads an image whole. @throws {AppError} `unsupported_media_type` */
+export async function readImage(c: AppContext): Promise<Uint8Array<ArrayBuffer>> {
+  checkImageType(c);
   return new Uint8Array(await c.req.arrayBuffer());
 }

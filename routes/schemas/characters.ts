@@ -126,7 +126,7 @@ export const putRoute = createRoute({
   method: "put",
   path: "/api/characters/{id}",
   tags,
-  summary: "Save a character's card, into its picture where it has one",
+  summary: "Save a character's card, into its image where it has one",
   request: { params: IdParams, headers: IfMatch, body: jsonBody(CardBody) },
   responses: { 200: json(Character, "Saved"), 201: json(Character, "Created"), ...ERRORS },
 });
@@ -141,7 +141,7 @@ export const deleteRoute = createRoute({
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
 
-/** The picture. */
+/** The image. */
 export const avatarRoute = createRoute({
   method: "get",
   path: "/api/characters/{id}/avatar",
@@ -205,7 +205,7 @@ export const expressionRoute = createRoute({
 
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
-/** Replace the picture. */
+/** Replace the image. */
 export const putAvatarRoute = createRoute({
   method: "put",
   path: "/api/characters/{id}/avatar",
@@ -304,7 +304,7 @@ export const versionRoute = createVersionRoute(
   z.object({ card: Card, has_avatar: z.boolean() }).openapi("CharacterVersion"),
 );
 
-/** Its picture. */
+/** Its image. */
 export const versionAvatarRoute = createVersionAvatarRoute(versioned);
 
 /** Restore one. */
@@ -359,7 +359,7 @@ export const searchRoute = createRoute({
   },
 });
 
-/** A picture among the results. */
+/** An image among the results. */
 export const pictureRoute = createRoute({
   method: "get",
   path: "/api/characters/search/{creator}/{slug}/avatar",
@@ -403,7 +403,7 @@ const Creation = z.object({
   }),
 }).refine(({ idea, picture }) => idea.trim() !== "" || picture !== undefined, {
   path: ["idea"],
-  message: "an idea or a picture is needed",
+  message: "an idea or an image is needed",
 }).openapi("Creation");
 
 /** `POST /api/characters/create` */

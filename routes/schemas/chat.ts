@@ -217,7 +217,7 @@ const Preview = z.object({
   connection: z.object({ id: z.string(), name: z.string() }),
   params: z.record(z.string(), z.unknown()),
   messages: z.array(z.looseObject({ role: z.string() })).openapi({
-    description: "Exactly what would be sent, pictures by their address",
+    description: "Exactly what would be sent, images by their address",
   }),
   parts: z.array(z.object({
     part: z.string().openapi({

@@ -20,7 +20,7 @@ const Name = z.string().max(500);
 const Prompt = z.string().max(20_000);
 const Pixels = z.number().int().min(16).max(8192);
 
-/** How a picture is drawn; the same names in a profile's defaults and in a request. */
+/** How an image is drawn; the same names in a profile's defaults and in a request. */
 const Settings = z.object({
   negative_prompt: Prompt.nullish(),
   width: Pixels.nullish(),
@@ -108,7 +108,7 @@ export function toBackendInput(body: z.infer<typeof ProfileBody>): BackendProfil
   return { id, name, kind, baseUrl, checkpoint, workflowId, apiKey, defaults };
 }
 
-/** Converts a request for a picture to the type of the service. */
+/** Converts a request for an image to the type of the service. */
 export function toImageJobRequest(body: z.infer<typeof GenerateBody>): ImageJobRequest {
   return {
     ...toImageSettings(body),
@@ -273,8 +273,7 @@ export const generateRoute = createRoute({
   request: { body: jsonBody(GenerateBody) },
   responses: {
     200: {
-      description:
-        "The stored pictures; as events: job {id}, progress {progress, step?, steps?, preview?}, then done " +
+      description: "The stored images; as events: job {id}, progress {progress, step?, steps?, preview?}, then done " +
         "(the JSON answer) or error. X-Parlor-Job-Id names the job, which goes on when the client leaves",
       content: { "application/json": { schema: Generated }, "text/event-stream": { schema: z.string() } },
     },
@@ -377,7 +376,7 @@ export type GalleryImageJson = z.output<typeof Listed>;
 
 const encoder = new TextEncoder();
 
-/** Makes one event of a picture's stream. */
+/** Makes one event of an image's stream. */
 export function toImageFrame(event: "job" | "progress" | "done" | "error", data: unknown): Uint8Array<ArrayBuffer> {
   return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }

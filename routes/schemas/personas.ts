@@ -72,7 +72,7 @@ export const deleteRoute = createRoute({
   responses: { 204: { description: "Removed" }, ...ERRORS },
 });
 
-/** Its picture. */
+/** Its image. */
 export const avatarRoute = createRoute({
   method: "get",
   path: "/api/personas/{id}/avatar",
@@ -85,7 +85,7 @@ export const avatarRoute = createRoute({
   },
 });
 
-/** Replace its picture. */
+/** Replace its image. */
 export const putAvatarRoute = createRoute({
   method: "put",
   path: "/api/personas/{id}/avatar",
@@ -147,7 +147,7 @@ export const versionRoute = createVersionRoute(
   z.object({ name: z.string(), description: z.string(), has_avatar: z.boolean() }).openapi("PersonaVersion"),
 );
 
-/** Its picture. */
+/** Its image. */
 export const versionAvatarRoute = createVersionAvatarRoute(versioned);
 
 /** Restore one. */

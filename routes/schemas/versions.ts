@@ -59,7 +59,7 @@ export function createVersionRoute<Numbered extends z.ZodObject, Detail extends 
   });
 }
 
-/** Describes the picture of an earlier version. */
+/** Describes the image of an earlier version. */
 export function createVersionAvatarRoute<Numbered extends z.ZodObject>(
   { path, what, tags, numbered }: Resource<z.ZodObject, Numbered, z.ZodType>,
 ) {
@@ -72,7 +72,7 @@ export function createVersionAvatarRoute<Numbered extends z.ZodObject>(
       params: numbered,
       query: z.object({
         w: z.coerce.number().int().min(16).max(2048).optional().openapi({
-          description: "Width in pixels; a smaller picture isn't enlarged",
+          description: "Width in pixels; a smaller image isn't enlarged",
         }),
       }),
     },
