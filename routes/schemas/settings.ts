@@ -2,6 +2,11 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import { AttachmentUrl, ERRORS, Id, IfMatch, json, jsonBody, optionalJsonBody } from "./common.ts";
 
+const PromptTemplate = z.object({
+  name: z.string().regex(/^[\p{L}\p{N}_-]{1,40}$/u, "a name has up to 40 letters, digits, - and _"),
+  text: z.string().min(1).max(8_000),
+}).openapi("PromptTemplate");
+
 const FIELDS = {
   display_name: z.string().max(200),
   default_persona_id: Id.nullable(),
@@ -46,6 +51,12 @@ const FIELDS = {
   chat_background: AttachmentUrl.nullable().openapi({
     description: "Image behind chats that have no background of their own",
   }),
+  prompt_templates: z.array(PromptTemplate).max(50).refine(
+    (all) => new Set(all.map(({ name }) => name.toLocaleLowerCase())).size === all.length,
+    "two templates have the same name",
+  ).openapi({
+    description: "Texts that the page inserts by a slash and their name; `[[topic]]` in them is a variable",
+  }),
 };
 
 const Answer = z.object(FIELDS).openapi("Settings");
@@ -77,6 +88,7 @@ const Body = z.object({
   message_style: FIELDS.message_style.nullish(),
   show_expressions: FIELDS.show_expressions.nullish(),
   chat_background: FIELDS.chat_background.optional(),
+  prompt_templates: FIELDS.prompt_templates.nullish(),
 }).openapi("SettingsPatch", { description: "null puts a setting back to its default; unknown fields are ignored" });
 
 /** The settings as they stand. */
@@ -100,6 +112,9 @@ export const patchSettingsRoute = createRoute({
 
 /** The settings of the owner. */
 export type SettingsJson = z.output<typeof Answer>;
+
+/** A template of the composer. */
+export type PromptTemplateJson = z.output<typeof PromptTemplate>;
 
 /** Settings to change. */
 export type SettingsPatchJson = z.input<typeof Body>;

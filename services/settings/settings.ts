@@ -7,6 +7,12 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { Database } from "../storage/database/database.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
+/** A text for the composer, called by a slash and its name. `[[topic]]` in it is a variable. */
+export interface PromptTemplate {
+  name: string;
+  text: string;
+}
+
 /** All settings; each has a value. */
 export interface OwnerSettings {
   /** What the owner is called where no persona says otherwise. */
@@ -58,6 +64,7 @@ export interface OwnerSettings {
   show_expressions: boolean;
   /** URL path of the attachment behind chats that have no background of their own. */
   chat_background: string | null;
+  prompt_templates: PromptTemplate[];
 }
 
 /** What may be changed: `null` puts a setting back to its default. */
@@ -91,6 +98,7 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   message_style: "plain",
   show_expressions: true,
   chat_background: null,
+  prompt_templates: [],
 });
 
 /** The settings and their version, which moves with every change; 0 while nobody has made one. */

@@ -36,6 +36,25 @@ test("voices for narration and speech can be set, and null uses those of the spe
   expect((await app.patch(PATH, { speech_voice: "x".repeat(301) })).status).toBe(400);
 });
 
+test("prompt templates have distinct names without spaces, and are sealed", async () => {
+  await using app = await openTestApp();
+  const prompt_templates = [{ name: "erklären", text: "needleTemplate [[topic]]" }, { name: "b-2", text: "x" }];
+  expect(await (await app.patch(PATH, { prompt_templates })).json()).toMatchObject({ prompt_templates });
+  expect(await filesWithText(app.dataDir, "needleTemplate")).toEqual([]);
+  for (
+    const wrong of [
+      [{ name: "two words", text: "x" }],
+      [{ name: "", text: "x" }],
+      [{ name: "a", text: "" }],
+      [{ name: "a", text: "x".repeat(8_001) }],
+      [{ name: "same", text: "x" }, { name: "SAME", text: "y" }],
+      Array.from({ length: 51 }, (_, n) => ({ name: `t${n}`, text: "x" })),
+    ]
+  ) expect((await app.patch(PATH, { prompt_templates: wrong })).status, JSON.stringify(wrong).slice(0, 80)).toBe(400);
+  expect(await (await app.get(PATH)).json()).toMatchObject({ prompt_templates });
+  expect(await (await app.patch(PATH, { prompt_templates: null })).json()).toMatchObject({ prompt_templates: [] });
+});
+
 test("null puts a setting back to its default", async () => {
   await using app = await openTestApp();
   await app.patch(PATH, { display_name: "Ada", auto_title: false, accent_hue: 30, default_persona_id: "p1" });

@@ -41,6 +41,7 @@ export type {
   MemoryVersionJson as MemoryVersion,
 } from "../../../routes/schemas/memories.ts";
 export type { PageJson as Page } from "../../../routes/schemas/common.ts";
+export type { PromptTemplateJson as PromptTemplate } from "../../../routes/schemas/settings.ts";
 export type { AuthStatus } from "../../../routes/schemas/auth.ts";
 export type {
   AddressCheckJson as AddressCheck,

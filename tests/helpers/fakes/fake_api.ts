@@ -461,6 +461,7 @@ function defaultSettings(): Settings {
     portrait_size: "small",
     message_style: "plain",
     chat_background: null,
+    prompt_templates: [],
     show_expressions: true,
     auto_title: true,
     auto_summary: true,

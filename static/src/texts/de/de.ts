@@ -20,6 +20,7 @@ import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
 import { chatOptions } from "./chat_options.ts";
 import { presets } from "./presets.ts";
+import { promptTemplates } from "./prompt_templates.ts";
 import { selection } from "./selection.ts";
 import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
@@ -44,6 +45,7 @@ export const de: Texts = {
   ...models,
   ...lorebooks,
   ...presets,
+  ...promptTemplates,
   ...images,
   ...history,
   ...activity,

@@ -34,6 +34,7 @@ export const settings: typeof English = {
         "Server API Anbieter openai anthropic claude openrouter ollama llama.cpp koboldcpp lm studio gpt gemini mistral lokal Modell",
       models: "herunterladen Download gguf hugging face ollama lokal offline Modell llm",
       presets: "System-Prompt Systemprompt Temperatur Sampling Jailbreak Vorlage Parameter system prompt temperature",
+      templates: "Prompt Vorlage Textbaustein Kürzel Schrägstrich Variable template snippet",
       lorebooks: "World Info Wissen Hintergrund Schlüsselwörter Welt",
       tools: "mcp Suche Web searxng Internet Werkzeuge Freigabe Erlaubnis tools",
       characters: "Karten Bots Avatar Porträt Bild Rollenspiel",

@@ -16,6 +16,7 @@ import { selection } from "./selection.ts";
 import { settings } from "./settings.ts";
 import { slashCommands } from "./slash_commands.ts";
 import { presets } from "./presets.ts";
+import { promptTemplates } from "./prompt_templates.ts";
 import { tailnet } from "./tailnet.ts";
 import { tools } from "./tools.ts";
 import { toolServers } from "./tool_servers.ts";
@@ -50,6 +51,7 @@ export const later = {
   ...toolServers,
   ...lorebooks,
   ...presets,
+  ...promptTemplates,
   ...setup,
   ...chatOptions,
 };

@@ -33,6 +33,7 @@ export const settings = {
         "server api provider openai anthropic claude openrouter ollama llama.cpp koboldcpp lm studio vllm gpt gemini mistral deepseek local model",
       models: "download gguf hugging face ollama local offline quantization llama-server llm",
       presets: "system prompt temperature sampling jailbreak instruct template parameters sampler",
+      templates: "prompt snippet slash shortcut saved text variables",
       lorebooks: "world info lore knowledge keywords background",
       tools: "mcp search web searxng internet browse function calling agent permissions approval",
       characters: "cards bots avatar portrait roleplay",

@@ -34,6 +34,7 @@ export const settings: typeof English = {
         "サーバー API プロバイダー openai anthropic claude openrouter ollama llama.cpp koboldcpp gpt gemini モデル",
       models: "ダウンロード gguf hugging face ollama ローカル オフライン",
       presets: "システムプロンプト 温度 サンプリング テンプレート system prompt temperature sampling",
+      templates: "プロンプト 定型文 テンプレート スラッシュ 変数 template snippet",
       lorebooks: "世界観 設定 ワールドインフォ 知識 world info",
       tools: "mcp 検索 ウェブ searxng インターネット 承認 許可 tools",
       characters: "カード ボット アバター ロールプレイ avatar",

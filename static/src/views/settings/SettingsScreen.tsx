@@ -35,6 +35,7 @@ const PersonasPage = lazy(() => import("../personas/PersonasPage.tsx").then((fil
 const PersonaFormPage = lazy(() => import("../personas/PersonaFormPage.tsx").then((file) => file.PersonaFormPage));
 const LorebooksPage = lazy(() => import("../lorebooks/LorebooksPage.tsx").then((file) => file.LorebooksPage));
 const MemoryPage = lazy(() => import("../memory/MemoryPage.tsx").then((file) => file.MemoryPage));
+const PromptTemplatesPage = lazy(() => import("./PromptTemplatesPage.tsx").then((file) => file.PromptTemplatesPage));
 const PresetsPage = lazy(() => import("../presets/PresetsPage.tsx").then((file) => file.PresetsPage));
 
 /** Phones show either the list of sections or one of them. */
@@ -178,6 +179,7 @@ function getPage(section: string, item: string | undefined): ComponentChildren {
   if (section === "images") return <ImagesPage key={item} item={item} />;
   if (section === "lorebooks") return <LorebooksPage item={item} />;
   if (section === "memory") return <MemoryPage />;
+  if (section === "templates") return <PromptTemplatesPage />;
   if (section === "presets") return <PresetsPage item={item} />;
   if (section === "tools") return <ToolsPage item={item} />;
   if (section === "models") return <ModelsPage />;

@@ -52,6 +52,7 @@ export function settingsGroups(): SettingsGroup[] {
         { id: "models", title: texts.models.title },
         { id: "memory", title: texts.memory.title },
         { id: "presets", title: texts.presets.title },
+        { id: "templates", title: texts.promptTemplates.title },
         { id: "lorebooks", title: texts.lorebooks.title },
         { id: "tools", title: texts.toolsPage.title },
       ],

@@ -1,12 +1,11 @@
-/** The slash commands that match the typed text. */
+/** The slash commands and prompt templates that match the typed text. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { CommandName } from "../../../state/chat/slash_commands.ts";
 import { texts } from "../../../texts/texts.ts";
-import { LIST_ID, optionId } from "./command_actions.ts";
+import { LIST_ID, type Listed, optionId } from "./command_actions.ts";
 
 /** The focus stays in the composer, whose arrow keys move through the list. */
 export function CommandList(
-  { names, at, onChoose }: { names: readonly CommandName[]; at: number; onChoose: (name: CommandName) => void },
+  { items, at, onChoose }: { items: readonly Listed[]; at: number; onChoose: (item: Listed) => void },
 ) {
   const list = useRef<HTMLUListElement>(null);
   useLayoutEffect(() => list.current?.children[at]?.scrollIntoView({ block: "nearest" }), [at]);
@@ -20,18 +19,18 @@ export function CommandList(
       // It scrolls on phones, and scroll containers must be reachable by keyboard.
       tabIndex={0}
     >
-      {names.map((name, index) => (
+      {items.map((item, index) => (
         <li
-          key={name}
-          id={optionId(name)}
+          key={optionId(item)}
+          id={optionId(item)}
           role="option"
           aria-selected={index === at}
           // Before the click, so that the composer keeps the focus.
           onPointerDown={(event) => event.preventDefault()}
-          onClick={() => onChoose(name)}
+          onClick={() => onChoose(item)}
         >
-          <code>/{name}</code>
-          <span>{texts.slashCommands[name]}</span>
+          <code>/{item.name}</code>
+          <span>{item.kind === "command" ? texts.slashCommands[item.name] : item.template.text}</span>
         </li>
       ))}
     </ul>

@@ -5,14 +5,16 @@ import { Icon } from "../../../components/Icon.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
 import { useAutoHeight, useMedia } from "../../../components/hooks.ts";
 import { PHONE_QUERY } from "../../../components/overlays/Menu.tsx";
+import type { PromptTemplate } from "../../../api/types.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import { commandsFor, parseCommand, runCommand } from "../../../state/chat/slash_commands.ts";
-import { useStore } from "../../../state/store.ts";
+import { listVariables, templatesFor } from "../../../state/chat/prompt_templates.ts";
+import { type CommandName, commandsFor, parseCommand, runCommand } from "../../../state/chat/slash_commands.ts";
+import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { followPress, type Press } from "../../talk/press.ts";
 import { ThinkingMenu } from "../ThinkingMenu.tsx";
 import { addFiles, toPastedFile } from "./add_files.ts";
-import { LIST_ID, optionId, useCommandActions } from "./command_actions.ts";
+import { LIST_ID, type Listed, optionId, useCommandActions } from "./command_actions.ts";
 import { ComposerFooter, ComposerHeader, ImageRow } from "./composer_hints.tsx";
 
 const NextSpeakerBar = lazy(() => import("./NextSpeakerBar.tsx").then((file) => file.NextSpeakerBar), {
@@ -26,6 +28,10 @@ const LinkOffer = lazy(() => import("./LinkOffer.tsx").then((file) => file.LinkO
 const CommandList = lazy(() => import("./CommandList.tsx").then((file) => file.CommandList), { as: "overlay" });
 
 const InsertDialog = lazy(() => import("./InsertDialog.tsx").then((file) => file.InsertDialog), { as: "overlay" });
+
+const TemplateDialog = lazy(() => import("./TemplateDialog.tsx").then((file) => file.TemplateDialog), {
+  as: "overlay",
+});
 
 const DictationBar = lazy(() => import("../../talk/DictationBar.tsx").then((file) => file.DictationBar), {
   as: "overlay",
@@ -50,6 +56,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const isRoomy = !useMedia(PHONE_QUERY);
   /** The prompt of the image; empty to have one written. */
   const [drawn, setDrawn] = useState<string>();
+  /** Whose variables are asked for. */
+  const [template, setTemplate] = useState<PromptTemplate>();
   const [voice, setVoice] = useState<"dictation" | "talk">();
   const press = useRef<Press>(undefined);
   const text = chat.draft.text.value;
@@ -71,8 +79,8 @@ export function Composer({ chat }: { chat: OpenChat }) {
     );
   }, [text === "/"]);
   chat.hasServerTexts.value; // the commands depend on it
-  const commands = text === dismissed ? [] : commandsFor(text, chat);
-  const at = Math.min(chosen, Math.max(0, commands.length - 1));
+  const listed = text === dismissed ? [] : listMatches(text, chat, store);
+  const at = Math.min(chosen, Math.max(0, listed.length - 1));
 
   useAutoHeight(area, text);
   useEffect(() => {
@@ -80,9 +88,19 @@ export function Composer({ chat }: { chat: OpenChat }) {
     if (!isTouch && document.activeElement === document.body) area.current?.focus();
   }, [isRunning]);
 
-  const run = (name: (typeof commands)[number], rest: string) => {
+  const run = (name: CommandName, rest: string) => {
     chat.draft.type("");
     runCommand(name, rest, chat, actions);
+  };
+  const insertText = (inserted: string) => {
+    setTemplate(undefined);
+    chat.draft.type(inserted);
+    area.current?.focus();
+  };
+  const choose = (item: Listed) => {
+    if (item.kind === "command") run(item.name, "");
+    else if (listVariables(item.template.text).length === 0) insertText(item.template.text);
+    else setTemplate(item.template);
   };
   const send = () => {
     const command = parseCommand(text, chat);
@@ -111,12 +129,13 @@ export function Composer({ chat }: { chat: OpenChat }) {
   const isOver = useFileDrop(area, insertFiles);
   const link = chat.isTemporary ? undefined : findLinkAtEnd(text);
   const onListKey = (event: KeyboardEvent): boolean => {
-    if (commands.length === 0) return false;
-    if (event.key === "ArrowDown") setChosen((at + 1) % commands.length);
-    else if (event.key === "ArrowUp") setChosen((at + commands.length - 1) % commands.length);
+    const item = listed[at];
+    if (item === undefined) return false;
+    if (event.key === "ArrowDown") setChosen((at + 1) % listed.length);
+    else if (event.key === "ArrowUp") setChosen((at + listed.length - 1) % listed.length);
     else if (event.key === "Escape") setDismissed(text);
-    else if (event.key === "Tab") chat.draft.type(`/${commands[at]} `);
-    else if (event.key === "Enter" && !event.shiftKey) run(commands[at]!, "");
+    else if (event.key === "Tab" && item.kind === "command") chat.draft.type(`/${item.name} `);
+    else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey)) choose(item);
     else return false;
     return true;
   };
@@ -138,7 +157,7 @@ export function Composer({ chat }: { chat: OpenChat }) {
         <ComposerHeader chat={chat} />
         {chat.isInserting.value && <InsertDialog chat={chat} onClose={() => chat.isInserting.value = false} />}
         {chat.isGroup.value && !chat.isNew && <NextSpeakerBar chat={chat} />}
-        {commands.length > 0 && <CommandList names={commands} at={at} onChoose={(name) => run(name, "")} />}
+        {listed.length > 0 && <CommandList items={listed} at={at} onChoose={choose} />}
         <form
           class="composer"
           onSubmit={(event) => {
@@ -199,9 +218,9 @@ export function Composer({ chat }: { chat: OpenChat }) {
               readOnly={isGhostwritten}
               placeholder={texts.composer.placeholder}
               aria-label={texts.composer.label}
-              aria-autocomplete={commands.length > 0 ? "list" : undefined}
-              aria-controls={commands.length > 0 ? LIST_ID : undefined}
-              aria-activedescendant={commands.length > 0 ? optionId(commands[at]!) : undefined}
+              aria-autocomplete={listed.length > 0 ? "list" : undefined}
+              aria-controls={listed.length > 0 ? LIST_ID : undefined}
+              aria-activedescendant={listed[at] && optionId(listed[at])}
               enterkeyhint={isTouch ? "enter" : "send"}
               onInput={(event) => {
                 setChosen(0);
@@ -271,11 +290,27 @@ export function Composer({ chat }: { chat: OpenChat }) {
         </form>
         {!isRoomy && <ThinkingMenu chat={chat} isNamed />}
         <ComposerFooter chat={chat} />
+        {template && (
+          <TemplateDialog
+            template={template}
+            onInsert={insertText}
+            onClose={() => setTemplate(undefined)}
+          />
+        )}
         {voice === "talk" && <TalkScreen chat={chat} onClose={() => setVoice(undefined)} />}
         {drawn !== undefined && <GenerateImageDialog chat={chat} prompt={drawn} onClose={() => setDrawn(undefined)} />}
       </div>
     </div>
   );
+}
+
+/** Commands first, then the owner's templates. */
+function listMatches(text: string, chat: OpenChat, store: Store): Listed[] {
+  const templates = store.preferences.settings.value?.prompt_templates ?? [];
+  return [
+    ...commandsFor(text, chat).map((name): Listed => ({ kind: "command", name })),
+    ...templatesFor(text, templates).map((template): Listed => ({ kind: "template", name: template.name, template })),
+  ];
 }
 
 function sends(event: KeyboardEvent, isTouch: boolean, sendOnEnter: boolean): boolean {

@@ -1,4 +1,5 @@
 /** Actions of commands and shortcuts that need more than the chat: navigation, panels. */
+import type { PromptTemplate } from "../../../api/types.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import type { CommandActions, CommandName } from "../../../state/chat/slash_commands.ts";
 import { type Store, useStore } from "../../../state/store.ts";
@@ -50,7 +51,12 @@ async function speakAs(store: Store, chat: OpenChat, name: string): Promise<void
 /** Id of the list, for the composer's ARIA attributes. */
 export const LIST_ID = "composer-commands";
 
+/** An entry of the list. */
+export type Listed =
+  | { kind: "command"; name: CommandName }
+  | { kind: "template"; name: string; template: PromptTemplate };
+
 /** Id of one option. */
-export function optionId(name: CommandName): string {
-  return `${LIST_ID}-${name}`;
+export function optionId({ kind, name }: Listed): string {
+  return kind === "command" ? `${LIST_ID}-${name}` : `${LIST_ID}-template-${name}`;
 }
