@@ -14,6 +14,15 @@ export function templatesFor(text: string, templates: readonly PromptTemplate[])
   return templates.filter(({ name }) => name.toLocaleLowerCase().startsWith(typed));
 }
 
+const SNIPPET_CHARS = 100;
+
+/** Returns the first line of a template, shortened. */
+export function toTemplateSnippet(text: string): string {
+  const [line = ""] = text.trim().split("\n", 1);
+  const chars = [...line];
+  return chars.length > SNIPPET_CHARS ? `${chars.slice(0, SNIPPET_CHARS).join("")}…` : line;
+}
+
 /** Lists the variables of a template, each once, in the order of the text. */
 export function listVariables(text: string): string[] {
   return [...new Set([...text.matchAll(VARIABLE)].map(([, name]) => name!.trim()).filter((name) => name !== ""))];

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { fillVariables, listVariables, templatesFor } from "../../../../static/src/state/chat/prompt_templates.ts";
+import {
+  fillVariables,
+  listVariables,
+  templatesFor,
+  toTemplateSnippet,
+} from "../../../../static/src/state/chat/prompt_templates.ts";
 
 const templates = [{ name: "Zusammenfassung", text: "Fasse zusammen." }, { name: "translate", text: "[[text]]" }];
 
@@ -10,6 +15,11 @@ test("templates match the word after the slash, whatever its case, while the tex
   expect(namesFor("/TRANS")).toEqual(["translate"]);
   expect(namesFor("/trans late")).toEqual([]);
   expect(namesFor("say /trans")).toEqual([]);
+});
+
+test("a snippet is the first line, shortened", () => {
+  expect(toTemplateSnippet("\n  One\nTwo")).toBe("One");
+  expect(toTemplateSnippet("🦊".repeat(8_000))).toBe(`${"🦊".repeat(100)}…`);
 });
 
 test("variables are listed once, in the order of the text", () => {

@@ -1,5 +1,6 @@
 /** The slash commands and prompt templates that match the typed text. */
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { toTemplateSnippet } from "../../../state/chat/prompt_templates.ts";
 import { texts } from "../../../texts/texts.ts";
 import { LIST_ID, type Listed, optionId } from "./command_actions.ts";
 
@@ -30,7 +31,9 @@ export function CommandList(
           onClick={() => onChoose(item)}
         >
           <code>/{item.name}</code>
-          <span>{item.kind === "command" ? texts.slashCommands[item.name] : item.template.text}</span>
+          <span>
+            {item.kind === "command" ? texts.slashCommands[item.name] : toTemplateSnippet(item.template.text)}
+          </span>
         </li>
       ))}
     </ul>
