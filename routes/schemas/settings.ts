@@ -1,10 +1,11 @@
 /** Settings of the owner, and the first-run wizard. */
 import { createRoute, z } from "@hono/zod-openapi";
+import { findTemplateProblem } from "../../services/settings/settings.ts";
 import { AttachmentUrl, ERRORS, Id, IfMatch, json, jsonBody, optionalJsonBody } from "./common.ts";
 
 const PromptTemplate = z.object({
-  name: z.string().regex(/^[\p{L}\p{N}_-]{1,40}$/u, "a name has up to 40 letters, digits, - and _"),
-  text: z.string().min(1).max(8_000),
+  name: z.string().openapi({ description: "Up to 40 letters, digits, - and _; no two are the same in lower case" }),
+  text: z.string().openapi({ description: "At most 8,000 characters" }),
 }).openapi("PromptTemplate");
 
 const FIELDS = {
@@ -51,11 +52,11 @@ const FIELDS = {
   chat_background: AttachmentUrl.nullable().openapi({
     description: "Image behind chats that have no background of their own",
   }),
-  prompt_templates: z.array(PromptTemplate).max(50).refine(
-    (all) => new Set(all.map(({ name }) => name.toLocaleLowerCase())).size === all.length,
-    "two templates have the same name",
-  ).openapi({
-    description: "Texts that the page inserts by a slash and their name; `[[topic]]` in them is a variable",
+  prompt_templates: z.array(PromptTemplate).superRefine((templates, context) => {
+    const message = findTemplateProblem(templates);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  }).openapi({
+    description: "Up to 50 texts that the page inserts by a slash and their name; `[[topic]]` in them is a variable",
   }),
 };
 

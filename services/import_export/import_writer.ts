@@ -19,7 +19,7 @@ import type { Personas } from "../personas/personas.ts";
 import type { PresetDocument } from "../presets/preset_document.ts";
 import type { Presets } from "../presets/presets.ts";
 import { parseSillyTavernPreset } from "../presets/sillytavern.ts";
-import { DEFAULT_SETTINGS, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
+import { isDefault, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
 import type { SpeechSettings } from "../speech/speech_settings.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
 import type { TranscriptionSettings } from "../transcription/transcription_settings.ts";
@@ -267,7 +267,7 @@ async function importSettings(
   const patch = Object.fromEntries(
     Object.entries(item.settings).filter(([name, value]) => {
       const key = name as keyof OwnerSettings;
-      return now[key] === DEFAULT_SETTINGS[key] && value !== now[key];
+      return isDefault(key, now[key]) && !isDefault(key, value as OwnerSettings[typeof key]);
     }),
   ) as SettingsPatch;
   const speech = parts.speech.get().baseUrl === "" ? item.speech : undefined;

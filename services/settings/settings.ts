@@ -101,6 +101,27 @@ export const DEFAULT_SETTINGS: Readonly<OwnerSettings> = Object.freeze({
   prompt_templates: [],
 });
 
+/** Returns whether a value is a setting's default. */
+export function isDefault<Key extends keyof OwnerSettings>(key: Key, value: OwnerSettings[Key] | null): boolean {
+  return JSON.stringify(value) === JSON.stringify(DEFAULT_SETTINGS[key]);
+}
+
+/** The limits of prompt templates. */
+export const TEMPLATE_LIMITS = { count: 50, textChars: 8_000 } as const;
+
+const TEMPLATE_NAME = /^[\p{L}\p{N}_-]{1,40}$/u;
+
+/** Returns what is wrong with a list of prompt templates, or undefined. */
+export function findTemplateProblem(templates: readonly PromptTemplate[]): string | undefined {
+  if (templates.length > TEMPLATE_LIMITS.count) return `there can be ${TEMPLATE_LIMITS.count} templates`;
+  if (!templates.every(({ name }) => TEMPLATE_NAME.test(name))) return "a name has up to 40 letters, digits, - and _";
+  if (!templates.every(({ text }) => text !== "" && text.length <= TEMPLATE_LIMITS.textChars)) {
+    return `a text has 1 to ${TEMPLATE_LIMITS.textChars} characters`;
+  }
+  const names = new Set(templates.map(({ name }) => name.toLocaleLowerCase()));
+  return names.size < templates.length ? "two templates have the same name" : undefined;
+}
+
 /** The settings and their version, which moves with every change; 0 while nobody has made one. */
 export interface SettingsState {
   version: number;
@@ -184,7 +205,7 @@ function merged(changed: Partial<OwnerSettings>, patch: SettingsPatch): Partial<
   const all: SettingsPatch = { ...changed, ...patch };
   const entries = Object.keys(DEFAULT_SETTINGS).map((key) => [key, all[key as keyof OwnerSettings] ?? null] as const);
   return Object.fromEntries(
-    entries.filter(([key, value]) => value !== null && value !== DEFAULT_SETTINGS[key as keyof OwnerSettings]),
+    entries.filter(([key, value]) => value !== null && !isDefault(key as keyof OwnerSettings, value)),
   );
 }
 

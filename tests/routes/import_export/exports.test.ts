@@ -294,6 +294,17 @@ test("an import keeps the settings and servers chosen here", async () => {
   expect(connections.find(({ active }) => active)?.id).toBe("own");
 });
 
+test("prompt templates are exported, and imported where there are none", async () => {
+  await using app = await openTestApp();
+  const prompt_templates = [{ name: "sum-up", text: "Sum up [[text]]." }];
+  await app.patch("/api/settings", { prompt_templates });
+  const zip = await (await app.get("/api/export")).bytes();
+  expect(added(await importReport(app, "kind=parlor", zip)).settings).toBe(0);
+  await app.patch("/api/settings", { prompt_templates: [] });
+  expect(added(await importReport(app, "kind=parlor", zip)).settings).toBe(1);
+  expect(await (await app.get("/api/settings")).json()).toMatchObject({ prompt_templates });
+});
+
 test("an export of the earlier format is imported, one of a later format isn't", async () => {
   await using app = await openTestApp();
   const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
@@ -329,7 +340,16 @@ test("what an export says of servers and settings is believed only where it can 
       }),
       "voices/v1.json": json({ name: "V", format: "../../x" }),
       "settings.json": json({
-        settings: { theme: "neon", font_size: 1e9, serif: true, other: 1 },
+        settings: {
+          theme: "neon",
+          font_size: 1e9,
+          portrait_size: "huge",
+          message_style: "",
+          chat_background: "https://elsewhere.example/forest.png",
+          prompt_templates: [{ name: "two words", text: 7 }],
+          serif: true,
+          other: 1,
+        },
         speech: { baseUrl: 7 },
       }),
     })),
@@ -338,7 +358,15 @@ test("what an export says of servers and settings is believed only where it can 
     ...["voices/v1.json", "connections/x.json", "connections/y.json"],
   ]);
   expect(await (await app.get("/api/tts/config")).json()).toMatchObject({ base_url: "" });
-  expect(await (await app.get("/api/settings")).json()).toMatchObject({ theme: "system", font_size: 100, serif: true });
+  expect(await (await app.get("/api/settings")).json()).toMatchObject({
+    theme: "system",
+    font_size: 100,
+    portrait_size: "small",
+    message_style: "plain",
+    chat_background: null,
+    prompt_templates: [],
+    serif: true,
+  });
   const [backend] = await (await app.get("/api/image/connections")).json();
   expect(backend).toMatchObject({ name: "Z", defaults: {} });
 });

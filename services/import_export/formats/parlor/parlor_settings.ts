@@ -1,4 +1,5 @@
 /** Reads servers and settings of an export, ignoring fields of the wrong type. */
+import { ATTACHMENT_URL } from "../../../attachments/attachment_names.ts";
 import { BACKEND_KINDS, type ImageSettings } from "../../../image_generation/backend_profiles.ts";
 import type { CallTimeouts } from "../../../http/timeouts.ts";
 import { parseDialectName } from "../../../llm/dialects/dialects.ts";
@@ -15,7 +16,7 @@ import {
   isJsonObject,
   type JsonObject,
 } from "../../../json/type_guards.ts";
-import { DEFAULT_SETTINGS, type SettingsPatch } from "../../../settings/settings.ts";
+import { DEFAULT_SETTINGS, findTemplateProblem, type SettingsPatch } from "../../../settings/settings.ts";
 import { AUDIO_FORMATS } from "../../../speech/audio_format.ts";
 import type {
   ImportedConnection,
@@ -37,12 +38,20 @@ const MAX_TEXT = 300;
 /** Allowed values of settings, in addition to their type. */
 const RULES: Record<string, (value: unknown) => boolean> = {
   theme: (value) => ["system", "light", "dark"].includes(value as string),
+  portrait_size: (value) => ["small", "medium", "large"].includes(value as string),
+  message_style: (value) => ["plain", "bubbles"].includes(value as string),
   font_size: (value) => Number.isInteger(value) && (value as number) >= 85 && (value as number) <= 140,
   memory_budget_percent: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 50,
   memory_idle_minutes: (value) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 10_080,
   accent_hue: (value) => typeof value === "number" && value >= 0 && value <= 360,
   default_persona_id: (value) => isId(pickText(value)),
   preset_id: (value) => isId(pickText(value)),
+  prompt_templates: (value) => {
+    const isList = Array.isArray(value) &&
+      value.every((one) => isJsonObject(one) && typeof one.name === "string" && typeof one.text === "string");
+    return isList && findTemplateProblem(value) === undefined;
+  },
+  chat_background: (value) => ATTACHMENT_URL.test(pickText(value)),
   language: (value) => /^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/.test(pickText(value)),
 };
 const SPEED = { least: 0.25, most: 4 };
