@@ -3,6 +3,7 @@ import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
 import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { until } from "../../../helpers/app/chat_client.ts";
 import { openFakeHub } from "../../../helpers/fakes/fake_hub.ts";
 import { fakeLlamaServer } from "../../../helpers/fakes/fake_llama_server.ts";
 import { ggufFile } from "../../../helpers/files/gguf_file.ts";
@@ -175,21 +176,25 @@ test("toggles files with a button that keeps the focus, and ignores a late respo
   await expect.poll(() => hide.evaluate((element) => element === document.activeElement)).toBe(true);
   await page.keyboard.press("Enter");
   await page.getByText("Q4_K_M · 3 MB").waitFor({ state: "detached" });
+  const show = page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" });
+  await expect.poll(() => show.evaluate((element) => element === document.activeElement)).toBe(true);
 
-  const asked = Promise.withResolvers<void>();
+  let asked = 0;
   const late = Promise.withResolvers<void>();
   await page.route("**/api/models/browse/files?*", async (route) => {
-    asked.resolve();
+    asked++;
     await late.promise;
     await route.continue();
   });
-  await page.keyboard.press("Enter");
-  await asked.promise;
-  await page.keyboard.press("Enter");
-  const answered = page.waitForResponse(/browse\/files/);
+  await show.press("Enter");
+  await until(() => asked === 1, "the files are asked for");
+  await hide.press("Enter");
+  await show.waitFor();
   late.resolve();
-  await (await answered).finished();
-  await page.getByRole("button", { name: "Show files: owner/Qwen3-0.6B-GGUF" }).waitFor();
+  // A resource has an entry once its response has ended.
+  await page.waitForFunction(() =>
+    performance.getEntriesByType("resource").filter(({ name }) => name.includes("/browse/files?")).length === 2
+  );
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   expect(await page.getByText("Q4_K_M · 3 MB").count()).toBe(0);
 });
