@@ -7,6 +7,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
+import { wasChangedBefore } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
@@ -331,9 +332,8 @@ export class Attachments {
     for (const { name } of found) {
       if (wanted.has(name)) continue;
       const path = join(folder, name);
-      const changedAtMs = (await Deno.lstat(path)).mtime?.getTime() ?? 0;
       // Uses the clock of the disk, which tests don't control.
-      if (changedAtMs < Date.now() - LEFTOVER_AGE_MS) await Deno.remove(path);
+      if (await wasChangedBefore(path, Date.now() - LEFTOVER_AGE_MS)) await Deno.remove(path);
     }
   }
 }

@@ -9,7 +9,7 @@ import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { JobContext, JobRunner } from "../jobs/job.ts";
 import type { Log } from "../log.ts";
 import { estimateTokens } from "../llm/token_estimate.ts";
-import { TEMPORARY_ENDING } from "../storage/atomic_file.ts";
+import { wasChangedBefore } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { readSealedFile, readSealedRange, writeSealedFile } from "../storage/sealed_file.ts";
 import type { DocumentError, DocumentPage, PageRange, StoredDocument } from "./document.ts";
@@ -275,10 +275,7 @@ export class Documents {
     const wanted = new Set(db.all<{ id: string }>("SELECT id FROM document_file").map(({ id }) => id));
     for (const { name } of found) {
       if (wanted.has(name)) continue;
-      const changedAtMs = (await Deno.lstat(join(folder, name))).mtime?.getTime() ?? 0;
-      if (changedAtMs < Date.now() - LEFTOVER_AGE_MS || name.endsWith(TEMPORARY_ENDING)) {
-        await this.#removeOriginal(name);
-      }
+      if (await wasChangedBefore(join(folder, name), Date.now() - LEFTOVER_AGE_MS)) await this.#removeOriginal(name);
     }
   }
 

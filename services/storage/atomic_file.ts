@@ -2,7 +2,7 @@
 import { basename, dirname, join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 
-/** Suffix of a file that is still being written. Leftovers of a crash can be removed at any start. */
+/** Suffix of a file that is still being written. Leftovers of a crash can be removed once nobody can be writing them. */
 export const TEMPORARY_ENDING = ".tmp";
 
 /** System error numbers for a full disk, a file size limit and an exceeded quota. Deno names only the first. */
@@ -90,6 +90,20 @@ export async function fileExists(path: string): Promise<boolean> {
   } catch (cause) {
     if (cause instanceof Deno.errors.NotFound) return false;
     throw fileError(`Can't look at "${path}"`, cause);
+  }
+}
+
+/**
+ * Reports whether a file was last changed before a time, by the clock of the disk. False if there is none anymore.
+ *
+ * @throws The runtime's errors.
+ */
+export async function wasChangedBefore(path: string, timeMs: number): Promise<boolean> {
+  try {
+    return ((await Deno.lstat(path)).mtime?.getTime() ?? 0) < timeMs;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
   }
 }
 

@@ -48,6 +48,19 @@ test("stores a PDF printed by a browser and reads its pages", async () => {
   expect(await (await app.get("/api/documents")).json()).toEqual([document]);
 });
 
+test("a sweep leaves an upload alone that is under way", async () => {
+  const { documents } = await app.services.documents();
+  const half = new TextEncoder().encode("A line of the document.\n".repeat(20_000));
+  async function* content() {
+    yield half;
+    await documents.sweep();
+    yield half;
+  }
+  const { document } = await documents.add({ content: content(), getName: () => "notes.txt" });
+  expect(document.sizeBytes).toBe(2 * half.length);
+  expect(await waitForDocument(app, document.id)).toMatchObject({ state: "ready", name: "notes.txt" });
+});
+
 test("keeps no text, name or original readable on disk", async () => {
   const text = "The unmistakable sentence of a private letter.\n".repeat(4_000);
   const { id } = await addDocument(app, "secretname.md", `# Letter\n\n${text}`);

@@ -395,9 +395,11 @@ test("prefetches a chat once while its link is pressed, and opens with it", asyn
 test("doesn't show a prefetched chat that has changed", async () => {
   await using ui = await bench.open("/new", { prepare: (api) => api.addConversation("c1", "Chat", STORY) });
   const link = ui.page.getByRole("navigation").getByRole("link", { name: "Chat", exact: true });
-  const isRead = ui.page.waitForResponse((response) => response.url().includes("view=recent"));
   await link.hover();
-  await (await isRead).finished();
+  // A resource has an entry once its response has ended.
+  await ui.page.waitForFunction(() =>
+    performance.getEntriesByType("resource").some(({ name }) => name.includes("view=recent"))
+  );
   const listed = ui.page.waitForResponse((response) => response.url().includes("view=summary"));
   const chat = ui.api.conversations.get("c1")!;
   chat.messages[0] = { ...chat.messages[0]!, content: "Tell me another story" };
