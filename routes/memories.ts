@@ -59,7 +59,7 @@ export function memoryRoutes(services: Services) {
         const found = await recall(search, { query, conversationId }, client);
         return c.json({ ...found, next_cursor: null }, 200);
       } catch (error) {
-        // Whoever types on leaves every search but the last.
+        // While the owner types, only the last search is awaited.
         if (client.aborted) return c.json({ items: [], next_cursor: null }, 200);
         throw error;
       }

@@ -75,7 +75,7 @@ export const MissedEntry = NamedEntry.extend({
 
 const TrialBody = z.object({
   book: Book.optional().openapi({ description: "A draft, in any format that can be imported" }),
-  lorebook_id: Id.nullish().openapi({ description: "A saved book, if there is no draft" }),
+  lorebook_id: Id.nullish().openapi({ description: "A saved lorebook, used if there is no draft" }),
   conversation_id: Id.nullish(),
   text: z.string().max(200_000).nullish().openapi({ description: "Scanned as the newest message, or alone" }),
   budget_tokens: z.number().int().min(0).max(100_000_000).nullish(),

@@ -30,7 +30,7 @@ const PresenceBody = z.object({
 
 const ServerAnswer = z.object({
   kind: z.enum(NOTIFY_KINDS),
-  url: z.string().nullable().openapi({ description: "Of ntfy, the address of the topic; null if there is no server" }),
+  url: z.string().nullable().openapi({ description: "With ntfy, the URL of the topic; null without a server" }),
   has_token: z.boolean(),
 }).openapi("NotifyServer");
 
@@ -69,7 +69,7 @@ export const listRoute = createRoute({
   method: "get",
   path: `${path}/subscriptions`,
   tags,
-  summary: "Devices that are told when a reply is ready, newest first",
+  summary: "List the devices that are notified when a reply is ready, newest first",
   responses: { 200: json(z.array(Device), "The devices"), ...ERRORS },
 });
 

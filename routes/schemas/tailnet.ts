@@ -11,7 +11,7 @@ const Status = z.object({
   hostname: z.string().openapi({ description: "The requested name; the tailnet may assign another" }),
   fqdn: z.string().nullable().openapi({ description: "Its assigned name; null until it has one" }),
   port: z.number().int().nullable(),
-  url: z.string().nullable().openapi({ description: "Its URL; http if there is no certificate" }),
+  url: z.string().nullable().openapi({ description: "URL of the node; http without a certificate" }),
   auth_url: z.string().nullable().openapi({ description: "With needs_auth: the URL for signing in the node" }),
   error: z.string().nullable().openapi({ description: "With running: why HTTPS isn't available" }),
 }).openapi("TailnetStatus");

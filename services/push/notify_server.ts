@@ -16,7 +16,7 @@ export const NOTIFY_KINDS = ["ntfy", "gotify"] as const;
 /** A notification server. */
 export interface NotifyServer {
   kind: typeof NOTIFY_KINDS[number];
-  /** Of ntfy, the address of the topic; of Gotify, that of the server. */
+  /** With ntfy, the URL of the topic; with Gotify, that of the server. */
   url: string;
   token?: BoundKey;
 }
