@@ -50,6 +50,7 @@ export class ByteBudget {
   readonly #smallBytes: number;
   readonly #waitMs: number;
   readonly #collectGarbage: () => Promise<void>;
+  readonly #startCollection: () => void;
   readonly #memoryBytes: () => number;
   readonly #small: Waiting[] = [];
   readonly #large: Waiting[] = [];
@@ -58,8 +59,9 @@ export class ByteBudget {
   #collectedToBytes = 0;
 
   /**
-   * @param options.collectGarbage Called before a large reservation is granted, if memory and all reservations together
-   *   exceed the limit.
+   * @param options.collectGarbage Called before a huge reservation is granted, if memory and all reservations together
+   *   exceed the limit. Holds the event loop.
+   * @param options.startCollection The same for a large one, if memory and the reservation exceed it. Holds nothing.
    * @param options.memoryBytes Returns the size of the heap and its buffers, garbage included.
    */
   constructor(
@@ -69,6 +71,7 @@ export class ByteBudget {
       smallBytes = SMALL_BYTES,
       waitMs = WAIT_MS,
       collectGarbage = async () => {},
+      startCollection = () => {},
       memoryBytes = () => 0,
     }: {
       limitBytes?: number;
@@ -76,6 +79,7 @@ export class ByteBudget {
       smallBytes?: number;
       waitMs?: number;
       collectGarbage?: () => Promise<void>;
+      startCollection?: () => void;
       memoryBytes?: () => number;
     } = {},
   ) {
@@ -84,6 +88,7 @@ export class ByteBudget {
     this.#smallBytes = smallBytes;
     this.#waitMs = waitMs;
     this.#collectGarbage = collectGarbage;
+    this.#startCollection = startCollection;
     this.#memoryBytes = memoryBytes;
   }
 
@@ -143,7 +148,8 @@ export class ByteBudget {
     const expectedBytes = memoryBytes + (isHuge ? this.#usedBytes : newBytes);
     if (expectedBytes <= (isHuge ? this.#largeLimitBytes : this.#limitBytes)) return;
     if (memoryBytes - this.#collectedToBytes < (isHuge ? COLLECTED_BYTES / 2 : COLLECTED_BYTES)) return;
-    await this.#collectGarbage();
+    if (isHuge) await this.#collectGarbage();
+    else this.#startCollection();
     this.#collectedToBytes = this.#memoryBytes();
   }
 

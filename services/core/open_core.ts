@@ -6,7 +6,7 @@ import { loadStorageKey, settleKeyCheck } from "../crypto/storage_key.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
-import { collectGarbage, getMemoryBytes } from "../async/garbage_collection.ts";
+import { collectGarbage, getMemoryBytes, startCollection } from "../async/garbage_collection.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { LazyScope } from "../async/lazy.ts";
@@ -128,7 +128,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
     databasePath,
     storageKey,
     sealer,
-    budget: new ByteBudget({ collectGarbage, memoryBytes: getMemoryBytes }),
+    budget: new ByteBudget({ collectGarbage, startCollection, memoryBytes: getMemoryBytes }),
     db,
     events,
     jobs,

@@ -85,7 +85,7 @@ test("returns a reservation once, however often it is released", async () => {
 
 const MIB = 1024 * 1024;
 
-test("collects garbage before a large reservation that could exceed the limit with it", async () => {
+test("collects garbage before a huge reservation that could exceed the limit with it", async () => {
   const steps: string[] = [];
   let memoryBytes = 0;
   const collectGarbage = () => {
@@ -109,9 +109,9 @@ test("collects garbage before a large reservation that could exceed the limit wi
 test("doesn't collect again until memory has grown: what is in use can't be collected", async () => {
   let collections = 0;
   let memoryBytes = 180 * MIB;
-  const collectGarbage = () => Promise.resolve(void collections++);
+  const startCollection = () => void collections++;
   const sizes = { limitBytes: 200 * MIB, reserveBytes: 0, smallBytes: 8 * MIB };
-  const budget = new ByteBudget({ ...sizes, collectGarbage, memoryBytes: () => memoryBytes });
+  const budget = new ByteBudget({ ...sizes, startCollection, memoryBytes: () => memoryBytes });
   for (let n = 0; n < 4; n++) (await budget.reserve(50 * MIB)).release();
   expect(collections).toBe(1);
   memoryBytes = 250 * MIB;
@@ -122,9 +122,9 @@ test("doesn't collect again until memory has grown: what is in use can't be coll
 test("leaves garbage to the engine while a large reservation fits next to it", async () => {
   let collections = 0;
   let memoryBytes = 0;
-  const collectGarbage = () => Promise.resolve(void collections++);
+  const startCollection = () => void collections++;
   const sizes = { limitBytes: 256 * MIB, reserveBytes: 64 * MIB, smallBytes: 8 * MIB };
-  const budget = new ByteBudget({ ...sizes, collectGarbage, memoryBytes: () => memoryBytes });
+  const budget = new ByteBudget({ ...sizes, startCollection, memoryBytes: () => memoryBytes });
   await budget.reserve(70 * MIB); // takes the first measurement
   memoryBytes = 190 * MIB;
   await budget.reserve(35 * MIB);
@@ -133,3 +133,25 @@ test("leaves garbage to the engine while a large reservation fits next to it", a
   await budget.reserve(35 * MIB);
   expect(collections).toBe(1);
 });
+
+test(
+  "a large reservation starts a collection without waiting for it, a huge one waits",
+  { tags: ["F07"] },
+  async () => {
+    const steps: string[] = [];
+    let memoryBytes = 180 * MIB;
+    const budget = new ByteBudget({
+      limitBytes: 200 * MIB,
+      reserveBytes: 0,
+      smallBytes: 8 * MIB,
+      collectGarbage: () => Promise.resolve(void steps.push("collected")),
+      startCollection: () => void steps.push("started"),
+      memoryBytes: () => memoryBytes,
+    });
+    (await budget.reserve(35 * MIB)).release();
+    expect(steps).toEqual(["started"]);
+    memoryBytes = 300 * MIB;
+    (await budget.reserve(150 * MIB)).release();
+    expect(steps).toEqual(["started", "collected"]);
+  },
+);
