@@ -5,6 +5,7 @@ import { Parlor } from "../parlor.ts";
 import { samplePortrait } from "../sample_cards.ts";
 import { numbers, sampleMessages, sampleText } from "../sample_chat.ts";
 import { importChats, largeConversation, unreadAnswers, zipOfChats } from "../../helpers/app/large_requests.ts";
+import { BRACES, DOUBLING, LEVELS } from "../../helpers/files/macro_attacks.ts";
 import { fillLibrary } from "../sample_library.ts";
 import { median } from "../stats.ts";
 import { download, hubArgs, removeDownload } from "./download.ts";
@@ -52,6 +53,22 @@ async function manyLarge(port: number, next: () => number): Promise<void> {
   await Promise.all([...puts, zipOfChats(IMPORTED.chats, IMPORTED.chatBytes).then((zip) => importChats(url, zip))]);
 }
 
+/** Cards whose macros cost as much as they can: each is written again and starts a chat. */
+async function startHostileChats(connection: HttpConnection): Promise<void> {
+  for (const [id, fields] of Object.entries(HOSTILE_CARDS)) {
+    const card = { spec: "chara_card_v3", spec_version: "3.0", data: { name: id, ...fields } };
+    await connection.bytes("PUT", `/api/characters/${id}`, JSON.stringify({ card }));
+    const chat = await connection.json<{ id: string }>("POST", "/api/conversations", { character_ids: [id] });
+    await connection.bytes("DELETE", `/api/conversations/${chat.id}`);
+  }
+}
+
+const HOSTILE_CARDS = {
+  doubling: { first_mes: DOUBLING },
+  levels: { ...LEVELS, first_mes: "{{description}}" },
+  braces: { first_mes: BRACES },
+};
+
 const JOBS: OtherJob[] = [
   { what: "1,000 conversations listed in full", work: (connection) => drain(connection, "/api/conversations") },
   {
@@ -97,6 +114,11 @@ const LARGE_JOBS: OtherJob[] = [
     what: `${LARGE_PUTS} PUTs of 7 MB, an import and ${UNREAD_LISTS} unread lists at once`,
     atMostMs: 100,
     work: (_, next, port) => manyLarge(port, next),
+  },
+  {
+    what: "the same and chats with three cards of hostile macros",
+    atMostMs: 100,
+    work: (connection, next, port) => Promise.all([manyLarge(port, next), startHostileChats(connection)]),
   },
 ];
 
