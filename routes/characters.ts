@@ -115,6 +115,10 @@ function cardRoutes(services: Services) {
         : listText(items, isPaged ? next_cursor : undefined);
       return rawAnswer(c.body(body, 200, { "Content-Type": "application/json" }));
     })
+    .openapi(schema.foldersRoute, async (c) => {
+      const { characters } = await services.characters();
+      return c.json(await characters.folders(), 200);
+    })
     .openapi(schema.getRoute, async (c) => {
       const { characters } = await services.characters();
       return await sendCharacter(services, c, await characters.get(c.req.valid("param").id), 200);
@@ -199,7 +203,7 @@ function cardRoutes(services: Services) {
     .openapi(schema.exportRoute, async (c) => {
       const { characters } = await services.characters();
       const { format } = c.req.valid("query");
-      const file = await exportCard(characters, c.req.valid("param").id, format, maxCardBytes);
+      const file = await exportCard(characters, c.req.valid("param").id, format, { maxImportBytes: maxCardBytes });
       if (file.isTooLargeToImport) c.header("X-Parlor-Warning", TOO_LARGE_TO_IMPORT);
       const headers = {
         "Content-Type": file.contentType,

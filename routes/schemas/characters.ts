@@ -1,7 +1,7 @@
 /** Characters, the search of card sites, and characters written by a model. Unknown fields of a card are preserved. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { ATTACHMENT_NAME } from "../../services/attachments/attachment_names.ts";
-import type { Card as StoredCard } from "../../services/characters/card/card.ts";
+import { type Card as StoredCard, MAX_FOLDER_LENGTH } from "../../services/characters/card/card.ts";
 import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { CARD_SORTS } from "../../services/characters/sites/card_site.ts";
 import { BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, oneFile, Time } from "./common.ts";
@@ -32,6 +32,9 @@ const CharacterItem = z.object({
   tags: z.array(z.string()),
   creator: z.string(),
   favorite: z.boolean().openapi({ description: "data.extensions.fav of the card; save the card to change it" }),
+  folder: z.string().nullable().openapi({
+    description: "data.extensions.parlor.folder of the card; save the card to change it",
+  }),
 }).openapi("CharacterItem");
 
 /** A character with its card. */
@@ -89,7 +92,12 @@ export const listRoute = createRoute({
         enum: ["true", "false"],
         description: "Only favorites, or only others",
       }),
-      sort: z.enum(["name", "updated"]).default("name"),
+      folder: z.string().max(MAX_FOLDER_LENGTH).optional().openapi({
+        description: "Only characters in this folder; empty for those in none",
+      }),
+      sort: z.enum(["name", "favorites", "updated"]).default("name").openapi({
+        description: "favorites: favorites first, each part by name",
+      }),
       ids: z.string().max(10_000).transform((ids) => ids.split(",")).optional().openapi({
         type: "string",
         description: "Only these characters, separated by commas; unknown IDs are left out",
@@ -106,6 +114,26 @@ export const listRoute = createRoute({
         }),
       ]),
       "An array of characters, or a page",
+    ),
+    ...ERRORS,
+  },
+});
+
+const CharacterFolder = z.object({ name: z.string(), count: z.number().int() }).openapi("CharacterFolder");
+
+/** A folder with its number of characters. */
+export type CharacterFolderJson = z.output<typeof CharacterFolder>;
+
+/** The folders. */
+export const foldersRoute = createRoute({
+  method: "get",
+  path: "/api/characters/folders",
+  tags,
+  summary: "List the folders that characters are in",
+  responses: {
+    200: json(
+      z.array(CharacterFolder),
+      "By name; a folder without characters doesn't exist",
     ),
     ...ERRORS,
   },

@@ -24,11 +24,13 @@ import {
 } from "./card/card_head.ts";
 import type { CardIndex } from "./index/card_index.ts";
 import {
+  type CardFolder,
   type CardPage,
   type CardQuery,
   findCardRow,
   findCaseClash,
   listCards,
+  listFolders,
   type StoredCard,
 } from "./index/card_rows.ts";
 import { serializeCard } from "./card/card_text.ts";
@@ -106,6 +108,12 @@ export class Characters {
   async list(query: CardQuery): Promise<CardPage> {
     await this.#deps.index.refresh();
     return listCards(this.#deps.db, query);
+  }
+
+  /** Lists the folders that characters are in, by name. */
+  async folders(): Promise<CardFolder[]> {
+    await this.#deps.index.refresh();
+    return listFolders(this.#deps.db);
   }
 
   /**

@@ -231,7 +231,10 @@ export class Exports {
       const open = await readable(`characters/${id}`, () => characters.open(id));
       if (open === undefined) continue;
       if (await characters.hasCharxFiles(open.stored)) {
-        using file = await readable(`characters/${id}`, () => exportCard(characters, id, "charx"));
+        using file = await readable(
+          `characters/${id}`,
+          () => exportCard(characters, id, "charx", { keepsFolder: true }),
+        );
         if (file !== undefined) yield { path: `characters/${id}.charx`, pieces: () => file.pieces() };
         continue;
       }

@@ -91,7 +91,7 @@ describe("lists", () => {
     expect(await names()).toEqual(["Ann", "bob", "Émile", "Zoë"]);
     const [first] = await list();
     expect(Object.keys(first).sort()).toEqual(
-      ["creator", "external", "favorite", "has_avatar", "id", "name", "tags", "updated_at"],
+      ["creator", "external", "favorite", "folder", "has_avatar", "id", "name", "tags", "updated_at"],
     );
     expect((await list("?view=full")).map((one: { card: { data: { name: string } } }) => one.card.data.name))
       .toEqual(["Ann", "bob", "Émile", "Zoë"]);
@@ -108,6 +108,45 @@ describe("lists", () => {
     zoe.card.data.extensions.fav = false;
     await put("c3", zoe.card);
     expect(await names("?favorite=true")).toEqual(["Ann"]);
+  });
+
+  test("are sorted with favorites first, across pages", async () => {
+    await put("c3", v2("Zoë", { extensions: { fav: true } }));
+    await put("c1", v2("Émile", { extensions: { fav: true } }));
+    const found: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const page = await list(`?limit=1&sort=favorites${cursor && `&cursor=${encodeURIComponent(cursor)}`}`);
+      found.push(...page.items.map(({ name }: { name: string }) => name));
+      cursor = page.next_cursor;
+    }
+    expect(found).toEqual(["Émile", "Zoë", "Ann", "bob"]);
+  });
+
+  test("are filtered by their folder, which the card keeps and a card to give away leaves out", async () => {
+    const filed = (name: string, folder: unknown, more = {}) =>
+      v2(name, { extensions: { parlor: { folder }, ...more } });
+    await put("c1", filed("Émile", " Poets "));
+    await put("c2", filed("bob", "Poets", { depth: 4 }));
+    await put("c3", filed("Zoë", "actors"));
+    await put("c4", filed("Ann", 7));
+    expect(await list("/folders")).toEqual([{ name: "actors", count: 1 }, { name: "Poets", count: 2 }]);
+    expect(await names("?folder=Poets")).toEqual(["bob", "Émile"]);
+    expect(await names("?folder=poets")).toEqual([]);
+    expect(await names("?folder=")).toEqual(["Ann"]);
+    expect(await names("?folder=Poets&q=bob&sort=favorites")).toEqual(["bob"]);
+    expect((await app.get(`/api/characters?folder=${"x".repeat(201)}`)).status).toBe(400);
+    const bob = await get("c2");
+    expect(bob.folder).toBe("Poets");
+    const shared = await (await app.get("/api/characters/c2/export?format=json")).json();
+    expect(shared.data.extensions).toEqual({ depth: 4 });
+    delete bob.card.data.extensions.parlor;
+    await put("c2", bob.card);
+    expect(await list("/folders")).toEqual([{ name: "actors", count: 1 }, { name: "Poets", count: 1 }]);
+    await app.delete("/api/characters/c1");
+    expect(await list("/folders")).toEqual([{ name: "actors", count: 1 }]);
+    const [item] = await (await app.get("/api/trash")).json();
+    await app.post(`/api/trash/${item.id}/restore`);
+    expect(await names("?folder=Poets")).toEqual(["Émile"]);
   });
 
   test("pages by name and by time contain each character once", async () => {

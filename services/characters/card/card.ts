@@ -113,6 +113,24 @@ export function toV2(card: Card): JsonObject {
   return { ...card, spec: "chara_card_v2", spec_version: "2.0", data };
 }
 
+/** Longer names of folders are cut. In characters. */
+export const MAX_FOLDER_LENGTH = 200;
+
+/** Returns the folder that a character is in: `extensions.parlor.folder` of its card, so that it moves with the card. */
+export function getFolder({ data }: Card): string | null {
+  const { folder } = asObject(data.extensions.parlor);
+  return typeof folder === "string" && folder.trim() !== "" ? folder.trim().slice(0, MAX_FOLDER_LENGTH) : null;
+}
+
+/** Returns a card to give away: without the folder, which says how its owner sorts characters. */
+export function withoutFolder(card: Card): Card {
+  const { parlor, ...others } = card.data.extensions;
+  if (getFolder(card) === null) return card;
+  const { folder: _, ...rest } = asObject(parlor);
+  const extensions = Object.keys(rest).length === 0 ? others : { ...others, parlor: rest };
+  return { ...card, data: { ...card.data, extensions } };
+}
+
 /** Removes the `@@decorator` lines at the start of lorebook content. */
 export function removeDecorators(content: string): string {
   return content.replace(/^(?:\s*@@@?[A-Za-z_][^\n]*(?:\n|$))+/, "");

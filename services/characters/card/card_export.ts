@@ -1,6 +1,6 @@
 /** Exports characters as card files. */
 import { deflateSync } from "node:zlib";
-import type { Card } from "./card.ts";
+import { type Card, withoutFolder } from "./card.ts";
 import { isPngPath } from "./card_head.ts";
 import { MAX_CARD_BYTES } from "./card_text.ts";
 import type { Characters } from "../characters.ts";
@@ -38,16 +38,18 @@ const CONTENT_TYPES: Record<CardFormat, string> = {
  * Exports a character. PNG exports without an image get a blank one. CHARX assets are only included in CHARX exports:
  * V3 discourages them in PNG, and JSON has no place for them.
  *
- * @param maxImportBytes Import limit for PNG and JSON.
+ * @param options.maxImportBytes Import limit for PNG and JSON.
+ * @param options.keepsFolder Whether the card says which folder it is in: for the owner's own use, not to give away.
  * @throws {AppError} `not_found`, `unprocessable`
  */
 export async function exportCard(
   characters: Characters,
   id: string,
   format: CardFormat,
-  maxImportBytes = Infinity,
+  { maxImportBytes = Infinity, keepsFolder = false } = {},
 ): Promise<ExportedCard> {
-  const { stored, file, card } = await characters.open(id);
+  const { stored, file, card: own } = await characters.open(id);
+  const card = keepsFolder ? own : withoutFolder(own);
   const picture = isPngPath(stored.path) ? file.bytes : undefined;
   const facts = { contentType: CONTENT_TYPES[format], fileName: `${card.data.name}.${format}` };
   if (format === "charx") {

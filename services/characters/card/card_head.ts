@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../errors.ts";
 import { folded, nameKey } from "../../storage/collation.ts";
-import type { Card } from "./card.ts";
+import { type Card, getFolder } from "./card.ts";
 import { MAX_CARD_BYTES, parseCardText } from "./card_text.ts";
 import { type CardChunk, getCardKeyword, hasTopPriority, MAX_TEXT_BYTES, parseCardChunks } from "../png/png_card.ts";
 import { hasValidCrc, isPng, MAX_CHUNKS, parsePngHeader } from "../../attachments/images/png_chunks.ts";
@@ -18,6 +18,8 @@ export interface CharacterItem {
   creator: string;
   /** SillyTavern's mark of a favorite, `extensions.fav` of the card. */
   favorite: boolean;
+  /** `null` in none. */
+  folder: string | null;
 }
 
 /** One row of table `card_file`. */
@@ -61,7 +63,8 @@ const IDAT = 0x49444154;
 export const BUFFER_BYTES = 64 * 1024;
 
 /** Returns what lists show of a card. */
-export function toCharacterItem(place: CardFileStat, { data }: Card): CharacterItem {
+export function toCharacterItem(place: CardFileStat, card: Card): CharacterItem {
+  const { data } = card;
   return {
     id: place.id,
     name: data.name.slice(0, MAX_LISTED_CHARACTERS),
@@ -72,6 +75,7 @@ export function toCharacterItem(place: CardFileStat, { data }: Card): CharacterI
     creator: data.creator.slice(0, MAX_LISTED_CHARACTERS),
     // Old versions of SillyTavern write the string.
     favorite: data.extensions.fav === true || data.extensions.fav === "true",
+    folder: getFolder(card),
   };
 }
 

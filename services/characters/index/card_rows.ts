@@ -1,7 +1,7 @@
 /** Table `card_file`: what lists show of each card file, so that listing doesn't open files. */
 import { AppError } from "../../errors.ts";
 import type { Database, SqlValue, Statement } from "../../storage/database/database.ts";
-import { folded } from "../../storage/collation.ts";
+import { folded, sortByName } from "../../storage/collation.ts";
 import type { CardRow } from "../card/card_head.ts";
 
 /** A row of the table. */
@@ -15,6 +15,15 @@ export interface StoredCard {
   isReadable: boolean;
 }
 
+/** Orders of the list. */
+export type CardOrder = "name" | "favorites" | "updated";
+
+/** A folder with its number of characters. */
+export interface CardFolder {
+  name: string;
+  count: number;
+}
+
 /** Which characters to list. */
 export interface CardQuery {
   limit?: number;
@@ -26,7 +35,10 @@ export interface CardQuery {
   tag?: string;
   /** Only favorites, or only others. */
   favorite?: boolean;
-  sort?: "name" | "updated";
+  /** A folder; `""` for characters in none. */
+  folder?: string;
+  /** `favorites`: these first, each part by name. */
+  sort?: CardOrder;
   /** Only these characters. */
   ids?: readonly string[];
 }
@@ -107,13 +119,30 @@ export function findCaseClash(db: Database, id: string): string | undefined {
   return db.get<{ id: string }>("SELECT id FROM card_file WHERE lower(id) = lower(?1) AND id <> ?1", id)?.id;
 }
 
+/** Sort keys, which have indexes. A favorite's begins with 0, another's with 1. */
+const SORT_KEYS: Record<CardOrder, string> = {
+  name: "name",
+  favorites: "(1 - (item ->> '$.favorite')) || name",
+  updated: "mtime_ms",
+};
+
+/** Lists the folders of characters by name. */
+export function listFolders(db: Database): CardFolder[] {
+  const rows = db.all<CardFolder & { id: string }>(
+    `SELECT item ->> '$.folder' AS id, item ->> '$.folder' AS name, count(*) AS count FROM card_file
+     WHERE name IS NOT NULL AND item ->> '$.folder' IS NOT NULL GROUP BY item ->> '$.folder'`,
+  );
+  return sortByName(rows).map(({ name, count }) => ({ name, count }));
+}
+
 /**
- * Lists cards by name, or most recently changed first.
+ * Lists cards by name, favorites first, or most recently changed first.
  *
  * @throws {AppError} `invalid_request` for an invalid cursor
  */
 export function listCards(db: Database, query: CardQuery): CardPage {
-  const { limit, cursor, q = "", tag, favorite, sort = "name", ids } = query;
+  const { limit, cursor, q = "", tag, favorite, folder, sort = "name", ids } = query;
+  const sortKey = SORT_KEYS[sort];
   const conditions = ["name IS NOT NULL"];
   const params: SqlValue[] = [];
   for (const word of folded(q).split(/\s+/).filter((word) => word !== "").slice(0, 20)) {
@@ -128,23 +157,29 @@ export function listCards(db: Database, query: CardQuery): CardPage {
     conditions.push("item ->> '$.favorite' = ?");
     params.push(Number(favorite));
   }
+  if (folder === "") {
+    conditions.push("item ->> '$.folder' IS NULL");
+  } else if (folder !== undefined) {
+    conditions.push("item ->> '$.folder' = ?");
+    params.push(folder);
+  }
   if (ids !== undefined) {
     conditions.push("id IN (SELECT value FROM json_each(?))");
     params.push(JSON.stringify(ids));
   }
   if (cursor !== undefined) {
     const [key, id] = parseCursor(cursor, sort);
-    if (sort === "name") {
-      conditions.push("(name, id) > (?, ?)");
-      params.push(key, id);
-    } else {
+    if (sort === "updated") {
       conditions.push("mtime_ms <= ? AND (mtime_ms < ? OR id > ?)");
       params.push(key, key, id);
+    } else {
+      conditions.push(`(${sortKey}, id) > (?, ?)`);
+      params.push(key, id);
     }
   }
-  const rows = db.all<{ id: string; name: string; mtimeMs: number; item: string }>(
-    `SELECT id, name, mtime_ms AS mtimeMs, item FROM card_file WHERE ${conditions.join(" AND ")}
-     ORDER BY ${sort === "name" ? "name, id" : "mtime_ms DESC, id"} ${limit === undefined ? "" : "LIMIT ?"}`,
+  const rows = db.all<{ id: string; key: string | number; item: string }>(
+    `SELECT id, ${sortKey} AS key, item FROM card_file WHERE ${conditions.join(" AND ")}
+     ORDER BY ${sortKey}${sort === "updated" ? " DESC" : ""}, id ${limit === undefined ? "" : "LIMIT ?"}`,
     ...params,
     ...(limit === undefined ? [] : [limit + 1]),
   );
@@ -153,7 +188,7 @@ export function listCards(db: Database, query: CardQuery): CardPage {
   const hasMore = rows.length > shown.length && last !== undefined;
   return {
     items: shown.map(({ item }) => item),
-    next_cursor: hasMore ? formatCursor([sort === "name" ? last.name : last.mtimeMs, last.id]) : null,
+    next_cursor: hasMore ? formatCursor([last.key, last.id]) : null,
   };
 }
 
@@ -163,10 +198,10 @@ function formatCursor(cursor: Cursor): string {
   return encodeURIComponent(JSON.stringify(cursor));
 }
 
-function parseCursor(text: string, sort: "name" | "updated"): Cursor {
+function parseCursor(text: string, sort: CardOrder): Cursor {
   try {
     const [key, id] = JSON.parse(decodeURIComponent(text));
-    if (typeof key === (sort === "name" ? "string" : "number") && typeof id === "string") return [key, id];
+    if (typeof key === (sort === "updated" ? "number" : "string") && typeof id === "string") return [key, id];
   } catch {
     // all invalid cursors get the same message
   }

@@ -325,4 +325,15 @@ export const MIGRATIONS: Migration[] = [
       DELETE FROM card_file;
     `,
   },
+  {
+    version: 10,
+    // Lists show folders, and can have favorites first: the next one scans the files again.
+    sql: `
+      DELETE FROM card_tag;
+      DELETE FROM card_file;
+      CREATE INDEX card_file_by_favorite ON card_file((1 - (item ->> '$.favorite')) || name, id) WHERE name IS NOT NULL;
+      CREATE INDEX card_file_by_folder ON card_file(item ->> '$.folder')
+        WHERE name IS NOT NULL AND item ->> '$.folder' IS NOT NULL;
+    `,
+  },
 ];

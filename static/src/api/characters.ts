@@ -2,6 +2,7 @@
 import type {
   Card,
   Character,
+  CharacterFolder,
   CharacterItem,
   Conversation,
   DocumentUse,
@@ -20,13 +21,18 @@ export interface VersionedCharacter {
   version: string;
 }
 
+/** Orders of the list; `favorites` has these first, each part by name. */
+export type CharacterOrder = "name" | "favorites" | "updated";
+
 /** Filter and order of the list of characters. */
 export interface CharacterQuery {
   q: string;
   tag: string;
   /** Only favorites. */
   favorite?: boolean;
-  sort: "name" | "updated";
+  /** Only in this folder; `null` in none. */
+  folder?: string | null;
+  sort: CharacterOrder;
 }
 
 /** A search on the card site. */
@@ -54,6 +60,8 @@ export interface CharacterApi {
     cursor?: string,
     signal?: AbortSignal,
   ): Promise<Page<CharacterItem>>;
+  /** Returns the folders that characters are in, by name. */
+  listCharacterFolders(): Promise<CharacterFolder[]>;
   /** Returns the characters with these ids that exist; at most 100 ids. */
   listCharactersById(ids: readonly string[]): Promise<CharacterItem[]>;
   getCharacter(id: string): Promise<VersionedCharacter>;
@@ -130,14 +138,16 @@ export function characterApi(client: ApiClient): CharacterApi {
   const ifMatch = (version: string | undefined) => version ? { "if-match": version } : undefined;
 
   return {
-    listCharacters({ q, tag, favorite, sort }, limit, cursor, signal) {
+    listCharacters({ q, tag, favorite, folder, sort }, limit, cursor, signal) {
       const params = new URLSearchParams({ limit: String(limit), sort });
       if (q.trim() !== "") params.set("q", q.trim());
       if (tag !== "") params.set("tag", tag);
       if (favorite) params.set("favorite", "true");
+      if (folder !== undefined) params.set("folder", folder ?? "");
       if (cursor !== undefined) params.set("cursor", cursor);
       return json("GET", `/api/characters?${params}`, { signal });
     },
+    listCharacterFolders: () => json("GET", "/api/characters/folders"),
     listCharactersById: (ids) => json("GET", `/api/characters?${new URLSearchParams({ ids: ids.join(",") })}`),
     listExpressions: (id) => json("GET", `${characterPath(id)}/expressions`),
     getCharacter: (id) => character("GET", characterPath(id)),

@@ -56,6 +56,7 @@ export type { CharacterGenerationJson as CharacterGenerationRequest } from "../.
 export type {
   CardDataJson as CardData,
   CardJson as Card,
+  CharacterFolderJson as CharacterFolder,
   CharacterItemJson as CharacterItem,
   CharacterJson as Character,
   PortraitJson as Portrait,

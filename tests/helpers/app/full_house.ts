@@ -74,7 +74,8 @@ async function fillVersions(app: TestApp): Promise<void> {
   }
   await expectOk(app.delete("/api/attachments/c.png"));
   await expectOk(app.patch(`/api/voices/${voice}`, { description: "a changed voice" }));
-  await expectOk(app.put("/api/characters/h1", { card: { name: "Character h1", description: "changed" } }));
+  const extensions = { fav: true, parlor: { folder: "House" } };
+  await expectOk(app.put("/api/characters/h1", { card: { name: "Character h1", description: "changed", extensions } }));
   await expectOk(app.put("/api/personas/p1", { name: "Persona p1 changed" }));
   const workflow = { "1": { class_type: "SaveImage", inputs: { text: "changed" } } };
   await expectOk(app.put("/api/image/workflows/w1", workflow));

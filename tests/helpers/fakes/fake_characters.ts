@@ -77,7 +77,8 @@ export class FakeCharacters {
   #itemOf(id: string, card: Card, fields: Pick<CharacterItem, "has_avatar" | "external">): Character {
     const { name, tags, creator } = card.data;
     const favorite = card.data.extensions.fav === true;
-    return { id, name, tags, creator, favorite, has_assets: false, card, updated_at: this.now(), ...fields };
+    const { folder = null } = (card.data.extensions.parlor ?? {}) as { folder?: string };
+    return { id, name, tags, creator, favorite, folder, has_assets: false, card, updated_at: this.now(), ...fields };
   }
 }
 
@@ -106,12 +107,19 @@ export function characterRoutes(api: FakeApi): Route[] {
         return Response.json(known.map(({ card: _, ...item }) => item));
       }
       const isWanted = query.get("favorite") === "true" ? ({ favorite }: Character) => favorite : () => true;
+      const folder = query.get("folder");
       const all = people.listed(query.get("q") ?? "", query.get("tag"), query.get("sort") === "updated")
-        .filter(isWanted);
+        .filter(isWanted).filter((one) => folder === null || (one.folder ?? "") === folder);
+      if (query.get("sort") === "favorites") all.sort((a, b) => Number(b.favorite) - Number(a.favorite));
       const from = Number(query.get("cursor") ?? 0);
       const next = from + Number(query.get("limit"));
       const items = all.slice(from, next).map(({ card: _, ...item }) => item);
       return Response.json({ items, next_cursor: next < all.length ? String(next) : null });
+    }],
+    ["GET", /^\/api\/characters\/folders$/, () => {
+      const names = [...people.characters.values()].flatMap(({ folder }) => folder ?? []);
+      const folders = [...new Set(names)].sort();
+      return Response.json(folders.map((name) => ({ name, count: names.filter((one) => one === name).length })));
     }],
     ["GET", /^\/api\/characters\/search$/, ({ query }) => {
       const words = (query.get("q") ?? "").toLowerCase();

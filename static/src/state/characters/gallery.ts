@@ -1,5 +1,5 @@
 /** The characters of the gallery: page by page, filtered by a query and a tag. Loaded with the gallery. */
-import type { ChangeEvent, CharacterItem } from "../../api/types.ts";
+import type { Card, ChangeEvent, CharacterFolder, CharacterItem } from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { CharacterQuery } from "../../api/characters.ts";
@@ -19,7 +19,7 @@ const REFRESH_AFTER_MS = 300;
 
 /** The gallery of one tab. */
 export class Gallery {
-  readonly query = signal<CharacterQuery>({ q: "", tag: "", sort: "name" });
+  readonly query = signal<CharacterQuery>({ q: "", tag: "", sort: "favorites" });
   readonly items = signal<CharacterItem[]>([]);
   readonly state = signal<"loading" | "ready" | "failed">("loading");
   readonly error = signal<ApiError | undefined>(undefined);
@@ -28,11 +28,12 @@ export class Gallery {
   readonly shown = computed(() => this.items.value.filter((item) => !this.hiddenIds.value.has(item.id)));
   /** True without a filter. */
   readonly isWhole = computed(() => {
-    const { q, tag, favorite } = this.query.value;
-    return q.trim() === "" && tag === "" && !favorite;
+    const { q, tag, favorite, folder } = this.query.value;
+    return q.trim() === "" && tag === "" && !favorite && folder === undefined;
   });
   /** Tags of the loaded characters, the most used first. */
   readonly tags = computed(() => listTags(this.items.value));
+  readonly folders = signal<readonly CharacterFolder[]>([]);
   readonly selection = new Selection();
   /** The grid's scroll position. */
   readonly place = { top: 0 };
@@ -74,6 +75,8 @@ export class Gallery {
     const query = this.query.peek();
     const wanted = this.items.peek().length;
     try {
+      const folders = this.#api.listCharacterFolders();
+      folders.catch(() => {}); // the list may fail first
       const items: CharacterItem[] = [];
       let cursor: string | null = null;
       do {
@@ -82,6 +85,9 @@ export class Gallery {
         items.push(...page.items);
         cursor = page.next_cursor;
       } while (cursor !== null && items.length < wanted);
+      const found = await folders;
+      if (signal.aborted) return;
+      this.folders.value = found;
       this.items.value = items;
       this.#nextCursor = cursor;
       this.state.value = "ready";
@@ -92,6 +98,11 @@ export class Gallery {
       this.error.value = asApiError(thrown);
       if (this.state.peek() !== "ready") this.state.value = "failed";
     }
+  }
+
+  /** Reads the folders without the list. @throws {ApiError} */
+  async loadFolders(): Promise<void> {
+    this.folders.value = await this.#api.listCharacterFolders();
   }
 
   /** Loads the next page. */
@@ -118,16 +129,35 @@ export class Gallery {
   }
 
   /** Makes a character a favorite or not: shown at once, reverted if the server refuses. @throws {ApiError} */
-  async setFavorite(id: string, isFavorite: boolean): Promise<void> {
-    const show = (favorite: boolean) =>
-      this.items.value = this.items.peek().map((item) => item.id === id ? { ...item, favorite } : item);
-    show(isFavorite);
+  async setFavorite(id: string, favorite: boolean): Promise<void> {
+    await this.#change(id, { favorite }, (extensions) => ({ ...extensions, fav: favorite }));
+  }
+
+  /** Moves a character to a folder, or to none: shown at once, reverted if the server refuses. @throws {ApiError} */
+  async setFolder(id: string, folder: string | null): Promise<void> {
+    await this.#change(id, { folder }, ({ parlor, ...others }) => {
+      const { folder: _, ...rest } = { ...parlor as Record<string, unknown> | undefined };
+      const own = folder === null ? rest : { ...rest, folder };
+      return Object.keys(own).length === 0 ? others : { ...others, parlor: own };
+    });
+  }
+
+  /** Changes the extensions of a card, and what the list shows of them. */
+  async #change(
+    id: string,
+    fields: Partial<CharacterItem>,
+    change: (extensions: Card["data"]["extensions"]) => Card["data"]["extensions"],
+  ): Promise<void> {
+    const before = this.items.peek().find((item) => item.id === id);
+    const show = (shown: Partial<CharacterItem>) =>
+      this.items.value = this.items.peek().map((item) => item.id === id ? { ...item, ...shown } : item);
+    show(fields);
     try {
       const { character: { card }, version } = await this.#api.getCharacter(id);
-      const extensions = { ...card.data.extensions, fav: isFavorite };
+      const extensions = change(card.data.extensions);
       await this.#api.saveCharacter(id, { ...card, data: { ...card.data, extensions } }, version);
     } catch (thrown) {
-      show(!isFavorite);
+      if (before) show(before);
       throw thrown;
     }
   }

@@ -25,7 +25,7 @@ export const documents: typeof English = {
     atHand: "Immer zur Hand",
     atHandChat: "Diese Dokumente gehen mit jeder Nachricht dieses Chats mit.",
     atHandCharacter:
-      "Diese Dokumente gehen mit jeder Nachricht in Chats mit diesem Charakter mit. Zur Karte gehören sie nicht.",
+      "Diese Dokumente gehen mit jeder Nachricht in Chats mit dieser Figur mit. Zur Karte gehören sie nicht.",
     atHandPersona: "Diese Dokumente gehen mit jeder Nachricht mit, die Sie als diese Persona schreiben.",
     upload: "Dateien hochladen",
     addStored: "Gespeichertes Dokument hinzufügen",

@@ -50,7 +50,7 @@ export const memory: typeof English = {
     proposalsHint:
       "Wenn das Modell nichts zu tun hat, liest es beendete Chats. Gespeichert wird erst, was Sie annehmen. Temporäre Chats werden nie gelesen.",
     budget: "Anteil der Notizen am Kontext in Prozent",
-    budgetHint: "Passen nicht alle, kommen zuerst die vorgezogenen, dann die des Charakters.",
+    budgetHint: "Passen nicht alle, kommen zuerst die vorgezogenen, dann die der Figur.",
     idle: "Minuten ohne Nachricht, bis ein Chat gelesen wird",
     question: "Soll Parlor Notizen aus Ihren Chats vorschlagen? Sie entscheiden über jede einzelne.",
     yes: "Ja",

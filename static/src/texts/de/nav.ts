@@ -49,8 +49,8 @@ export const nav: typeof English = {
   },
   home: {
     continue: "Weiter im Chat",
-    all: "Alle Charaktere",
-    addCharacter: "Charakter hinzufügen",
+    all: "Alle Figuren",
+    addCharacter: "Figur hinzufügen",
     starters: "Starthilfen",
     starterTexts: [
       { label: "Etwas erklären", text: "Erkläre mir das in einfachen Worten, mit einem Beispiel: " },

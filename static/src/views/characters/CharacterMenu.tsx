@@ -1,14 +1,15 @@
 /** The menu of a character: image, files, delete. */
 import type { Character } from "../../api/types.ts";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { characterPath } from "../../api/characters.ts";
 import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
 import type { CharacterPage } from "../../state/characters/character_page.ts";
-import { removeCharacters } from "../../state/characters/gallery.ts";
+import { getGallery, removeCharacters } from "../../state/characters/gallery.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 import { warnAboutLargeExport } from "../documents/large_export.ts";
+import { FolderDialog } from "../shell/ChatDialogs.tsx";
 
 /** Image types that the server accepts. */
 const PICTURES = "image/png,image/jpeg,image/webp,image/gif";
@@ -18,6 +19,7 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
   const store = useStore();
   const chooser = useRef<HTMLInputElement>(null);
   const [isHistoryOpen, setHistoryOpen] = useState(false);
+  const [isFiling, setFiling] = useState(false);
   const t = texts.characters;
   const replace = async (file: File | undefined) => {
     if (!file) return;
@@ -45,8 +47,10 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
         items={listItems(store, page, character, {
           choosePicture: () => chooser.current?.click(),
           openHistory: () => setHistoryOpen(true),
+          openFolder: () => setFiling(true),
         })}
       />
+      {isFiling && <CharacterFolder character={character} onClose={() => setFiling(false)} />}
       {isHistoryOpen && (
         <HistoryDialog
           path={characterPath(character.id)}
@@ -62,11 +66,30 @@ export function CharacterMenu({ page, character }: { page: CharacterPage; charac
   );
 }
 
+/** Moves the character to a folder, new or existing. */
+function CharacterFolder({ character: { id, folder }, onClose }: { character: Character; onClose: () => void }) {
+  const store = useStore();
+  const gallery = getGallery(store);
+  useEffect(() => void gallery.loadFolders().catch((thrown) => store.report(thrown)), []);
+  return (
+    <FolderDialog
+      title={texts.characters.fileTitle}
+      folder={folder ?? undefined}
+      folders={gallery.folders.value.map(({ name }) => name)}
+      canRemove={folder !== null}
+      onSave={(chosen) => {
+        if (chosen !== folder) gallery.setFolder(id, chosen).catch((thrown) => store.report(thrown));
+      }}
+      onClose={onClose}
+    />
+  );
+}
+
 function listItems(
   store: Store,
   page: CharacterPage,
   character: Character,
-  { choosePicture, openHistory }: { choosePicture: () => void; openHistory: () => void },
+  { choosePicture, openHistory, openFolder }: Record<"choosePicture" | "openHistory" | "openFolder", () => void>,
 ): (MenuItem | "line")[] {
   const t = texts.characters;
   const exports = (["png", "json", "charx"] as const).map((format): MenuItem => ({
@@ -89,6 +112,7 @@ function listItems(
       isDisabled: state === "pending" || state === "running",
       onSelect: () => void page.drawPortrait().catch((thrown) => store.report(thrown)),
     },
+    { label: texts.nav.file, icon: "folder", onSelect: openFolder },
     { label: texts.history.open, icon: "history", onSelect: openHistory },
     "line",
     ...exports,

@@ -1,5 +1,6 @@
 /** What can be done with several selected characters. */
 import type { CharacterItem } from "../../api/types.ts";
+import { useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
 import { SelectionBar } from "../../components/lists/SelectionBar.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
@@ -7,11 +8,13 @@ import { changeAll, downloadAll } from "../../state/app/bulk.ts";
 import { type Gallery, removeCharacters } from "../../state/characters/gallery.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import { FolderDialog } from "../shell/ChatDialogs.tsx";
 
 /** The bar above the grid. Characters in folders of other programs can only be exported. */
 export function CharacterSelection({ gallery }: { gallery: Gallery }) {
   const store = useStore();
   const { selection } = gallery;
+  const [isFiling, setFiling] = useState(false);
   const t = texts.selection;
   const items = gallery.shown.value;
   const chosen = items.filter(({ id }) => selection.ids.value?.has(id));
@@ -25,34 +28,60 @@ export function CharacterSelection({ gallery }: { gallery: Gallery }) {
       return () => gallery.setFavorite(id, isFavorite);
     }, isFavorite ? t.unfavored : t.favored);
   };
+  const file = (folder: string | null) => {
+    const changed = own.filter((item) => item.folder !== folder);
+    selection.end();
+    void changeAll(store, changed, async ({ id, folder: before }: CharacterItem) => {
+      await gallery.setFolder(id, folder);
+      return () => gallery.setFolder(id, before);
+    }, t.charactersFiled);
+  };
   const remove = () => {
     selection.end();
     removeCharacters(store, own.map(({ id }) => id), { done: t.charactersRemoved(own.length), undo: texts.undo });
   };
   return (
-    <SelectionBar
-      selection={selection}
-      count={chosen.length}
-      allIds={items.map(({ id }) => id)}
-      within=".characters-page"
-    >
-      <IconButton
-        icon="star"
-        label={isFavorite ? t.unfavorite : t.favorite}
-        isDisabled={own.length === 0}
-        onClick={favor}
-      />
-      <Menu
-        label={t.export}
-        icon="down"
-        isDisabled={chosen.length === 0}
-        items={(["png", "json", "charx"] as const).map((format) => ({
-          label: texts.characters.exportAs(format.toUpperCase()),
-          icon: "down",
-          onSelect: () => void downloadAll(store, { kind: "characters", ids: chosen.map(({ id }) => id), format }),
-        }))}
-      />
-      <IconButton icon="trash" label={texts.characters.remove} isDisabled={own.length === 0} onClick={remove} />
-    </SelectionBar>
+    <>
+      <SelectionBar
+        selection={selection}
+        count={chosen.length}
+        allIds={items.map(({ id }) => id)}
+        within=".characters-page"
+      >
+        <IconButton
+          icon="folder"
+          label={texts.nav.file}
+          isDisabled={own.length === 0}
+          onClick={() => setFiling(true)}
+        />
+        <IconButton
+          icon="star"
+          label={isFavorite ? t.unfavorite : t.favorite}
+          isDisabled={own.length === 0}
+          onClick={favor}
+        />
+        <Menu
+          label={t.export}
+          icon="down"
+          isDisabled={chosen.length === 0}
+          items={(["png", "json", "charx"] as const).map((format) => ({
+            label: texts.characters.exportAs(format.toUpperCase()),
+            icon: "down",
+            onSelect: () => void downloadAll(store, { kind: "characters", ids: chosen.map(({ id }) => id), format }),
+          }))}
+        />
+        <IconButton icon="trash" label={texts.characters.remove} isDisabled={own.length === 0} onClick={remove} />
+      </SelectionBar>
+      {isFiling && (
+        <FolderDialog
+          title={t.fileCharacters(own.length)}
+          folder={own.every(({ folder }) => folder === own[0]!.folder) ? own[0]?.folder ?? undefined : undefined}
+          folders={gallery.folders.value.map(({ name }) => name)}
+          canRemove={own.some(({ folder }) => folder !== null)}
+          onSave={file}
+          onClose={() => setFiling(false)}
+        />
+      )}
+    </>
   );
 }

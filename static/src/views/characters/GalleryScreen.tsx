@@ -8,6 +8,7 @@ import { Portrait } from "../../components/Portrait.tsx";
 import { memo, useMedia, useTitle } from "../../components/hooks.ts";
 import { VirtualGrid } from "../../components/lists/VirtualGrid.tsx";
 import { Menu, PHONE_QUERY } from "../../components/overlays/Menu.tsx";
+import type { CharacterOrder } from "../../api/characters.ts";
 import { type Gallery, getGallery } from "../../state/characters/gallery.ts";
 import type { Selection } from "../../state/app/selection.ts";
 import { CardImports } from "../../state/import_export/card_imports.ts";
@@ -138,7 +139,9 @@ function Body({ gallery, onNew }: { gallery: Gallery; onNew: () => void }) {
       {gallery.state.value === "ready" && items.length === 0
         ? (
           <EmptyState title={t.nothing} text={t.nothingText}>
-            <Button onClick={() => gallery.narrow({ q: "", tag: "", favorite: false })}>{t.showAll}</Button>
+            <Button onClick={() => gallery.narrow({ q: "", tag: "", favorite: false, folder: undefined })}>
+              {t.showAll}
+            </Button>
           </EmptyState>
         )
         : <Grid gallery={gallery} items={items} />}
@@ -147,13 +150,13 @@ function Body({ gallery, onNew }: { gallery: Gallery; onNew: () => void }) {
 }
 
 function Grid({ gallery, items }: { gallery: Gallery; items: CharacterItem[] }) {
-  const { q, tag, favorite, sort } = gallery.query.value;
+  const { q, tag, favorite, folder, sort } = gallery.query.value;
   const { selection } = gallery;
   const selected = selection.ids.value;
   return (
     <VirtualGrid
       // Another filter scrolls to the top.
-      key={`${q}\n${tag}\n${favorite}\n${sort}`}
+      key={JSON.stringify([q, tag, favorite, folder, sort])}
       class="gallery"
       label={texts.characters.title}
       items={items}
@@ -258,6 +261,7 @@ function GalleryTools({ gallery }: { gallery: Gallery }) {
         isPressed={favorite}
         onClick={() => gallery.narrow({ favorite: !favorite })}
       />
+      <FolderFilter gallery={gallery} />
       <select aria-label={t.tag} value={tag} onChange={(event) => gallery.narrow({ tag: event.currentTarget.value })}>
         <option value="">{t.allTags}</option>
         {choices.map((name) => <option key={name} value={name}>{name}</option>)}
@@ -265,11 +269,38 @@ function GalleryTools({ gallery }: { gallery: Gallery }) {
       <select
         aria-label={t.sort}
         value={sort}
-        onChange={(event) => gallery.narrow({ sort: event.currentTarget.value === "updated" ? "updated" : "name" })}
+        onChange={(event) => gallery.narrow({ sort: event.currentTarget.value as CharacterOrder })}
       >
-        <option value="name">{t.sorts.name}</option>
-        <option value="updated">{t.sorts.updated}</option>
+        {ORDERS.map((order) => <option key={order} value={order}>{t.sorts[order]}</option>)}
       </select>
     </search>
+  );
+}
+
+const ORDERS: readonly CharacterOrder[] = ["favorites", "name", "updated"];
+
+/** Values of the select; those of folders begin with {@link IN}. */
+const [ANYWHERE, NOWHERE, IN] = ["", "none", "in:"];
+
+/** One folder, all, or the characters in none. Nothing while there is no folder. */
+function FolderFilter({ gallery }: { gallery: Gallery }) {
+  const t = texts.characters;
+  const { folder } = gallery.query.value;
+  const folders = gallery.folders.value;
+  if (folders.length === 0 && folder === undefined) return null;
+  // The selected folder stays visible when its last character has left it.
+  const isGone = typeof folder === "string" && !folders.some(({ name }) => name === folder);
+  const choices = isGone ? [{ name: folder, count: 0 }, ...folders] : folders;
+  return (
+    <select
+      aria-label={texts.nav.folderLabel}
+      value={folder === undefined ? ANYWHERE : folder === null ? NOWHERE : IN + folder}
+      onChange={({ currentTarget: { value } }) =>
+        gallery.narrow({ folder: value === ANYWHERE ? undefined : value === NOWHERE ? null : value.slice(IN.length) })}
+    >
+      <option value={ANYWHERE}>{t.allFolders}</option>
+      {choices.map(({ name, count }) => <option key={name} value={IN + name}>{t.folderOption(name, count)}</option>)}
+      <option value={NOWHERE}>{t.noFolder}</option>
+    </select>
   );
 }

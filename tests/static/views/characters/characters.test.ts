@@ -4,6 +4,8 @@ import { findAxeProblems, findSmallTargets, holdToasts } from "../../../helpers/
 import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
 import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
 
+const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
+
 let bench: UiBench;
 beforeAll(async () => {
   bench = await openUiBench();
@@ -101,6 +103,51 @@ test("selects several characters by mouse and keyboard; star, export and delete 
   await page.getByRole("link", { name: "Ada" }).waitFor();
   expect(api.people.characters.size).toBe(3);
 });
+
+test.each([["desktops", {}], ["phones", PHONE]] as const)(
+  "folders: moved together, undone, filtered (on %s)",
+  async (name, device) => {
+    await using ui = await bench.open("/characters", { ...device, prepare: fill });
+    const { page, api } = ui;
+    const folders = () => ["ada", "fox", "mira"].map((id) => api.people.characters.get(id)!.folder);
+    const cards = page.getByRole("list", { name: "Characters" }).getByRole("link");
+    await page.getByRole("link", { name: "Ada" }).waitFor();
+    expect(await page.getByLabel("Folder", { exact: true }).count()).toBe(0);
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Select" }).click();
+    for (const name of ["Ada", "Mira"]) await page.getByRole("checkbox", { name }).click();
+    await page.getByRole("button", { name: "Move to folder" }).click();
+    await page.getByRole("dialog", { name: "Move 2 characters to folder" }).getByLabel("Folder").fill("Science");
+    await page.keyboard.press("Enter");
+    await page.getByText("2 characters moved").waitFor();
+    expect(folders()).toEqual(["Science", null, "Science"]);
+    await page.getByLabel("Folder", { exact: true }).selectOption({ label: "Science (2)" });
+    await eventually(() => cards.allInnerTexts(), (shown) => shown.join() === "Ada,Mira");
+    expect(await findAxeProblems(page)).toEqual([]);
+    if (name === "phones") expect(await findSmallTargets(page)).toEqual([]);
+    if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/folders-${name}.png` });
+    await page.getByRole("button", { name: "Undo" }).click();
+    await eventually(folders, (all) => all.every((folder) => folder === null));
+    await page.getByText("No matches").waitFor();
+    await page.getByRole("button", { name: "Show all" }).click();
+    await eventually(() => cards.count(), (count) => count === 3);
+
+    await page.getByRole("link", { name: "Fox" }).click();
+    await page.getByRole("button", { name: "More actions" }).click();
+    await page.getByRole("menuitem", { name: "Move to folder" }).click();
+    const dialog = page.getByRole("dialog", { name: "Move character to folder" });
+    await dialog.getByLabel("Folder").fill("Wood");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await eventually(folders, ([, fox]) => fox === "Wood");
+    await page.getByRole("button", { name: "More actions" }).click();
+    await page.getByRole("menuitem", { name: "Move to folder" }).click();
+    expect(await dialog.getByLabel("Folder").inputValue()).toBe("Wood");
+    await dialog.getByRole("button", { name: "Remove from folder" }).click();
+    await eventually(folders, ([, fox]) => fox === null);
+    expect(api.people.characters.get("fox")!.card.data.extensions).toEqual({});
+    expect(ui.errors).toEqual([]);
+  },
+);
 
 test("on phones a long press selects a character, and Escape ends it", async () => {
   await using ui = await bench.open("/characters", { ...PHONE, prepare: fill });

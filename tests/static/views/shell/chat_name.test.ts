@@ -13,6 +13,7 @@ const people = {
       tags: [],
       creator: "",
       favorite: false,
+      folder: null,
     },
 };
 const chat = { title: "The storm", character_ids: ["mira"], snippet: "*She smiles.*", message_count: 1 };
