@@ -1,6 +1,6 @@
 /** Checks the host. Runs after authentication, so that a new origin can enroll. */
 import type { MiddlewareHandler } from "hono";
-import type { HostPolicy } from "../services/auth/host_names.ts";
+import { type HostPolicy, isLoopbackName } from "../services/auth/host_names.ts";
 import { AppError } from "../services/errors.ts";
 import { isCeremonyPath } from "./authentication.ts";
 import type { Env } from "./env.ts";
@@ -21,10 +21,10 @@ export function hostAllowlist(options: {
     const facts = { host, listener, isLocal: isLocal || (isSameMachine && isListedPage) };
     const isOpen = isCeremonyPath(c.req.path) ? hosts.opensCeremonies(facts) : hosts.isAllowed(facts);
     if (!isOpen) {
-      throw new AppError(
-        "host_not_allowed",
-        `The host "${facts.host}" isn't allowed here. To allow it, add it to allowed_hosts`,
-      );
+      const advice = isLoopbackName(host)
+        ? "It is for requests that come directly from this machine; open the address of the proxy in trusted_proxies"
+        : "To allow it, add it to allowed_hosts";
+      throw new AppError("host_not_allowed", `The host "${host}" isn't allowed here. ${advice}`);
     }
     await next();
   };

@@ -3,10 +3,13 @@ import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
+import { openPage } from "../helpers/app/browser.ts";
 import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
 import { type Device, openDevice, openPasskeyBrowser } from "../helpers/app/passkey_browser.ts";
 import { makeCertificate } from "../helpers/files/tls_certificate.ts";
+import { PHONE } from "../helpers/app/ui_page.ts";
 import { realPart } from "./helpers/real_part.ts";
+import { startTimes } from "./helpers/times.ts";
 
 const PROXIES = realPart("REAL_PROXIES_DIR", "proxies.sh");
 const NAME = "chat.example.org";
@@ -190,6 +193,36 @@ describe.skipIf(PROXIES === undefined)("behind a reverse proxy as the docs print
     await owner.page.getByText("Told through the proxy").first().waitFor();
     expect(owner.errors).toEqual([]);
     await Promise.all([owner.context.close(), stranger.context.close()]);
+    await Deno.remove(dataDir, { recursive: true }).catch(() => {});
+  });
+
+  test("leads from a configured proxy to a phone that is signed in, and localhost says where to go", async () => {
+    await using server = await openServer();
+    await using proxy = await startProxy("Caddy", server);
+    const local = await openPage(browser, server.url);
+    await local.page.goto(server.url);
+    await local.page.getByText("Parlor opens only through the proxy in trusted_proxies").waitFor();
+    await local.context.close();
+
+    const times = startTimes();
+    const desk = await openDevice(browser, proxy.url);
+    await desk.page.getByRole("button", { name: "Create passkey" }).click();
+    await desk.page.getByRole("link", { name: "Settings" }).click();
+    await desk.page.getByRole("link", { name: "Access" }).click();
+    times.note("this machine is signed in");
+    await desk.page.getByRole("button", { name: "Set up a phone" }).click();
+    await desk.page.getByRole("img", { name: "QR code with the address and code" }).waitFor();
+    const code = await desk.page.getByLabel("Code", { exact: true }).innerText();
+    times.note("QR code");
+    const phone = await openDevice(browser, `${proxy.url}/pair#code=${code}`, PHONE);
+    await phone.page.getByRole("button", { name: "Create passkey" }).click();
+    await phone.page.getByLabel("Message", { exact: true }).waitFor();
+    times.note("the phone is signed in");
+    await desk.page.getByText(/is signed in$/).waitFor();
+    expect(await phone.countPasskeys()).toBe(1);
+    expect([desk.errors, phone.errors]).toEqual([[], []]);
+    times.print();
+    await Promise.all([desk.context.close(), phone.context.close()]);
     await Deno.remove(dataDir, { recursive: true }).catch(() => {});
   });
 });

@@ -3,12 +3,73 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openBrowser, openPage } from "../helpers/app/browser.ts";
 import { builtUi } from "../helpers/app/built_ui.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
-import { sendMessage } from "../helpers/app/ui_page.ts";
+import { PHONE, sendMessage } from "../helpers/app/ui_page.ts";
+import { openFakeHub } from "../helpers/fakes/fake_hub.ts";
 import { realPart } from "./helpers/real_part.ts";
+import { startTimes } from "./helpers/times.ts";
 
 const INSTALLED = realPart("REAL_LLM_DIR", "llm.sh");
 const MODEL = "gemma-3-270m-q4_k_m.gguf";
 const SLOW_MS = 300_000;
+/** The smallest model that the first run offers: its repository and its file. The real model here stands in for it. */
+const OFFERED = { repo: "ggml-org/gemma-3-1b-it-GGUF", file: "gemma-3-1b-it-Q4_K_M.gguf" };
+
+/** The newest reply that has text, of all conversations. */
+async function readReply(parlor: ChildServer): Promise<string> {
+  const [chat] = (await parlor.json<{ items: { id: string }[] }>("GET", "/api/conversations?view=summary")).items;
+  const { messages } = await parlor.json<{ messages: { role: string; content: string }[] }>(
+    "GET",
+    `/api/conversations/${chat!.id}`,
+  );
+  return messages.findLast(({ role }) => role === "assistant")?.content ?? "";
+}
+
+test.skipIf(INSTALLED === undefined).each([["a phone", PHONE], ["a desktop", {}]] as const)(
+  "a fresh server downloads the model that the first run offers, runs it and replies (%s)",
+  { timeout: SLOW_MS },
+  async (_, device) => {
+    await builtUi();
+    const model = await Deno.readFile(`${INSTALLED}/model/${MODEL}`);
+    await using hub = openFakeHub({ [OFFERED.repo]: { files: { [OFFERED.file]: model } } });
+    const dataDir = await Deno.makeTempDir({ prefix: "parlor-first-" });
+    const [program] = await Array.fromAsync(Deno.readDir(`${INSTALLED}/bin`));
+    const args = ["--llama-server-path", `${INSTALLED}/bin/${program!.name}`];
+    args.push("--hub-url", hub.url, "--guard-allow", "127.0.0.2/31");
+    const times = startTimes();
+    const parlor = await startChildServer({ dataDir, args });
+    times.note("listening");
+    const browser = await openBrowser();
+    try {
+      const { page, foreign, errors } = await openPage(browser, parlor.url, device);
+      await page.goto(parlor.url);
+      await page.getByRole("heading", { name: "Choose a model" }).waitFor();
+      times.note("first screen");
+      await page.getByRole("button", { name: "Download: Gemma 3 1B" }).click();
+      await page.getByRole("heading", { name: "Your name" }).waitFor({ timeout: SLOW_MS });
+      times.note("model runs");
+      await page.getByLabel("Your name").fill("Ada");
+      await page.getByRole("button", { name: "Continue" }).click();
+      await page.getByRole("button", { name: "Start chatting" }).click();
+      await page.getByRole("log").getByText("Ada").first().waitFor();
+      await sendMessage(page, "Tell me a story about a lighthouse");
+      const replies = page.locator(".reply .prose");
+      await expect.poll(async () => (await replies.last().innerText()).length, { timeout: SLOW_MS }).toBeGreaterThan(
+        20,
+      );
+      times.note("reply");
+      times.print();
+      // A small model may go on until its context is full: a few words of it are enough.
+      await page.getByRole("button", { name: "Stop" }).evaluateAll((buttons) => (buttons[0] as HTMLElement)?.click());
+      await expect.poll(() => readReply(parlor), { timeout: SLOW_MS }).toMatch(/\w{3,}/);
+      expect(await parlor.json("GET", "/api/models/local/runner")).toMatchObject({ state: "running" });
+      expect({ foreign, errors }).toEqual({ foreign: [], errors: [] });
+    } finally {
+      await browser.close();
+      await parlor.kill("SIGTERM");
+      await Deno.remove(dataDir, { recursive: true });
+    }
+  },
+);
 
 describe.skipIf(INSTALLED === undefined)("with a real model under models/", { timeout: SLOW_MS }, () => {
   let dataDir: string;

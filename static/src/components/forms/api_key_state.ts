@@ -1,4 +1,5 @@
 /** The state of an API key in a form: whether the stored key is sent, and whether others could read it. */
+import { isLoopback } from "../../state/app/loopback.ts";
 
 /** A key in a form. */
 export interface ApiKeyState {
@@ -22,9 +23,7 @@ export function isKeyExposed(standing: ApiKeyState): boolean {
   const origin = parseOrigin(standing.address);
   if (!hasKey || origin === undefined) return false;
   const { protocol, hostname } = new URL(origin);
-  const isLoopback = hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" ||
-    /^127(?:\.\d+){3}$/.test(hostname);
-  return protocol === "http:" && !isLoopback;
+  return protocol === "http:" && !isLoopback(hostname);
 }
 
 /** Returns the origin of an HTTP address; undefined for anything else. */

@@ -39,6 +39,7 @@ export const common: typeof English = {
     host: "Adresse nicht zugelassen",
     hostText:
       "Der Server kennt diesen Hostnamen nicht. Tragen Sie ihn in allowed_hosts ein und laden Sie die Seite neu.",
+    localhostText: "Parlor öffnet sich nur über den Proxy in trusted_proxies. Verwenden Sie dessen Adresse.",
   },
 
   unknown: {

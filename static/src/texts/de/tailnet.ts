@@ -69,7 +69,7 @@ export const tailnet: typeof English = {
       proxy: "Ein Proxy mit Zertifikat: Ihre eigene Domain, zum Beispiel mit Caddy",
     },
     proxyText:
-      "Lassen Sie einen Proxy wie Caddy mit HTTPS für Ihre Domain antworten und Anfragen an Parlor weiterleiten, und tragen Sie den Proxy in trusted_proxies ein. Geben Sie dann hier die Adresse ein.",
+      "Lassen Sie einen Proxy wie Caddy mit HTTPS für Ihre Domain antworten und Anfragen an Parlor weiterleiten, und tragen Sie den Proxy in trusted_proxies ein. Geben Sie dann hier die Adresse ein. Läuft der Proxy auf diesem Rechner, öffnet sich Parlor nicht mehr unter localhost: Machen Sie unter der neuen Adresse weiter.",
     proxyAddress: "Adresse",
     proxyWrong: "Geben Sie eine Adresse ein, die mit https:// beginnt und einen Namen hat, keine IP-Adresse",
     checking: "Prüft, ob diese Adresse zu Parlor führt …",

@@ -35,6 +35,7 @@ export const common = {
     signInText: "This server is protected. Open it at its localhost address on the machine it runs on.",
     host: "Address not allowed",
     hostText: "The server doesn’t recognize this host name. Add it to allowed_hosts, then reload.",
+    localhostText: "Parlor opens only through the proxy in trusted_proxies. Use the proxy’s address.",
   },
 
   unknown: {

@@ -64,7 +64,7 @@ export const tailnet = {
       proxy: "A proxy with a certificate: your own domain, such as with Caddy",
     },
     proxyText:
-      "Let a proxy such as Caddy answer for your domain with HTTPS and pass requests on to Parlor, and add the proxy to trusted_proxies. Then enter the address here.",
+      "Let a proxy such as Caddy answer for your domain with HTTPS and pass requests on to Parlor, and add the proxy to trusted_proxies. Then enter the address here. With a proxy on this machine, Parlor no longer opens at localhost: continue at the new address.",
     proxyAddress: "Address",
     proxyWrong: "Enter an address that starts with https:// and has a name, not an IP address",
     checking: "Checking whether this address leads to Parlor …",

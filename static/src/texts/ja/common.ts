@@ -37,6 +37,7 @@ export const common: typeof English = {
       "このサーバーは保護されています。サーバーが動いているマシンで、localhost のアドレスから開いてください。",
     host: "許可されていないアドレスです",
     hostText: "サーバーがこのホスト名を認識できません。allowed_hosts に追加してから再読み込みしてください。",
+    localhostText: "Parlor は trusted_proxies のプロキシ経由でのみ開けます。プロキシのアドレスを使ってください。",
   },
 
   unknown: {

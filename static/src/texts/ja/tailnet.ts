@@ -64,7 +64,7 @@ export const tailnet: typeof English = {
       proxy: "証明書付きのプロキシ：Caddyなどで自分のドメインを使用",
     },
     proxyText:
-      "CaddyなどのプロキシでドメインのHTTPSを受け、Parlorに転送します。プロキシをtrusted_proxiesに追加し、アドレスをここに入力してください。",
+      "CaddyなどのプロキシでドメインのHTTPSを受け、Parlorに転送します。プロキシをtrusted_proxiesに追加し、アドレスをここに入力してください。プロキシがこのマシンで動いている場合、localhostではParlorを開けなくなるので、新しいアドレスで続けてください。",
     proxyAddress: "アドレス",
     proxyWrong: "https://で始まる、IPアドレスではない名前のアドレスを入力してください",
     checking: "このアドレスがParlorにつながるか確認しています…",

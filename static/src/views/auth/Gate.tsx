@@ -4,6 +4,7 @@ import type { ApiError } from "../../api/client.ts";
 import { lazy } from "../../components/Lazy.tsx";
 import { ErrorDetails } from "../../components/Notice.tsx";
 import { useTitle } from "../../components/hooks.ts";
+import { isLoopback } from "../../state/app/loopback.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 
@@ -39,11 +40,12 @@ export function Gate({ children }: { children: ComponentChildren }) {
 /** Says why, and what to do. */
 function AccessRefused({ error }: { error: ApiError }) {
   const isSignIn = error.status === 401;
+  const t = texts.refused;
   useTitle(texts.product);
   return (
     <main class="refused">
-      <h1>{isSignIn ? texts.refused.signIn : texts.refused.host}</h1>
-      <p>{isSignIn ? texts.refused.signInText : texts.refused.hostText}</p>
+      <h1>{isSignIn ? t.signIn : t.host}</h1>
+      <p>{isSignIn ? t.signInText : isLoopback(globalThis.location.hostname) ? t.localhostText : t.hostText}</p>
       <p class="muted">{error.message}</p>
       {error.requestId && <ErrorDetails code={error.code} requestId={error.requestId} />}
     </main>

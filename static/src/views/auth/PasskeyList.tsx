@@ -6,6 +6,7 @@ import { Notice } from "../../components/Notice.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
+import { isLoopback } from "../../state/app/loopback.ts";
 import { describePasskeyError, deviceName, enroll } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -100,7 +101,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
     store.access.invite().then(setInvite, (thrown) => setFailure(describePasskeyError(thrown)));
   }, []);
   // Another device reaches this machine under another name than it uses itself.
-  const isLocal = /^(localhost|127\.|\[::1\])|\.localhost$/.test(globalThis.location.hostname);
+  const isLocal = isLoopback(globalThis.location.hostname);
   return (
     <Dialog title={t.invite} onClose={onClose}>
       {failure && <Notice tone="danger">{failure}</Notice>}

@@ -7,6 +7,7 @@ import { Button } from "../../components/Button.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
+import { isLoopback } from "../../state/app/loopback.ts";
 import { describePasskeyError } from "../../state/app/passkeys.ts";
 import { TailnetNode } from "../../state/app/tailnet.ts";
 import { useStore } from "../../state/store.ts";
@@ -14,9 +15,6 @@ import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
 import { QrCode } from "./QrCode.tsx";
-
-/** Names under which only the machine itself finds Parlor. */
-const LOOPBACK = /^(localhost|127\.|\[::1\])|\.localhost$/;
 
 /** How long nobody types before an address is checked. In milliseconds. */
 const TYPING_MS = 600;
@@ -45,7 +43,7 @@ export function PhoneGuide({ onTailnet }: { onTailnet: (isShown: boolean) => voi
 function Steps({ onTailnet }: { onTailnet: (isShown: boolean) => void }) {
   const t = texts.phone;
   const { location } = globalThis;
-  const isLocal = LOOPBACK.test(location.hostname);
+  const isLocal = isLoopback(location.hostname);
   const isReachable = !isLocal && location.protocol === "https:";
   const [way, setWay] = useState<Way>("tailnet");
   const [typed, setTyped] = useState("");
@@ -106,7 +104,7 @@ function useTailnetUrl(): string | undefined {
 /** Passkeys need HTTPS and a name. */
 function readAddress(typed: string): string | undefined {
   const url = URL.canParse(typed.trim()) ? new URL(typed.trim()) : undefined;
-  if (url?.protocol !== "https:" || LOOPBACK.test(url.hostname) || /^[\d.]+$|^\[/.test(url.hostname)) return undefined;
+  if (url?.protocol !== "https:" || isLoopback(url.hostname) || /^[\d.]+$|^\[/.test(url.hostname)) return undefined;
   return url.origin;
 }
 

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { DetectedServer } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
+import { isLoopback } from "../../state/app/loopback.ts";
 import { useStore } from "../../state/store.ts";
 import { CommandChoice, QuickModel } from "../models/QuickModel.tsx";
 import { CopyButton } from "../../components/content/CopyButton.tsx";
@@ -88,15 +89,13 @@ const LISTENING = {
 /** As in compose.yaml. */
 const LOOK_AROUND = "PARLOR_DISCOVER_HOSTS=host.docker.internal";
 
-const LOOPBACK = /^(127\.|localhost$|\[?::1\]?$)/;
-
 /** The advice, depending on where the search ran. */
 function ServerAdvice({ level, onUsed }: { level: 2 | 3 | 4; onUsed?: () => void }) {
   const setup = useStore().setup.value;
   const t = texts.connections;
   const hosts = setup?.discover_hosts ?? [];
   const [software, setSoftware] = useState<keyof typeof LISTENING>("Ollama");
-  const isElsewhere = hosts.some((host) => !LOOPBACK.test(host));
+  const isElsewhere = hosts.some((host) => !isLoopback(host));
   if (!setup?.in_container && !isElsewhere) {
     return (
       <>
