@@ -4,8 +4,8 @@
  */
 import type { MiddlewareHandler } from "hono";
 import type { AccessPolicy, PresentedCredentials, RouteAccess } from "../services/auth/access_policy.ts";
-import { isLoopbackName, type PageOriginWatch } from "../services/auth/host_names.ts";
-import type { OpenStreams } from "../services/auth/open_streams.ts";
+import { isLoopbackName, type PageOriginWatch } from "../services/auth/hosts.ts";
+import type { OpenStreams } from "../services/auth/auth.ts";
 import type { AppContext, Env, RequestFacts } from "./env.ts";
 import { SESSION_IDLE_MS } from "../services/auth/sessions.ts";
 

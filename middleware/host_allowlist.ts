@@ -1,6 +1,6 @@
 /** Checks the host. Runs after authentication, so that a new origin can enroll. */
 import type { MiddlewareHandler } from "hono";
-import { type HostPolicy, isLoopbackName } from "../services/auth/host_names.ts";
+import { type HostPolicy, isLoopbackName } from "../services/auth/hosts.ts";
 import { AppError } from "../services/errors.ts";
 import { isCeremonyPath } from "./authentication.ts";
 import type { Env } from "./env.ts";

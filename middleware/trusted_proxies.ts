@@ -1,7 +1,6 @@
 /** First middleware: peer, client, scheme, host and origin of the request. X-Forwarded-* headers count only from trusted proxies. */
 import type { MiddlewareHandler } from "hono";
-import { addressMatcher, isLoopbackAddress, parseAddress } from "../services/auth/addresses.ts";
-import { isLoopbackName, parseHost } from "../services/auth/host_names.ts";
+import { addressMatcher, isLoopbackAddress, isLoopbackName, parseAddress, parseHost } from "../services/auth/hosts.ts";
 import { AppError } from "../services/errors.ts";
 import type { ClientConnection, Env, RequestFacts } from "./env.ts";
 

@@ -51,7 +51,7 @@ export function memoryRoutes(services: Services) {
     .openapi(schema.recallRoute, async (c) => {
       const [search, { recall }] = await Promise.all([
         services.search(),
-        import("../services/conversations/search/recall.ts"),
+        import("../services/conversations/search/search.ts"),
       ]);
       const { q: query, conversation_id: conversationId } = c.req.valid("query");
       const client = clientSignal(c);

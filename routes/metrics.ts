@@ -3,8 +3,7 @@ import { Hono } from "hono";
 import type { Env } from "../middleware/env.ts";
 import type { RouteFacts } from "../middleware/route_table.ts";
 import { AppError } from "../services/errors.ts";
-import { EXPOSITION_TYPE } from "../services/metrics/exposition.ts";
-import type { Metrics } from "../services/metrics/metrics.ts";
+import { EXPOSITION_TYPE, type Metrics } from "../services/metrics/metrics.ts";
 import type { BodyLimits } from "./http/route_facts.ts";
 
 /** Path that Prometheus scrapes by default. */

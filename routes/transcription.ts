@@ -2,7 +2,7 @@
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import type { Services } from "../services/services.ts";
 import type { TranscriptEvent } from "../services/transcription/transcript_events.ts";
-import { detectTranscriptionServers } from "../services/transcription/transcription_detection.ts";
+import { detectTranscriptionServers } from "../services/transcription/transcription_server.ts";
 import { errorBody } from "./errors.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";

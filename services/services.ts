@@ -7,7 +7,7 @@
  */
 import { type Lazy, LazyScope } from "./async/lazy.ts";
 import type { ImagePool } from "./attachments/images/image_pool.ts";
-import { isLoopbackAddress } from "./auth/addresses.ts";
+import { isLoopbackAddress } from "./auth/hosts.ts";
 import { openAuth } from "./auth/auth.ts";
 import { findUnendedReplies } from "./conversations/reply_rows.ts";
 import type { Config } from "./config/config.ts";
@@ -19,10 +19,9 @@ import { isEnd } from "./jobs/job_store.ts";
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics/metrics.ts";
 import type { Models } from "./models/models.ts";
-import type { NodeTimes } from "./tailnet/node_status.ts";
+import { type NodeTimes, openNodeMemory } from "./tailnet/node_state.ts";
 import type { ToolLimits } from "./chat/tools/tool_run.ts";
-import type { ToolSource } from "./tools/tool_source.ts";
-import { openNodeMemory } from "./tailnet/node_state.ts";
+import type { ToolSource } from "./tools/tool_registry.ts";
 import type { NodeListener, Tailnet } from "./tailnet/tailnet.ts";
 
 /** Options of `openServices` that aren't part of the configuration. */
@@ -125,7 +124,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     const [{ openConnections }, { ConnectionInspector }, { createUpstreamClient }, { ModelRouter }] = await Promise.all(
       [
         import("./llm/connections/connections.ts"),
-        import("./llm/connections/connection_inspector.ts"),
+        import("./llm/connections/connections.ts"),
         import("./llm/upstream_client.ts"),
         import("./llm/model_router.ts"),
       ],
@@ -359,7 +358,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   const imageServices = scope.lazy(async (onClose) => {
     const [{ openImageGeneration }, { MessageAttachments }] = await Promise.all([
       import("./image_generation/image_generation.ts"),
-      import("./conversations/message_images.ts"),
+      import("./conversations/message_attachments.ts"),
     ]);
     const { modelRouter } = await llm();
     const opened = await openImageGeneration({

@@ -1,7 +1,7 @@
 /** File responses: as a download, as JSON, or the range of a Range header. */
 import type { AppContext } from "../../middleware/env.ts";
 import { AppError } from "../../services/errors.ts";
-import { normalized } from "../../services/json/unicode.ts";
+import { normalized } from "../../services/json/text.ts";
 import { toFileName } from "../../services/storage/ids.ts";
 import { matchesStrongly, parseTagList } from "../../services/storage/preconditions.ts";
 import { rawAnswer } from "../server/raw_response.ts";

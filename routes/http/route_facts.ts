@@ -2,7 +2,7 @@
 import type { RouteFacts } from "../../middleware/route_table.ts";
 import { MAX_CHARX_BYTES } from "../../services/characters/charx/charx_format.ts";
 import type { Config } from "../../services/config/config.ts";
-import { MAX_RECORDING_BYTES } from "../../services/transcription/transcription_settings.ts";
+import { MAX_RECORDING_BYTES } from "../../services/transcription/transcription.ts";
 import type { Router } from "./router.ts";
 
 /** Body caps in bytes, as configured. */

@@ -7,7 +7,7 @@ import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import type { LoreSource } from "../../services/prompts/prompt_blocks.ts";
 import type { Counted, PromptEntry } from "../../services/prompts/prompt_messages.ts";
 import { REASONING_EFFORTS } from "../../services/llm/dialects/dialect.ts";
-import { isTimeZone } from "../../services/prompts/macros/macro_clock.ts";
+import { isTimeZone } from "../../services/prompts/macros/macro_text.ts";
 import { ERRORS, Id, json, jsonBody, Time } from "./common.ts";
 import { MissedEntry } from "./lorebooks.ts";
 import { DocumentUses, SentDocument } from "./documents.ts";

@@ -5,7 +5,7 @@ import type { FoundRepo } from "../../services/models/hub/hub.ts";
 import type { LocalModel } from "../../services/models/local/local_models.ts";
 import type { RepoListing } from "../../services/models/models.ts";
 import type { Machine, RecommendedModel } from "../../services/models/recommended.ts";
-import type { RunnerStatus, RunRequest } from "../../services/models/runner/runner_status.ts";
+import type { RunnerStatus, RunRequest } from "../../services/models/runner/runner.ts";
 import { ERRORS, IdParams, json, jsonBody, Time } from "./common.ts";
 
 const Format = z.enum(["gguf", "mlx"]);

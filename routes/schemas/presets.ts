@@ -1,6 +1,6 @@
 /** Presets on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { PresetDocument } from "../../services/presets/preset_document.ts";
+import type { PresetDocument } from "../../services/presets/preset.ts";
 import type { ListedPreset, PresetInput, StoredPreset } from "../../services/presets/presets.ts";
 import { ERRORS, ExtraBody, IdParams, json, Time, Unreadable } from "./common.ts";
 import { documentFile, versionedDocumentRoutes } from "./versions.ts";
@@ -168,4 +168,4 @@ export type PresetJson = PresetItemJson & PresetDocument & { sampler: Record<str
 export type {
   PresetOrder as PresetOrderJson,
   PresetPrompt as PresetPromptJson,
-} from "../../services/presets/preset_document.ts";
+} from "../../services/presets/preset.ts";

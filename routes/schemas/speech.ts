@@ -1,8 +1,7 @@
 /** Text-to-speech and voice samples. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { AUDIO_FORMATS } from "../../services/speech/audio_format.ts";
-import type { SpeakRequest } from "../../services/speech/speech.ts";
-import type { SpeechConfig, SpeechConfigInput } from "../../services/speech/speech_settings.ts";
+import type { SpeakRequest, SpeechConfig, SpeechConfigInput } from "../../services/speech/speech.ts";
 import type { VoiceImportRequest } from "../../services/speech/voice_import.ts";
 import type { VoiceSample } from "../../services/speech/voice_samples.ts";
 import { ApiKey, ERRORS, Id, IdParams, IfMatch, json, jsonBody, RangeHeaders, Time } from "./common.ts";

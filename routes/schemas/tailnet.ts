@@ -1,7 +1,7 @@
 /** The tailnet node on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
 import { HOST_LABEL } from "../../services/config/config_values.ts";
-import { TAILNET_STATES, type TailnetStatus } from "../../services/tailnet/node_status.ts";
+import { TAILNET_STATES, type TailnetStatus } from "../../services/tailnet/node_state.ts";
 import { ERRORS, json, optionalJsonBody } from "./common.ts";
 
 const Status = z.object({

@@ -1,12 +1,11 @@
 /** Transcription: recordings to text. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { TranscriptionTestResult } from "../../services/transcription/transcription.ts";
-import type { DetectedTranscriptionServer } from "../../services/transcription/transcription_detection.ts";
-import type { Transcript } from "../../services/transcription/transcription_server.ts";
 import type {
   TranscriptionConfig,
   TranscriptionConfigInput,
-} from "../../services/transcription/transcription_settings.ts";
+  TranscriptionTestResult,
+} from "../../services/transcription/transcription.ts";
+import type { DetectedTranscriptionServer, Transcript } from "../../services/transcription/transcription_server.ts";
 import { ApiKey, BINARY, ERRORS, IfMatch, json, jsonBody } from "./common.ts";
 
 const Name = z.string().max(300);

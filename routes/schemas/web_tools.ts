@@ -1,6 +1,6 @@
 /** The built-in web tools: web search and reading pages. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { Tool } from "../../services/tools/tool_source.ts";
+import type { Tool } from "../../services/tools/tool_registry.ts";
 import type { WebConfig, WebConfigInput } from "../../services/tools/web/web_settings.ts";
 import type { WebTestResult } from "../../services/tools/web/web_tools.ts";
 import { ERRORS, IfMatch, json, jsonBody } from "./common.ts";

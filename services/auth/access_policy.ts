@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import type { CredentialStore } from "./credential_store.ts";
 import type { FailureLimiter } from "./failure_limiter.ts";
-import type { PageOriginWatch } from "./host_names.ts";
+import type { PageOriginWatch } from "./hosts.ts";
 import { getRpId } from "./rp_id.ts";
 import type { TokenScope } from "./token_store.ts";
 

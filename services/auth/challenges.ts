@@ -1,6 +1,6 @@
 /** Challenges of running ceremonies: valid once, for five minutes, in the ceremony and browser that started it. */
 import { randomToken } from "../crypto/random.ts";
-import { getClientKey } from "./addresses.ts";
+import { getClientKey } from "./hosts.ts";
 
 /** Lifetime of a challenge (docs/protocols/auth.md#ceremonies). */
 export const CHALLENGE_MS = 5 * 60 * 1000;

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { nodeCrypto, randomBytes } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { getClientKey } from "./addresses.ts";
+import { getClientKey } from "./hosts.ts";
 
 /** Lifetime of an invite. */
 const INVITE_MS = 10 * 60 * 1000;

@@ -1,7 +1,7 @@
 /** Limits failed authentication attempts. Valid credentials never count, so they're never locked out. */
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { getClientKey } from "./addresses.ts";
+import { getClientKey } from "./hosts.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 /** Hours that `recent` counts. */

@@ -1,7 +1,6 @@
 /** Finds the addresses that anyone who reaches them can use without signing in, for the start-up log and for `parlor doctor`. */
 import type { Log } from "../log.ts";
-import { parseAddress } from "./addresses.ts";
-import { isLoopbackName, type OwnNode } from "./host_names.ts";
+import { isLoopbackName, type OwnNode, parseAddress } from "./hosts.ts";
 import { getRpId } from "./rp_id.ts";
 
 /** The configuration values that decide which addresses are open. */

@@ -11,7 +11,7 @@ import { type CeremonyScope, CHALLENGE_MS, type Challenges, createChallenges } f
 import type { CredentialRecord, CredentialStore } from "./credential_store.ts";
 import type { CodeTicket, EnrolmentCodes } from "./enrolment_codes.ts";
 import type { FailureLimiter } from "./failure_limiter.ts";
-import type { HostPolicy } from "./host_names.ts";
+import type { HostPolicy } from "./hosts.ts";
 import {
   ALGORITHMS,
   getChallenge,

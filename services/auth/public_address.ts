@@ -1,12 +1,11 @@
 /** Checks whether an address that other devices are to use leads to this server, with all that signing in needs. */
 import { AppError } from "../errors.ts";
-import { parseOwnerUrl } from "../http/endpoint_address.ts";
+import { parseOwnerUrl } from "../http/base_url.ts";
 import { type HttpClient, openHttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import { asObject, type JsonObject } from "../json/type_guards.ts";
-import { parseAddress } from "./addresses.ts";
-import { isLoopbackName } from "./host_names.ts";
+import { isLoopbackName, parseAddress } from "./hosts.ts";
 
 /** What a check can find, in the order in which it looks. */
 export const ADDRESS_CHECK_RESULTS = [

@@ -2,7 +2,7 @@
 import { join, resolve } from "node:path";
 import { Mutex } from "../async/keyed_mutex.ts";
 import { AppError } from "../errors.ts";
-import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job.ts";
+import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
 import { fileError, fileExists } from "../storage/atomic_file.ts";
 import { AFTER_BACKUP_TIMEOUT_MS, runAfterBackup } from "./after_backup.ts";

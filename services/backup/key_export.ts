@@ -6,7 +6,7 @@ import { createSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";
-import { openReader } from "../storage/database/reader.ts";
+import { openReader } from "../storage/database/database.ts";
 import { DATABASE_NAME } from "./data_files.ts";
 
 interface ExportedKey {

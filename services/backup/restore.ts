@@ -7,7 +7,7 @@ import { fileError } from "../storage/atomic_file.ts";
 import { openDataDir } from "../storage/data_dir.ts";
 import { openIncoming } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
-import { openReader } from "../storage/database/reader.ts";
+import { openReader } from "../storage/database/database.ts";
 import { checkDatabase } from "../storage/database/snapshot.ts";
 import type { ArchiveEntry } from "./archive.ts";
 import {

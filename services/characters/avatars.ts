@@ -3,13 +3,12 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { TEMPORARY_ENDING } from "../storage/atomic_file.ts";
+import { readPlainFile, statPlainFile, TEMPORARY_ENDING } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database/database.ts";
+import { isPng, parsePngHeader } from "../attachments/images/png_chunks.ts";
 import type { CardIndex } from "./index/card_index.ts";
 import { findCardRow } from "./index/card_rows.ts";
 import type { ImageTools } from "./characters.ts";
-import { readPlainFile, statPlainFile } from "../storage/plain_files.ts";
-import { isPng, parsePngHeader } from "../attachments/images/png_chunks.ts";
 
 /** Dependencies of `Avatars`. */
 export interface AvatarDeps {

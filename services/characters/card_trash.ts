@@ -5,17 +5,23 @@ import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { fileExists, readFileIfExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
+import {
+  fileExists,
+  readFileIfExists,
+  removeFile,
+  statPlainFile,
+  writeChunksAtomic,
+  writeFileAtomic,
+} from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { streamFilePieces } from "../storage/file_pieces.ts";
+import type { TrashBin } from "../storage/trash.ts";
+import type { Versions } from "../storage/versions.ts";
 import type { CardAssets } from "./charx/card_assets.ts";
 import { parseCardFile } from "./card/card_file.ts";
 import { type CardFileStat, type CardRow, toCardRow, toUnreadableRow } from "./card/card_head.ts";
 import type { CardIndex } from "./index/card_index.ts";
 import { findCardRow, findCaseClash, type StoredCard } from "./index/card_rows.ts";
-import type { TrashBin } from "../storage/trash.ts";
-import type { Versions } from "../storage/versions.ts";
-import { removeFile, statPlainFile } from "../storage/plain_files.ts";
 
 /** Dependencies of `CardTrash`. */
 export interface CardTrashDeps {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AppError } from "../errors.ts";
 import { joinBytes, writePieces } from "../storage/file_pieces.ts";
 import { isCharx, MAX_CHARX_BYTES } from "./charx/charx_format.ts";
-import { removeFile } from "../storage/plain_files.ts";
+import { removeFile } from "../storage/atomic_file.ts";
 
 /** Enough bytes to recognize a CHARX. */
 const SIGNATURE_BYTES = 4;

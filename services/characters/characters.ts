@@ -5,11 +5,21 @@ import { join } from "node:path";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { fileExists, writeChunksAtomic, writeFileAtomic } from "../storage/atomic_file.ts";
+import {
+  fileExists,
+  type PlainFile,
+  readPlainFile,
+  removeFile,
+  statPlainFile,
+  writeChunksAtomic,
+  writeFileAtomic,
+} from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database/database.ts";
 import { streamFilePieces } from "../storage/file_pieces.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
+import { isPng } from "../attachments/images/png_chunks.ts";
+import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 import { type Card, parseCard } from "./card/card.ts";
 import type { CardUploads } from "./card_uploads.ts";
 import { type CardAssets, CardFiles } from "./charx/card_assets.ts";
@@ -37,11 +47,8 @@ import { serializeCard } from "./card/card_text.ts";
 import type { CardTrash } from "./card_trash.ts";
 import { isCharx } from "./charx/charx_format.ts";
 import { findMainIcon, OWN_IMAGE, parseEmbeddedPath, withMainIcon } from "./card/main_icon.ts";
-import { type PlainFile, readPlainFile, removeFile, statPlainFile } from "../storage/plain_files.ts";
 import { hasAssetChunks, replaceImage } from "./png/png_assets.ts";
 import { embedCard } from "./png/png_card.ts";
-import { isPng } from "../attachments/images/png_chunks.ts";
-import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
 /** A character with its card. */
 export interface Character extends CharacterItem {

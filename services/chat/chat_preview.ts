@@ -2,7 +2,7 @@
 import type { ConversationState } from "../conversations/conversation.ts";
 import { mergeFields } from "../llm/openai/openai_request.ts";
 import type { ModelRoute } from "../llm/model_router.ts";
-import { refusesPrefill } from "../llm/refusals/prefill.ts";
+import { refusesPrefill } from "../llm/refusals/refused_fields.ts";
 import type { Prompt } from "../prompts/prompt.ts";
 import type { PromptPreset } from "../prompts/prompt_context.ts";
 import type { ToolOffer } from "../tools/tool_registry.ts";
@@ -18,11 +18,10 @@ import {
   wantedModel,
   withoutPositions,
 } from "./call_builder.ts";
-import { finishPrompt, NO_TOOLS, type ReplyTools, withTools } from "./call_tools.ts";
+import { finishPrompt, NO_TOOLS, type ReplyTools, takesTools, withTools } from "./call_tools.ts";
 import type { AnyChatRequest, StatefulChatRequest } from "./chat_request.ts";
 import type { HistoryEnd } from "./history.ts";
 import { chooseNextSpeaker, listNextSpeakers, openReplyContext } from "./reply_context.ts";
-import { takesTools } from "./tools/chat_tools.ts";
 
 /** What a request would send. */
 export interface ChatPreview {

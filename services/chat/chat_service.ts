@@ -16,7 +16,7 @@ import type { MemoryReading } from "./memory_reading.ts";
 import type { MessageWriter } from "./message_writer.ts";
 import { Reply } from "./reply.ts";
 import { toRoundGeneration } from "./tools/tool_messages.ts";
-import { takesTools } from "./tools/chat_tools.ts";
+import { takesTools } from "./call_tools.ts";
 import { ToolRun, type ToolRunDeps } from "./tools/tool_run.ts";
 import type { Replies } from "./replies.ts";
 import type { ReplyRunner } from "./reply_runner.ts";

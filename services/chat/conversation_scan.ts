@@ -20,7 +20,7 @@ import {
 import type { Personas } from "../personas/personas.ts";
 import { Macros } from "../prompts/macros/macros.ts";
 import { createSeededRandom } from "../prompts/seeded_random.ts";
-import { estimateTokens, splitContent } from "../llm/token_estimate.ts";
+import { estimateTokens, splitContent } from "../llm/token_count.ts";
 import { AppError } from "../errors.ts";
 import type { ActivationBook } from "../lorebooks/scan_entries.ts";
 import { parseLorebook } from "../lorebooks/lorebook_parse.ts";

@@ -11,7 +11,7 @@ import { AppError, traceOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ModelRouter } from "../llm/model_router.ts";
 import { stripReasoning } from "../llm/reasoning.ts";
-import { estimateTokens } from "../llm/token_estimate.ts";
+import { estimateTokens } from "../llm/token_count.ts";
 import type { Log } from "../log.ts";
 import type { MemoryScope } from "../memories/memory.ts";
 import type { MemoryServices } from "../memories/open_memories.ts";

@@ -12,6 +12,13 @@ import type { LorebookServices } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { Presets } from "../presets/presets.ts";
 import type { ModelRouter } from "../llm/model_router.ts";
+import type { ToolCallStore } from "../tools/tool_call_store.ts";
+import type { ToolRegistry } from "../tools/tool_registry.ts";
+import type { DocumentReader } from "../prompts/document_choice.ts";
+import { ContextSizes, TokenCounter, TokenRatios } from "../prompts/token_counter.ts";
+import type { Core } from "../core/open_core.ts";
+import { Prompts } from "../prompts/prompts.ts";
+import { type PromptContextDeps, PromptContexts } from "../prompts/prompt_context.ts";
 import { CallBuilder, type CallBuilderDeps } from "./call_builder.ts";
 import { ChatPreviewer } from "./chat_preview.ts";
 import { CallSender } from "./call_sender.ts";
@@ -21,21 +28,13 @@ import { MessageWriter } from "./message_writer.ts";
 import { Replies } from "./replies.ts";
 import { ReplyRunner } from "./reply_runner.ts";
 import { ReplySaver } from "./reply_saver.ts";
-import type { ToolCallStore } from "../tools/tool_call_store.ts";
-import type { ToolRegistry } from "../tools/tool_registry.ts";
-import { listChatTools } from "./tools/chat_tools.ts";
-import { ReplyResumes } from "./tools/reply_resume.ts";
-import { ToolFallback } from "./tools/tool_fallback.ts";
+import { listChatTools, ToolFallback } from "./call_tools.ts";
+import { ReplyResumes } from "./tools/tool_round.ts";
 import type { ToolLimits, ToolRunDeps } from "./tools/tool_run.ts";
 import { IdleQueue } from "./idle_queue.ts";
 import { Journal } from "./journal/journal.ts";
 import { Summaries } from "./summaries.ts";
 import { Titles } from "./titles.ts";
-import type { DocumentReader } from "../prompts/document_choice.ts";
-import { ContextSizes, TokenCounter, TokenRatios } from "../prompts/token_counter.ts";
-import type { Core } from "../core/open_core.ts";
-import { Prompts } from "../prompts/prompts.ts";
-import { type PromptContextDeps, PromptContexts } from "../prompts/prompt_context.ts";
 
 /** Dependencies of `openChat`. */
 export interface ChatDeps extends ConversationServices, LorebookServices {

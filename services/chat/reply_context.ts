@@ -2,8 +2,7 @@
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { type DocumentUses, parseDocumentUses } from "../documents/document.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
-import { type Message, textOfContent } from "../conversations/message.ts";
-import { readPinnedMessages } from "../conversations/pinned_messages.ts";
+import { type Message, readPinnedMessages, textOfContent } from "../conversations/message.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { LoadedParticipant } from "../prompts/participants.ts";
 import type { PromptSource } from "../prompts/prompt.ts";

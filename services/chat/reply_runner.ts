@@ -1,11 +1,10 @@
 /** Runs replies: asks the model, collects its answer and saves the message. */
 import type { LiveReplies } from "../conversations/live_replies.ts";
-import { traceOf } from "../errors.ts";
+import { AppError, traceOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ChatCall, ChatEvent } from "../llm/chat_event.ts";
 import type { ModelRouter, WantedModel } from "../llm/model_router.ts";
-import { AppError } from "../errors.ts";
-import { learnPrefillRefusal } from "../llm/refusals/prefill.ts";
+import { learnPrefillRefusal } from "../llm/refusals/refused_fields.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
 import type { ToolOffer } from "../tools/tool_registry.ts";
@@ -15,7 +14,7 @@ import type { CallSender } from "./call_sender.ts";
 import type { StatefulChatRequest } from "./chat_request.ts";
 import type { Reply } from "./reply.ts";
 import type { ReplySaver } from "./reply_saver.ts";
-import type { ToolFallback } from "./tools/tool_fallback.ts";
+import type { ToolFallback } from "./call_tools.ts";
 
 /** A reply that the model finished. */
 export interface CompletedReply {

@@ -4,11 +4,10 @@
  */
 import { findLocalServer, type ListenConfig } from "../diagnostics/local_server.ts";
 import { AppError, messageOf } from "../errors.ts";
-import { authLogin } from "./auth_login.ts";
-import { type CliOutside, openOutside, parseOptions, readPem } from "./cli_environment.ts";
-import { openServerClient, type ServerClient, ServerRefusal } from "./server_client.ts";
 import { operatorProof } from "../crypto/storage_key.ts";
-import { takeOptions } from "./data_commands.ts";
+import { authLogin } from "./auth_login.ts";
+import { type CliOutside, openOutside, parseOptions, readPem, takeOptions } from "./cli_environment.ts";
+import { openServerClient, type ServerClient, ServerRefusal } from "./server_client.ts";
 
 /** Text of `parlor auth --help`. */
 export const AUTH_HELP =

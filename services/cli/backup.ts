@@ -5,8 +5,7 @@ import { fileExists } from "../storage/atomic_file.ts";
 import { contentsText } from "../backup/data_files.ts";
 import { makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
-import { type DataOutside, takeOptions } from "./data_commands.ts";
-import { readPassphrase } from "./passphrase.ts";
+import { type DataOutside, readPassphrase, takeOptions } from "./cli_environment.ts";
 
 /** Text of `parlor backup --help` and `parlor restore --help`. */
 export const BACKUP_HELP =

@@ -1,6 +1,8 @@
-/** Environment of the `parlor auth` commands: terminal, stored account, environment variables, options. */
+/** Environment of the commands: terminal, stored account, environment variables, options, passphrases. */
 import { AppError, messageOf } from "../errors.ts";
 import { fileError, readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { CONFIG_ROWS, toFlagName } from "../config/config_keys.ts";
+import type { DataLocation } from "../diagnostics/data_checks.ts";
 
 /** Environment of a command. */
 export interface CliOutside {
@@ -140,4 +142,135 @@ export function parseOptions(args: readonly string[], table: OptionTable): Map<s
     values.set(name, value);
   }
   return values;
+}
+
+// Shared by the commands on the data folder: their options, and the server's configuration.
+
+/** Parsed arguments of a command. */
+interface CommandRequest {
+  /** Arguments that aren't options, such as a file. */
+  words: string[];
+  options: Map<string, string>;
+  /** Remaining arguments, for the server's configuration. */
+  rest: string[];
+}
+
+/** Environment of a command on the data folder. */
+export interface DataOutside {
+  environment: Readonly<Record<string, string | undefined>>;
+  version: string;
+  /** Reads the server's configuration from the options that are not the command's own. @throws {AppError} */
+  place(rest: string[]): DataLocation;
+  print(text: string): void;
+}
+
+/** A command. Returns its exit code if that isn't 0. @throws {AppError} with a message for the terminal */
+export type DataCommand = (args: readonly string[], outside: DataOutside) => Promise<number | void>;
+
+/**
+ * Takes a command's own options, and as many words as it has, out of its arguments.
+ *
+ * @param own Its options: `true` for those with a value.
+ * @param usage Said when the number of words is another one.
+ */
+export function takeOptions(
+  args: readonly string[],
+  own: Readonly<Record<string, boolean>>,
+  { wordCount, usage }: { wordCount: number; usage: string },
+): CommandRequest {
+  const mine: string[] = [];
+  const words: string[] = [];
+  const rest: string[] = [];
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i]!;
+    const name = /^--([a-z-]+)/.exec(arg)?.[1];
+    const takesNext = !arg.includes("=") && i + 1 < args.length;
+    if (name === undefined && words.length < wordCount) words.push(arg);
+    else if (name !== undefined && own[name] !== undefined) {
+      mine.push(arg, ...(own[name] && takesNext ? [args[++i]!] : []));
+    } else rest.push(arg, ...(name !== undefined && takesNext && isValueOf(name, args[i + 1]!) ? [args[++i]!] : []));
+  }
+  if (words.length < wordCount) throw new AppError("invalid_request", `Usage: ${usage}`);
+  return { words, options: parseOptions(mine, own), rest };
+}
+
+/** Returns whether the word after an option of the configuration is its value. A switch needs none: the word may be a file. */
+function isValueOf(name: string, next: string): boolean {
+  const isSwitch = CONFIG_ROWS.some(([key, { type }]) => type === "boolean" && toFlagName(key) === `--${name}`);
+  return isSwitch ? /^(true|false|0|1)$/.test(next) : !next.startsWith("--");
+}
+
+// Reads passphrases: from a file, the environment or the terminal, never from an argument.
+
+/** Environment variable that holds it. */
+export const PASSPHRASE_VARIABLE = "PARLOR_BACKUP_PASSPHRASE";
+
+/** What the question depends on. */
+interface PassphraseSource {
+  /** Value of `--passphrase-file`. */
+  file: string | undefined;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Asks for a new passphrase twice, because a typo would make the data unreadable. */
+  isNew: boolean;
+}
+
+/**
+ * Returns the passphrase: the first line of the file or of standard input.
+ *
+ * @throws {AppError} `invalid_request` when there is none, or the two at the terminal differ.
+ */
+export async function readPassphrase({ file, environment, isNew }: PassphraseSource): Promise<string> {
+  const passphrase = file !== undefined
+    ? firstLine(await readFile(file))
+    : environment[PASSPHRASE_VARIABLE] || await fromInput(isNew);
+  if (passphrase !== "") return passphrase;
+  throw new AppError(
+    "invalid_request",
+    `No passphrase. Use --passphrase-file FILE, ${PASSPHRASE_VARIABLE} or standard input`,
+  );
+}
+
+async function readFile(path: string): Promise<string> {
+  try {
+    return await Deno.readTextFile(path);
+  } catch (cause) {
+    throw new AppError("invalid_request", `Can't read the passphrase from "${path}": ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function fromInput(isNew: boolean): Promise<string> {
+  if (!Deno.stdin.isTerminal()) return firstLine(await new Response(Deno.stdin.readable).text());
+  const passphrase = await ask("Passphrase: ");
+  if (isNew && await ask("Repeat passphrase: ") !== passphrase) {
+    throw new AppError("invalid_request", "The passphrases don't match");
+  }
+  return passphrase;
+}
+
+function firstLine(text: string): string {
+  return text.split(/\r?\n/, 1)[0]!;
+}
+
+/** Reads a line from the terminal without showing it. */
+async function ask(question: string): Promise<string> {
+  const write = (text: string) => Deno.stderr.write(new TextEncoder().encode(text));
+  await write(question);
+  Deno.stdin.setRaw(true);
+  const decoder = new TextDecoder();
+  const buffer = new Uint8Array(256);
+  let line = "";
+  try {
+    for (;;) {
+      const count = await Deno.stdin.read(buffer);
+      if (count === null) return line;
+      for (const char of decoder.decode(buffer.subarray(0, count), { stream: true })) {
+        if (char === "\r" || char === "\n") return line;
+        if (char === "\x03") throw new AppError("invalid_request", "Stopped");
+        line = char === "\x7f" || char === "\b" ? line.slice(0, -1) : line + char;
+      }
+    }
+  } finally {
+    Deno.stdin.setRaw(false);
+    await write("\n");
+  }
 }

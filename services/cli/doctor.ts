@@ -1,6 +1,6 @@
 /** `parlor doctor`: checks the installation and prints problems. */
 import { type DoctorConfig, examine } from "../diagnostics/doctor.ts";
-import { takeOptions } from "./data_commands.ts";
+import { takeOptions } from "./cli_environment.ts";
 
 /** Text of `parlor doctor --help`. */
 export const DOCTOR_HELP = `Usage: parlor doctor [--url URL] [options of parlor serve]

@@ -3,7 +3,7 @@ import { AppError } from "../errors.ts";
 import { IMPORT_KINDS, type ImportKind } from "../import_export/import_item.ts";
 import type { ImportReport } from "../import_export/import_report.ts";
 import type { ImportRequest } from "../import_export/imports.ts";
-import { takeOptions } from "./data_commands.ts";
+import { takeOptions } from "./cli_environment.ts";
 
 /** Description of each kind, in the order of the help text. */
 const KINDS: Record<ImportKind, string> = {

@@ -4,8 +4,7 @@ import { AppError } from "../errors.ts";
 import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { exportedKey, importKey, readExportedKey } from "../backup/key_export.ts";
 import { rotateKey } from "../backup/key_rotation.ts";
-import { type DataOutside, takeOptions } from "./data_commands.ts";
-import { readPassphrase } from "./passphrase.ts";
+import { type DataOutside, readPassphrase, takeOptions } from "./cli_environment.ts";
 
 /** Text of `parlor key --help`. */
 export const KEY_HELP = `Usage: parlor key export FILE [--passphrase-file FILE] [--plain] [options of parlor serve]

@@ -6,11 +6,17 @@ import { AppError } from "../errors.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { type ConversationInput, type ConversationState, parseHead } from "./conversation.ts";
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
-import { type MessageTree } from "./tree/message_tree.ts";
+import type { MessageTree } from "./tree/message_tree.ts";
 import { ROOT_SEGMENT } from "./tree/conversation_tree.ts";
 import { EMPTY_TREE } from "./revisions/tree_replacement.ts";
-import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
-import { pinnedIds, withPins } from "./pinned_messages.ts";
+import {
+  completeMessage,
+  type Message,
+  type MessageContent,
+  type MessageInput,
+  pinnedIds,
+  withPins,
+} from "./message.ts";
 import type { VariantText } from "./variants.ts";
 
 /** One version of a message. */

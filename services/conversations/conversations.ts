@@ -8,6 +8,8 @@ import type { EventHub } from "../events/event_hub.ts";
 import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import type { TrashBin } from "../storage/trash.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
+import type { KeyedMutex } from "../async/keyed_mutex.ts";
+import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 import { isLost, type OpenBlock } from "./blocks/block_rows.ts";
 import type { BlockChange, BlockEdit, BlockStore, OpenTree, VersionChange } from "./blocks/block_store.ts";
 import type { ChangeLog } from "./revisions/change_log.ts";
@@ -23,17 +25,14 @@ import type { ConversationReader } from "./conversation_reader.ts";
 import type { ConversationStreams } from "./conversation_streams.ts";
 import { type ConversationStore, conversationTrashId, type Draft } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
-import { isoTime, type Message, type MessageInput } from "./message.ts";
+import { isoTime, type Message, type MessageInput, pinnedIds, withPin, withPins } from "./message.ts";
 import { changeTexts, completeMessages, NO_TEXT_CHANGE, prepareMessages, type TextChange } from "./input_messages.ts";
 import { createGreeting, createGreetingQuestion, type GreetingSource } from "./greetings.ts";
 import { branchIds, type MessageTree, pathOf, withPath } from "./tree/message_tree.ts";
 import { EMPTY_TREE, replaceMessages, replaceTree, toMessageTree } from "./revisions/tree_replacement.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
 import { dropChangedSummary, dropStaleSummary, keepsSummary, settleChapters, withChapters } from "./chapters.ts";
-import { pinnedIds, withPin, withPins } from "./pinned_messages.ts";
-import type { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { VariantStore } from "./variants.ts";
-import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 
 /** Dependencies of Conversations. */
 export interface ConversationsDeps {

@@ -5,8 +5,7 @@ import { AppError } from "../errors.ts";
 import { type ConversationHead, type ConversationState, toSnippet } from "./conversation.ts";
 import { mapChapters, parseChapters, withChapters } from "./chapters.ts";
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
-import type { Message } from "./message.ts";
-import { readPinnedIds, withPins } from "./pinned_messages.ts";
+import { type Message, readPinnedIds, withPins } from "./message.ts";
 import { createLinearTree } from "./tree/message_tree.ts";
 import { replaceTree } from "./revisions/tree_replacement.ts";
 

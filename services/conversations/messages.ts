@@ -4,20 +4,19 @@ import { storeInlineImages } from "../attachments/image_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
+import type { ExpectedVersion } from "../storage/preconditions.ts";
 import { checkRevision, type Conversations, type ConversationsDeps } from "./conversations.ts";
 import type { BlockChange, BlockStore, Neighbours, VersionChange } from "./blocks/block_store.ts";
 import type { Changes } from "./revisions/change_log.ts";
 import { toSnippet } from "./conversation.ts";
 import type { MessagePage } from "./conversation_reader.ts";
 import { getInputId } from "./input_messages.ts";
-import { completeMessage, type Message, type MessageInput, withoutNulls } from "./message.ts";
+import { completeMessage, type Message, type MessageInput, withoutNulls, withPin } from "./message.ts";
 import { createGreeting, createGreetingQuestion } from "./greetings.ts";
 import { forget, type TrashedMessages } from "./conversation_trash.ts";
 import { renewReplyRow } from "./reply_rows.ts";
-import { withPin } from "./pinned_messages.ts";
 import { dropStaleSummary } from "./chapters.ts";
 import type { Variant } from "./variants.ts";
-import { type ExpectedVersion } from "../storage/preconditions.ts";
 
 /** A written message and the new revision of its conversation. */
 export interface WrittenMessage {

@@ -3,7 +3,7 @@ import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { Characters } from "../characters/characters.ts";
 import { ConversationImporter } from "./conversation_importer.ts";
-import { AttachmentReferences } from "./attachment_references.ts";
+import { AttachmentReferences } from "./message_attachments.ts";
 import { BlockStore } from "./blocks/block_store.ts";
 import { ChangeLog } from "./revisions/change_log.ts";
 import { Conversations, type ConversationsDeps } from "./conversations.ts";

@@ -7,7 +7,7 @@ import type { Sealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { createJobStore, type JobRecord } from "../jobs/job_store.ts";
 import { fileError } from "../storage/atomic_file.ts";
-import type { Reader } from "../storage/database/reader.ts";
+import type { Reader } from "../storage/database/database.ts";
 import { type Finding, looking, note, ok, problem } from "./finding.ts";
 
 /** What to check, with the opened data. */

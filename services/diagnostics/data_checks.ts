@@ -7,7 +7,7 @@ import { AppError, messageOf } from "../errors.ts";
 import { fileExists } from "../storage/atomic_file.ts";
 import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
-import { openReader, type Reader } from "../storage/database/reader.ts";
+import { openReader, type Reader } from "../storage/database/database.ts";
 import { checkDatabase } from "../storage/database/snapshot.ts";
 import { backupFindings } from "./backup_checks.ts";
 import { type Finding, looking, note, ok, problem } from "./finding.ts";

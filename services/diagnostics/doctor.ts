@@ -6,8 +6,7 @@ import { findOnPath } from "../process/find_program.ts";
 import { fileExists } from "../storage/atomic_file.ts";
 import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
 import { dataFindings, type DataLocation } from "./data_checks.ts";
-import { type Finding, looking, note, ok, problem } from "./finding.ts";
-import type { RemediedCode } from "./finding_texts.ts";
+import { type Finding, looking, note, ok, problem, type RemediedCode } from "./finding.ts";
 import { findLocalServer } from "./local_server.ts";
 import { type ReachConfig, reachFindings, serverFindings } from "./reachability_checks.ts";
 

@@ -2,13 +2,13 @@
 import { join } from "node:path";
 import { delay } from "../async/delay.ts";
 import { createCredentialStore } from "../auth/credential_store.ts";
-import type { OwnNode } from "../auth/host_names.ts";
+import type { OwnNode } from "../auth/hosts.ts";
 import { findOpenAddresses, type ReachSettings } from "../auth/open_addresses.ts";
 import { findStorageKey, operatorProof } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { explainConnectError } from "../http/upstream_error.ts";
 import { fileExists } from "../storage/atomic_file.ts";
-import { openReader } from "../storage/database/reader.ts";
+import { openReader } from "../storage/database/database.ts";
 import { readOwnNames } from "../tailnet/node_state.ts";
 import type { DataLocation } from "./data_checks.ts";
 import { type Finding, note, ok, problem } from "./finding.ts";

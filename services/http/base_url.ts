@@ -1,6 +1,8 @@
-/** Base URLs of the owner's servers as people paste them, and the endpoints below them. */
+/** Base URLs of the owner's servers as people paste them, their addresses, and the endpoints below them. */
 import { AppError } from "../errors.ts";
-import { parseOwnerUrl } from "./endpoint_address.ts";
+import { isAddress, isForbiddenToOwner } from "./guard/address_ranges.ts";
+import { type ResolveHost, resolveWithSystem } from "./guard/target_policy.ts";
+import { UpstreamError, type UpstreamErrorKind } from "./upstream_error.ts";
 
 /** Endpoint paths that people paste along with the base URL. */
 const ENDPOINT_PATHS = [
@@ -69,4 +71,100 @@ export function listEndpointPrefixes(baseUrl: string): string[] {
 /** Returns the root of the server's unversioned endpoints (`/props`, `/api/ps`): the base URL without its version. */
 export function getServerRoot(baseUrl: string): string {
   return baseUrl.replace(/\/v\d+$/, "");
+}
+
+// Checks the addresses of the owner's servers. Private and loopback addresses are allowed; cloud metadata and link-local
+// addresses never are. Addresses from other people go through guard/.
+
+// Names of 169.254.169.254 in clouds. Refused without a lookup, because a resolver may not know them.
+const METADATA_NAMES = new Set(["metadata.google.internal", "metadata.goog", "instance-data.ec2.internal"]);
+
+/**
+ * Parses the URL of a server that the owner entered.
+ *
+ * @returns The parsed URL. Use it for the check and the connection, never the text.
+ * @throws {AppError} `invalid_request` if the text is not an http(s) URL or contains credentials; `address_not_allowed` for a
+ *   link-local or metadata address in any spelling, and for metadata names
+ */
+export function parseOwnerUrl(text: string): URL {
+  if (!URL.canParse(text)) throw new AppError("invalid_request", "Can't use the address: it isn't a URL");
+  const url = new URL(text);
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw new AppError(
+      "invalid_request",
+      `Can't use the address: it starts with "${url.protocol}" instead of http or https`,
+    );
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new AppError(
+      "invalid_request",
+      `Can't use "${url.origin}": the address contains credentials. Enter them as the API key.`,
+    );
+  }
+  const host = getHost(url);
+  if (METADATA_NAMES.has(host) || (isAddress(host) && isForbiddenToOwner(host))) throw createRefusalError(url);
+  return url;
+}
+
+/**
+ * Resolves the host of a server and refuses it if any of its addresses is link-local or cloud metadata.
+ *
+ * A name that can't be resolved passes: the request that follows fails with a better error.
+ *
+ * @throws {AppError} `address_not_allowed`
+ */
+export async function assertOwnerAddress(url: URL, resolve: ResolveHost = resolveWithSystem): Promise<void> {
+  const host = getHost(url);
+  if (METADATA_NAMES.has(host)) throw createRefusalError(url);
+  const addresses = isAddress(host) ? [host] : await resolve(host).catch(() => []);
+  if (addresses.some(isForbiddenToOwner)) throw createRefusalError(url);
+}
+
+/** Returns the host without brackets and trailing dot, in lower case. */
+function getHost(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+}
+
+function createRefusalError(url: URL): AppError {
+  return new AppError(
+    "address_not_allowed",
+    `Can't use "${url.origin}": link-local and cloud metadata addresses are not allowed`,
+  );
+}
+
+// Finds the prefix of a server's endpoints and remembers it.
+
+const MAX_REMEMBERED = 200;
+/** Errors that can mean a wrong path. */
+const PATH_ERRORS = new Set<UpstreamErrorKind>(["not_found", "web_page", "bad_answer"]);
+
+/** Remembers the working prefix of each base URL. */
+export class EndpointSearch {
+  readonly #known = new Map<string, string>();
+
+  /**
+   * Tries an endpoint under each possible prefix, starting with the one that worked before.
+   *
+   * Only errors that can mean a wrong path lead to the next prefix.
+   *
+   * @throws What `attempt` threw; `not_found` first if no prefix worked.
+   */
+  async find<T>(baseUrl: string, attempt: (prefix: string) => Promise<T>): Promise<T> {
+    const known = this.#known.get(baseUrl);
+    const prefixes = listEndpointPrefixes(baseUrl);
+    if (known !== undefined) prefixes.sort((a, b) => Number(b === known) - Number(a === known));
+    const failures: UpstreamError[] = [];
+    for (const prefix of prefixes) {
+      try {
+        const result = await attempt(prefix);
+        if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
+        this.#known.set(baseUrl, prefix);
+        return result;
+      } catch (thrown) {
+        if (!(thrown instanceof UpstreamError) || !PATH_ERRORS.has(thrown.kind)) throw thrown;
+        failures.push(thrown);
+      }
+    }
+    throw failures.find((failure) => failure.kind === "not_found") ?? failures[0];
+  }
 }

@@ -1,5 +1,5 @@
 /** Reads the error responses of speech and image servers (docs/protocols/tts.md#speech-errors, docs/protocols/images.md#a1111-errors). */
-import { maskKey } from "./api_key.ts";
+import { maskKey } from "./bound_headers.ts";
 import type { HttpTarget } from "./http_client.ts";
 import { UpstreamError } from "./upstream_error.ts";
 

@@ -5,9 +5,9 @@
 import { connect } from "node:net";
 import { raceAbort } from "../async/delay.ts";
 import { AppError } from "../errors.ts";
-import { maskKey } from "./api_key.ts";
+import { maskKey } from "./bound_headers.ts";
 import { explainConnectError, UpstreamError } from "./upstream_error.ts";
-import { assertOwnerAddress, parseOwnerUrl } from "./endpoint_address.ts";
+import { assertOwnerAddress, parseOwnerUrl } from "./base_url.ts";
 import type { ResolveHost } from "./guard/target_policy.ts";
 import { type CallTimeouts, CallTimer, formatDuration } from "./timeouts.ts";
 

@@ -1,5 +1,5 @@
 /** Probes hosts and addresses for servers, without credentials and with a short deadline. */
-import { parseOwnerUrl } from "./endpoint_address.ts";
+import { parseOwnerUrl } from "./base_url.ts";
 import type { ResolveHost } from "./guard/target_policy.ts";
 import { type HttpClient, openHttpClient } from "./http_client.ts";
 import { readText } from "./read_body.ts";

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { sniffImage } from "../attachments/images/image_type.ts";
 import { AppError } from "../errors.ts";
-import { maskKey, toBearerHeader } from "../http/api_key.ts";
+import { maskKey, toBearerHeader } from "../http/bound_headers.ts";
 import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
 import type { HttpClient } from "../http/http_client.ts";
 import { readBytes } from "../http/read_body.ts";

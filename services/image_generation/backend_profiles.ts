@@ -1,5 +1,5 @@
 /** Profiles of image backends. They are stored sealed; one of them can be active. Each key is bound to its origin. */
-import { type BoundKey, updateBoundKey } from "../http/api_key.ts";
+import { type BoundKey, updateBoundKey } from "../http/bound_headers.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";

@@ -20,11 +20,11 @@ import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { Presets } from "../presets/presets.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { SpeechSettings } from "../speech/speech_settings.ts";
+import type { SpeechSettings } from "../speech/speech.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
 import { toFileName } from "../storage/ids.ts";
 import { type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
-import type { TranscriptionSettings } from "../transcription/transcription_settings.ts";
+import type { TranscriptionSettings } from "../transcription/transcription.ts";
 import {
   type ChatFormat,
   EXPORT_FORMAT,

@@ -7,8 +7,8 @@ import type { ConnectionInput } from "../llm/connections/connections.ts";
 import type { MemoryFields } from "../memories/memory.ts";
 import type { SettingsPatch } from "../settings/settings.ts";
 import type { ToolServerInput } from "../mcp/tool_server.ts";
-import type { SpeechConfigInput } from "../speech/speech_settings.ts";
-import type { TranscriptionConfigInput } from "../transcription/transcription_settings.ts";
+import type { SpeechConfigInput } from "../speech/speech.ts";
+import type { TranscriptionConfigInput } from "../transcription/transcription.ts";
 
 /** Programs and formats that can be imported. */
 export const IMPORT_KINDS = [

@@ -3,7 +3,7 @@
  * Other languages translate by code.
  */
 import { AppError } from "../errors.ts";
-import { fillTemplate, type TextParams } from "../json/message_template.ts";
+import { fillTemplate, type TextParams } from "../json/text.ts";
 import type { ImportNote } from "./import_item.ts";
 
 /** English sentences by code; `{name}` is a parameter. */

@@ -16,13 +16,13 @@ import { parseLorebook } from "../lorebooks/lorebook_parse.ts";
 import type { Lorebooks } from "../lorebooks/lorebooks.ts";
 import type { Memories } from "../memories/memories.ts";
 import type { Personas } from "../personas/personas.ts";
-import type { PresetDocument } from "../presets/preset_document.ts";
+import type { PresetDocument } from "../presets/preset.ts";
 import type { Presets } from "../presets/presets.ts";
 import { parseSillyTavernPreset } from "../presets/sillytavern.ts";
 import { isDefault, type OwnerSettings, type Settings, type SettingsPatch } from "../settings/settings.ts";
-import type { SpeechSettings } from "../speech/speech_settings.ts";
+import type { SpeechSettings } from "../speech/speech.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
-import type { TranscriptionSettings } from "../transcription/transcription_settings.ts";
+import type { TranscriptionSettings } from "../transcription/transcription.ts";
 import type {
   ImportedCharacter,
   ImportedConnection,

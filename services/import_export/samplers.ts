@@ -1,5 +1,5 @@
 /** Maps the samplers of other programs' presets. */
-import type { Sampler } from "../presets/preset_document.ts";
+import type { Sampler } from "../presets/preset.ts";
 import type { JsonObject } from "../json/type_guards.ts";
 
 /**

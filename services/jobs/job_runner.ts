@@ -7,15 +7,18 @@ import {
   assertLegalStep,
   createJobStore,
   isEnd,
+  type JobContext,
   type JobDatabase,
   type JobError,
+  type JobKind,
   type JobRecord,
+  type JobRunner,
   type JobSealer,
+  type JobSnapshot,
   type JobState,
 } from "./job_store.ts";
-import type { JobContext, JobKind, JobRunner, JobSnapshot } from "./job.ts";
 
-export type * from "./job.ts";
+export type * from "./job_store.ts";
 
 /** Least time between two announcements of one job's progress. */
 const PROGRESS_INTERVAL_MS = 250;

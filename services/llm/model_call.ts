@@ -1,5 +1,5 @@
 /** One call to a model server: the HTTP call and the errors that model servers report (docs/protocols/llm.md, "Errors"). */
-import { maskKey } from "../http/api_key.ts";
+import { maskKey } from "../http/bound_headers.ts";
 import { parseRetryAfter } from "../http/error_response.ts";
 import { HttpCall, type HttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";

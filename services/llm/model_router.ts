@@ -3,8 +3,7 @@ import { AppError } from "../errors.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import { reportFailure } from "./call_report.ts";
 import type { ChatMessage } from "./chat_event.ts";
-import type { ConnectionInspector } from "./connections/connection_inspector.ts";
-import type { Connections } from "./connections/connections.ts";
+import type { ConnectionInspector, Connections } from "./connections/connections.ts";
 import { stripReasoning } from "./reasoning.ts";
 import type { UpstreamClient, UpstreamTarget } from "./upstream_client.ts";
 

@@ -6,7 +6,7 @@ import { identifyTarget, readModelFacts, type ServerIdentity } from "./connectio
 import { createDemoProvider } from "./demo/demo_provider.ts";
 import { withQuickTimeouts } from "./model_call.ts";
 import { OllamaModels } from "./ollama/ollama_models.ts";
-import { pullModel, type PullProgress } from "./ollama/ollama_pull.ts";
+import { pullModel, type PullProgress } from "./ollama/model_pulls.ts";
 import { createOllamaProvider } from "./ollama/ollama_provider.ts";
 import { type CreateEmbeddings, createEmbeddingsClient } from "./openai/embeddings.ts";
 import { createOpenAiProvider } from "./openai/openai_provider.ts";

@@ -1,5 +1,5 @@
 /** Keys of lorebook entries and how they match. Used on both sides of the Worker. */
-import { normalized } from "../json/unicode.ts";
+import { normalized } from "../json/text.ts";
 
 /** A key. */
 export interface ScanKey {

@@ -14,7 +14,7 @@ import type {
   ToolPermission,
   ToolSource,
   UnavailableServer,
-} from "../tools/tool_source.ts";
+} from "../tools/tool_registry.ts";
 import { isId } from "../storage/ids.ts";
 import { parseServerList, type SkippedServer, toServerId } from "./import_servers.ts";
 import type { ResourceContent, ServerPrompt, ServerResource } from "./mcp_connection.ts";

@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import { formatDuration } from "../http/timeouts.ts";
 import { findJsonFault, type JsonObject } from "../json/type_guards.ts";
-import type { ToolCallOptions, ToolOutput } from "../tools/tool_source.ts";
+import type { ToolCallOptions, ToolOutput } from "../tools/tool_registry.ts";
 import type { HttpTransport } from "./http_transport.ts";
 import { maskSecrets, TransportFault } from "./mcp_error.ts";
 import {

@@ -10,7 +10,7 @@ import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { HttpClient } from "../http/http_client.ts";
 import type { JsonObject } from "../json/type_guards.ts";
 import type { Log } from "../log.ts";
-import type { ToolCallOptions, ToolOutput } from "../tools/tool_source.ts";
+import type { ToolCallOptions, ToolOutput } from "../tools/tool_registry.ts";
 import type { ListedTool, McpConnection } from "./mcp_connection.ts";
 import { type SignInChallenge, SignInNeededError } from "./mcp_error.ts";
 import type { ServerFetch } from "./server_fetch.ts";

@@ -1,6 +1,6 @@
 /** Turns a tool's result into parts that the reply loop stores and sends to the model. */
 import { Buffer } from "node:buffer";
-import type { ToolOutput, ToolOutputPart } from "../tools/tool_source.ts";
+import type { ToolOutput, ToolOutputPart } from "../tools/tool_registry.ts";
 
 /** One item of a result, as MCP has it. */
 type ContentItem =

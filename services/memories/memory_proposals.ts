@@ -7,10 +7,16 @@ import { randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { DocumentStore } from "../storage/documents/document_store.ts";
 import type { SealedSetting } from "../storage/documents/sealed_setting.ts";
-import type { ToolPermission } from "../tools/tool_source.ts";
+import type { ToolPermission } from "../tools/tool_registry.ts";
 import type { Memories } from "./memories.ts";
-import { type Memory, type MemoryScope, type MemorySource, parseMemoryText, saysTheSame } from "./memory.ts";
-import type { UsableMemory } from "./memory_choice.ts";
+import {
+  type Memory,
+  type MemoryScope,
+  type MemorySource,
+  parseMemoryText,
+  saysTheSame,
+  type UsableMemory,
+} from "./memory.ts";
 
 /** A proposal before it is stored. */
 export interface ProposalInput {

@@ -13,8 +13,7 @@ import { ModelsFolder } from "./local/models_folder.ts";
 import { type DownloadCandidate, listCandidates } from "./hub/repo_files.ts";
 import { type Machine, measureMachine, type RecommendedModel, recommendModels } from "./recommended.ts";
 import type { RunnerTimes } from "./runner/model_supervisor.ts";
-import { Runner } from "./runner/runner.ts";
-import type { OfferedConnection } from "./runner/runner_status.ts";
+import { type OfferedConnection, Runner } from "./runner/runner.ts";
 
 /** What the models need. */
 export interface ModelsOptions {

@@ -7,7 +7,14 @@ import { type Card, toV2 } from "../characters/card/card.ts";
 import { NO_CARD, parseCardBytes, parseCardFile } from "../characters/card/card_file.ts";
 import { serializeCard } from "../characters/card/card_text.ts";
 import { isZip } from "../characters/charx/charx_format.ts";
-import { readPlainFile, removeFile, statPlainFile } from "../storage/plain_files.ts";
+import {
+  fileError,
+  fileExists,
+  readPlainFile,
+  removeFile,
+  statPlainFile,
+  writeFileAtomic,
+} from "../storage/atomic_file.ts";
 import { replaceImage } from "../characters/png/png_assets.ts";
 import { embedCard } from "../characters/png/png_card.ts";
 import { isPng } from "../attachments/images/png_chunks.ts";
@@ -17,12 +24,11 @@ import { AppError } from "../errors.ts";
 import { sortByName } from "../storage/collation.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { isId } from "../storage/ids.ts";
-import { fileError, fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
-import { convertToPersonaCard, getPersonaText, type PersonaText, toPersonaCard } from "./persona_card.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
+import { convertToPersonaCard, getPersonaText, type PersonaText, toPersonaCard } from "./persona_card.ts";
 
 /** A persona as returned by the API. */
 export interface Persona extends PersonaText {

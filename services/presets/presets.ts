@@ -9,8 +9,14 @@ import {
   type OpenedDocument,
 } from "../storage/documents/document_store.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
-import { BUILTIN_PRESET, BUILTIN_PRESET_ID, BUILTIN_PRESET_NAME, type PresetDocument } from "./preset_document.ts";
-import { type Preset, readPreset } from "./preset.ts";
+import {
+  BUILTIN_PRESET,
+  BUILTIN_PRESET_ID,
+  BUILTIN_PRESET_NAME,
+  type Preset,
+  type PresetDocument,
+  readPreset,
+} from "./preset.ts";
 import { MAX_PRESET_BYTES, parsePresetFile, toSillyTavernPreset } from "./sillytavern.ts";
 
 /** The part of a preset that is available without opening it. */

@@ -1,7 +1,7 @@
 /** Converts between SillyTavern's preset files and our presets. */
 import { AppError } from "../errors.ts";
 import { asNumber, findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
-import type { PresetDialect, PresetDocument, PresetOrder, PresetPrompt, Sampler } from "./preset_document.ts";
+import type { PresetDialect, PresetDocument, PresetOrder, PresetPrompt, Sampler } from "./preset.ts";
 
 /** Sampler names in files, by our names. */
 const NAMES: Record<PresetDialect, Record<string, string>> = {

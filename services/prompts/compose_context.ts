@@ -13,10 +13,10 @@ import type { MacroBudget } from "./macros/macro_budget.ts";
 import { type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
 import { formatLoreName, type LoreSource } from "./prompt_blocks.ts";
 import type { ComposedPrompt, HistoryWindow, PromptMessage } from "./prompt.ts";
-import { formatMemories, type MemoryChoice } from "../memories/memory_choice.ts";
+import { formatMemories, type MemoryChoice } from "../memories/memory.ts";
 import type { PromptContext, PromptLore } from "./prompt_context.ts";
 import { createSeededRandom, type SeededRandom } from "./seeded_random.ts";
-import { splitContent } from "../llm/token_estimate.ts";
+import { splitContent } from "../llm/token_count.ts";
 import type { LoadedParticipant } from "./participants.ts";
 
 /** Everything that a composition needs. */

@@ -2,7 +2,7 @@
 import type { DocumentUse } from "../documents/document.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { ActivationState } from "../lorebooks/activation.ts";
-import type { MemoryChoice } from "../memories/memory_choice.ts";
+import type { MemoryChoice } from "../memories/memory.ts";
 import type { DroppedLore } from "./compose_context.ts";
 import type { SentDocument } from "./document_choice.ts";
 import type { NotExpanded } from "./macros/macro_budget.ts";

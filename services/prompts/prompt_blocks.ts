@@ -1,7 +1,6 @@
 /** The blocks of a prompt besides the history, and their order, which is taken from a preset. */
 import type { ActivationReason } from "../lorebooks/activation.ts";
-import { BUILTIN_PRESET } from "../presets/preset_document.ts";
-import type { Preset, PresetBlock } from "../presets/preset.ts";
+import { BUILTIN_PRESET, type Preset, type PresetBlock } from "../presets/preset.ts";
 import type { PromptPreset } from "./prompt_context.ts";
 
 /** What a block contains. */

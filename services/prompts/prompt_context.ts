@@ -3,8 +3,7 @@ import { AppError } from "../errors.ts";
 import type { EntryPosition, KeyMatcher } from "../lorebooks/activation.ts";
 import type { Lorebook } from "../lorebooks/lorebook_document.ts";
 import type { BookRequest, Lorebooks } from "../lorebooks/lorebooks.ts";
-import type { MemoryChat } from "../memories/memory.ts";
-import { chooseMemories, type UsableMemory } from "../memories/memory_choice.ts";
+import { chooseMemories, type MemoryChat, type UsableMemory } from "../memories/memory.ts";
 import type { Presets } from "../presets/presets.ts";
 import {
   type CardSource,

@@ -1,6 +1,6 @@
 /** Chooses what a prompt has of its documents, and where it's sent. */
 import type { DocumentUse } from "../documents/document.ts";
-import { splitContent } from "../llm/token_estimate.ts";
+import { splitContent } from "../llm/token_count.ts";
 import { chooseDocuments, type ChosenDocuments, type DocumentReader, type WantedDocument } from "./document_choice.ts";
 import type { PromptBlock } from "./prompt_blocks.ts";
 import { type Counted, type CountedBlocks, toMessage } from "./prompt_messages.ts";

@@ -5,7 +5,7 @@
  */
 import type { ChatMessage, ContentPart } from "../llm/chat_event.ts";
 import type { BlockAtDepth, BlockPart, PromptBlock, PromptBlocks } from "./prompt_blocks.ts";
-import { MESSAGE_TOKENS } from "../llm/token_estimate.ts";
+import { MESSAGE_TOKENS } from "../llm/token_count.ts";
 
 /** A block with its token count. */
 export type Counted<T extends PromptBlock = PromptBlock> = T & { tokens: number };

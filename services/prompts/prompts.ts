@@ -2,7 +2,7 @@
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import type { UpstreamTarget } from "../llm/provider.ts";
 import type { ContextSize, ContextSizes, TokenCounter } from "./token_counter.ts";
-import type { MemoryChoice } from "../memories/memory_choice.ts";
+import type { MemoryChoice } from "../memories/memory.ts";
 import type { DocumentReader, SentDocument, WantedDocument } from "./document_choice.ts";
 import { isOptional, NO_BLOCKS, type PromptBlock, type PromptBlocks, replacesHistory } from "./prompt_blocks.ts";
 import type {

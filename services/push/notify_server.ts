@@ -5,7 +5,7 @@
  * @see https://gotify.net/docs/pushmsg
  */
 import { AppError } from "../errors.ts";
-import { type BoundKey, toBearerHeader, updateBoundKey } from "../http/api_key.ts";
+import { type BoundKey, toBearerHeader, updateBoundKey } from "../http/bound_headers.ts";
 import { normalizeBaseUrl } from "../http/base_url.ts";
 import { openHttpClient } from "../http/http_client.ts";
 import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";

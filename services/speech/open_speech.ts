@@ -2,11 +2,10 @@
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { openHttpClient } from "../http/http_client.ts";
 import type { CloseHook } from "../async/lazy.ts";
-import { Speech } from "./speech.ts";
-import { SpeechSettings } from "./speech_settings.ts";
+import type { Core } from "../core/open_core.ts";
+import { Speech, SpeechSettings } from "./speech.ts";
 import { VoiceImports } from "./voice_import.ts";
 import { VoiceSamples } from "./voice_samples.ts";
-import type { Core } from "../core/open_core.ts";
 
 /** Text-to-speech and voice samples. */
 export interface SpeechServices {

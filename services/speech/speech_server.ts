@@ -1,6 +1,6 @@
 /** Requests to an OpenAI-compatible speech server: speak, list voices, list models (docs/protocols/tts.md). */
 import { AppError } from "../errors.ts";
-import { maskKey, toBearerHeader } from "../http/api_key.ts";
+import { maskKey, toBearerHeader } from "../http/bound_headers.ts";
 import { getServerRoot, listEndpointPrefixes } from "../http/base_url.ts";
 import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
 import type { HttpClient } from "../http/http_client.ts";

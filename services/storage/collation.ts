@@ -1,5 +1,5 @@
 /** Collation of names in lists: dictionary order, with numbers by value. */
-import { normalized } from "../json/unicode.ts";
+import { normalized } from "../json/text.ts";
 
 /** Letters that Unicode doesn't decompose, with their place in a dictionary. */
 const ALIKE: Record<string, string> = { ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ł: "l", ı: "i", þ: "th" };

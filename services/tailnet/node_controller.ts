@@ -4,10 +4,8 @@
  */
 import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
 import { messageOf } from "../errors.ts";
-import { type LocalApi, type NodeFacts, type NodePrefs, removeSecrets } from "./local_api.ts";
-import type { OwnNames } from "./node_state.ts";
-import { createView, type NodeTimes, type NodeView } from "./node_status.ts";
-import { Watch } from "./node_watch.ts";
+import { type LocalApi, type NodeFacts, type NodePrefs, removeSecrets, Watch } from "./local_api.ts";
+import { createView, type NodeTimes, type NodeView, type OwnNames } from "./node_state.ts";
 
 /** The wanted state of a node, and its listeners. */
 export interface FollowOptions {

@@ -5,7 +5,7 @@ import { AppError, messageOf } from "../errors.ts";
 import { findOnPath, isFile } from "../process/find_program.ts";
 import { startWatched, type WatchedProcess } from "../process/supervised_process.ts";
 import { LocalApi, removeSecrets } from "./local_api.ts";
-import type { NodeTimes } from "./node_status.ts";
+import type { NodeTimes } from "./node_state.ts";
 
 /** tailscaled ends within milliseconds of SIGTERM, or hangs. */
 const STOP_WITHIN_MS = 2_000;

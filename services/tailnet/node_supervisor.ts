@@ -5,7 +5,7 @@ import { delay } from "../async/delay.ts";
 import type { LocalApi } from "./local_api.ts";
 import { type FollowOptions, NodeFollower } from "./node_controller.ts";
 import { runNodeOnce } from "./node_process.ts";
-import { createView } from "./node_status.ts";
+import { createView } from "./node_state.ts";
 
 /** Restarts in a row. The count resets after `STEADY_MS`. */
 const MAX_RESTARTS = 5;

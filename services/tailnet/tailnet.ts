@@ -8,8 +8,15 @@ import type { Log } from "../log.ts";
 import { fileError } from "../storage/atomic_file.ts";
 import type { DataDir } from "../storage/data_dir.ts";
 import { findTailscaled, removeNodeSocket } from "./node_process.ts";
-import type { NodeMemory, OwnNames } from "./node_state.ts";
-import { createView, NODE_TIMES, type NodeTimes, type NodeView, type TailnetStatus } from "./node_status.ts";
+import {
+  createView,
+  NODE_TIMES,
+  type NodeMemory,
+  type NodeTimes,
+  type NodeView,
+  type OwnNames,
+  type TailnetStatus,
+} from "./node_state.ts";
 import { KeptNode } from "./node_supervisor.ts";
 
 /** The listener for requests from the tailnet. Only the node's proxy connects to it. */

@@ -1,7 +1,7 @@
 /** The calls of tools that Parlor made or was asked to make, and what is allowed in which chat. All of it is sealed. */
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import type { Tool, ToolPermission } from "./tool_source.ts";
+import type { Tool, ToolPermission } from "./tool_registry.ts";
 
 /** How far a call is. `unknown`: the server was killed while it ran. */
 export type ToolCallState = "pending" | "running" | "done" | "failed" | "denied" | "unknown";

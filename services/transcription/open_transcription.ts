@@ -2,8 +2,7 @@
 import type { CloseHook } from "../async/lazy.ts";
 import type { Core } from "../core/open_core.ts";
 import { openHttpClient } from "../http/http_client.ts";
-import { Transcription } from "./transcription.ts";
-import { TranscriptionSettings } from "./transcription_settings.ts";
+import { Transcription, TranscriptionSettings } from "./transcription.ts";
 
 /** Opens transcription. It connects with the first request. */
 export function openTranscription({ db, sealer, events }: Core, onClose: (hook: CloseHook) => void): Transcription {

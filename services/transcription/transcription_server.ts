@@ -1,6 +1,6 @@
 /** Requests to a transcription server: OpenAI's form, or whisper.cpp's own path (docs/protocols/stt.md). */
 import { AppError } from "../errors.ts";
-import { maskKey, toBearerHeader } from "../http/api_key.ts";
+import { maskKey, toBearerHeader } from "../http/bound_headers.ts";
 import { getServerRoot, listEndpointPrefixes } from "../http/base_url.ts";
 import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
 import type { HttpClient } from "../http/http_client.ts";
@@ -8,6 +8,7 @@ import { readText } from "../http/read_body.ts";
 import type { CallTimeouts } from "../http/timeouts.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import { asArray, asNumber, asObject, isNonEmptyString } from "../json/type_guards.ts";
+import { type Probe, probeAll, type ProbeOptions } from "../http/probe.ts";
 import { parseTranscriptEvents, type TranscriptEvent } from "./transcript_events.ts";
 
 /** The address of a transcription server. */
@@ -269,4 +270,63 @@ function parseJson(text: string): unknown {
     // Some servers send plain text whatever was asked for. Broken JSON and web pages are no transcripts.
     return /^\s*[<{[]/.test(text) ? undefined : { text };
   }
+}
+
+// Detects transcription servers on their default ports by the shape of their responses: model servers use these ports, too.
+//
+// See docs/protocols/stt.md, "Discovery"
+
+/** A detected server. */
+export interface DetectedTranscriptionServer {
+  baseUrl: string;
+  /** Product name: `"Speaches"`, `"whisper.cpp"`. */
+  software: string;
+  /** Models that transcribe. */
+  models: string[];
+}
+
+/** The default ports of Speaches and others, LocalAI and whisper.cpp, KoboldCpp, and what guides suggest beside a model server. */
+const PORTS = [8000, 8080, 5001, 8001, 8081, 9000].map((port) => ({ port }));
+const UNKNOWN = "OpenAI-compatible";
+
+/** Probes all hosts and ports at once. */
+export async function detectTranscriptionServers(
+  options: Omit<ProbeOptions<object>, "ports"> & { ports?: readonly { port: number }[] },
+): Promise<DetectedTranscriptionServer[]> {
+  return await probeAll({ ...options, ports: options.ports ?? PORTS }, async (origin, _port, probe) => {
+    const kobold = asObject((await probe("/api/extra/version"))?.json);
+    if (kobold.result === "KoboldCpp") {
+      // It lists only its language model. Any name selects the Whisper model.
+      return kobold.transcribe === true ? { baseUrl: `${origin}/v1`, software: "KoboldCpp", models: [] } : undefined;
+    }
+    return await detectByModels(origin, probe) ?? await detectWhisperCpp(origin, probe);
+  });
+}
+
+async function detectByModels(origin: string, probe: Probe): Promise<DetectedTranscriptionServer | undefined> {
+  const response = await probe("/v1/models");
+  if (response?.status !== 200) return undefined;
+  const listed = asArray(asObject(response.json).data).map(asObject);
+  // Speaches names the task of each model.
+  const isSpeaches = listed.some((model) => isNonEmptyString(model.task));
+  const models = listed
+    .filter(({ id, task }) =>
+      isSpeaches ? task === "automatic-speech-recognition" : TRANSCRIPTION_MODEL.test(String(id))
+    )
+    .map(({ id }) => id)
+    .filter(isNonEmptyString);
+  const baseUrl = `${origin}/v1`;
+  if (isSpeaches) return { baseUrl, software: "Speaches", models };
+  if (models.length === 0) return undefined;
+  const localAi = await probe("/.well-known/localai.json");
+  const isLocalAi = localAi?.status === 200 && typeof localAi.json === "object" && localAi.json !== null;
+  return { baseUrl, software: isLocalAi ? "LocalAI" : UNKNOWN, models };
+}
+
+/** It has no list of models. Its header names it; behind a proxy, its page does. */
+async function detectWhisperCpp(origin: string, probe: Probe): Promise<DetectedTranscriptionServer | undefined> {
+  const page = await probe("/");
+  if (page === undefined) return undefined;
+  const isNamed = page.headers.get("server") === "whisper.cpp" || /<title>Whisper\.cpp Server/i.test(page.text);
+  return isNamed ? { baseUrl: origin, software: "whisper.cpp", models: [] } : undefined;
 }

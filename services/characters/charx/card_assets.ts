@@ -1,10 +1,9 @@
 /** CHARX assets: expressions, backgrounds, data of other programs. Stored as one ZIP next to the card. */
 import { join } from "node:path";
 import { AppError } from "../../errors.ts";
-import { fileError, fileExists, writeChunksAtomic } from "../../storage/atomic_file.ts";
+import { fileError, fileExists, removeFile, writeChunksAtomic } from "../../storage/atomic_file.ts";
 import { readContent, readZipDirectory, streamPacked, type ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { type PackedEntry, writeZip } from "../../storage/zip/zip_writer.ts";
-import { removeFile } from "../../storage/plain_files.ts";
 
 /** Maximum of the classic ZIP format. */
 const MAX_ENTRIES = 65_535;

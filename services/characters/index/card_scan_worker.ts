@@ -1,6 +1,6 @@
 /** The Worker of card_index.ts: scans card folders with a read-only database connection. */
 import { messageOf } from "../../errors.ts";
-import { openReader } from "../../storage/database/reader.ts";
+import { openReader } from "../../storage/database/database.ts";
 import { type CardChanges, toCardChanges } from "./card_rows.ts";
 import { type CardFolder, type KnownFile, scanFolders } from "./card_scan.ts";
 

@@ -4,8 +4,7 @@
  * one write. How a file is written is journal_file.ts, how it is read back journal_reader.ts.
  */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
-import { JournalFile } from "./journal_file.ts";
-import { journalNumbers } from "./journal_reader.ts";
+import { JournalFile, journalNumbers } from "./journal_file.ts";
 
 /** What one batch added to a reply. */
 export interface JournalBatch {

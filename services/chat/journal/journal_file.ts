@@ -1,9 +1,10 @@
 /** One file of the journal while it is written: sealed records of `[length, 4 bytes][sealed value]`, each in one write. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
-import { fileError, syncFolder } from "../../storage/atomic_file.ts";
+import { fileError, readFileIfExists, syncFolder } from "../../storage/atomic_file.ts";
+import type { JournalBatch, JournalEntry, JournalKey } from "./journal.ts";
 
 /** Before each sealed value. */
-export const LENGTH_BYTES = 4;
+const LENGTH_BYTES = 4;
 const NAME = /^(\d{10})\.journal$/;
 
 /** Writes one file. */
@@ -99,24 +100,95 @@ export class JournalFile {
 }
 
 /** Gives the path of a file. */
-export function journalPath(folder: string, number: number): string {
+function journalPath(folder: string, number: number): string {
   return `${folder}/${String(number).padStart(10, "0")}.journal`;
 }
 
 /** Gives the number in a file's name, `undefined` for a name that is none of a journal. */
-export function journalNumber(name: string): number | undefined {
+function journalNumber(name: string): number | undefined {
   const digits = NAME.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
 /** Removes a file; one that is gone already is no error. */
-export async function removeJournal(folder: string, number: number): Promise<void> {
+async function removeJournal(folder: string, number: number): Promise<void> {
   await Deno.remove(journalPath(folder, number)).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });
 }
 
 /** What a record is bound to: its file and its place in it. */
-export function recordPlace(number: number, index: number) {
+function recordPlace(number: number, index: number) {
   return { table: "replies", id: String(number), field: "record", version: index };
+}
+
+// Reads back what a killed process left in the journal.
+
+const decoder = new TextDecoder();
+
+/** Gives the numbers of the files in a folder, oldest first. */
+export async function journalNumbers(folder: string): Promise<number[]> {
+  const names = (await Array.fromAsync(Deno.readDir(folder))).map((entry) => entry.name);
+  return names.map(journalNumber).filter((number) => number !== undefined).sort((a, b) => a - b);
+}
+
+/**
+ * Gives everything that the journal holds of some replies, by the generation of their run, of which each has its own.
+ *
+ * A record that was cut off or damaged ends its file. Of each reply only what follows without a gap counts, so that no text
+ * comes back with a hole in it.
+ */
+export async function readJournal(
+  folder: string,
+  sealer: PurposeSealer,
+  wanted: JournalKey[],
+): Promise<Map<string, JournalBatch>> {
+  const found = new Map<string, JournalBatch>(
+    wanted.map(({ generation }) => [generation, { after: 0, seq: 0, text: "", reasoning: "" }]),
+  );
+  const messageIds = new Map(wanted.map(({ messageId, generation }) => [generation, messageId]));
+  if (wanted.length === 0) return found;
+  for (const number of await journalNumbers(folder)) {
+    for await (const [mid, generation, after, seq, text, reasoning] of entriesOf(folder, sealer, number)) {
+      const whole = found.get(generation);
+      if (whole === undefined || messageIds.get(generation) !== mid || whole.seq !== after) continue;
+      whole.seq = seq;
+      whole.text += text;
+      whole.reasoning += reasoning;
+    }
+  }
+  return found;
+}
+
+/** Removes every file: all replies that were running are settled. */
+export async function removeJournals(folder: string): Promise<void> {
+  for (const number of await journalNumbers(folder)) await removeJournal(folder, number);
+}
+
+async function* entriesOf(folder: string, sealer: PurposeSealer, number: number): AsyncGenerator<JournalEntry> {
+  const bytes = await readFileIfExists(journalPath(folder, number));
+  if (bytes === undefined) return;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = 0, index = 0; at + LENGTH_BYTES <= bytes.length; index++) {
+    const begin = at + LENGTH_BYTES;
+    const end = begin + view.getUint32(at);
+    const entries = end > bytes.length
+      ? undefined
+      : openRecord(sealer, recordPlace(number, index), bytes.subarray(begin, end));
+    if (entries === undefined) return;
+    yield* entries;
+    at = end;
+  }
+}
+
+function openRecord(
+  sealer: PurposeSealer,
+  place: ReturnType<typeof recordPlace>,
+  sealed: Uint8Array,
+): JournalEntry[] | undefined {
+  try {
+    return JSON.parse(decoder.decode(sealer.openNow(place, sealed)));
+  } catch {
+    return undefined; // Torn by a power cut, or put there by somebody else.
+  }
 }

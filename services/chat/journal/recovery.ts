@@ -7,7 +7,7 @@ import { settleAttempt } from "../reply_saver.ts";
 import type { Conversations } from "../../conversations/conversations.ts";
 import type { ConversationStore } from "../../conversations/conversation_store.ts";
 import type { JournalBatch } from "./journal.ts";
-import { readJournal, removeJournals } from "./journal_reader.ts";
+import { readJournal, removeJournals } from "./journal_file.ts";
 import { type Message, textOfContent } from "../../conversations/message.ts";
 import {
   deleteResumeRow,

@@ -4,11 +4,10 @@ import { AppError } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { ToolCallRecord } from "../../tools/tool_call_store.ts";
-import type { Tool } from "../../tools/tool_source.ts";
+import type { Tool } from "../../tools/tool_registry.ts";
 import type { Reply } from "../reply.ts";
-import type { ChatToolsDeps } from "./chat_tools.ts";
-import { type OpenCall, parseArguments } from "./tool_messages.ts";
-import { toNotice } from "./tool_result.ts";
+import type { ChatToolsDeps } from "../call_tools.ts";
+import { type OpenCall, parseArguments, toNotice } from "./tool_messages.ts";
 import type { ToolRound } from "./tool_round.ts";
 
 /** Dependencies of a ToolApproval. */

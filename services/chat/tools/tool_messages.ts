@@ -1,10 +1,11 @@
 /** The messages of a round: the one with the calls, and one for each result. */
+import { Buffer } from "node:buffer";
 import { completeMessage, type Message, type MessageContent } from "../../conversations/message.ts";
 import { isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 import type { ToolCallRecord } from "../../tools/tool_call_store.ts";
 import type { WrittenRound } from "../reply.ts";
-import { toNotice, type ToolResult } from "./tool_result.ts";
 import type { ToolCallJson } from "../reply_calls.ts";
+import type { ToolOutput, ToolOutputPart } from "../../tools/tool_registry.ts";
 
 const UNDECIDED = "This call wasn't made: the reply ended before the user decided.";
 /** What the model learns about a call in flight when the server died. */
@@ -115,4 +116,73 @@ export function closeCall(open: OpenCall, now: number, setResult: (result: ToolR
 /** Returns the generation under which the text of a round is journaled. @param rounds Rounds before it. */
 export function toRoundGeneration(generation: string, rounds: number): string {
   return `${generation}/${rounds}`;
+}
+
+// Turns what a tool answered into what a model sees of it.
+
+/** A result, as it is stored. */
+export interface ToolResult {
+  /** What the model sees: text, or parts if there are images. */
+  content: MessageContent;
+  /** The text of `content`. */
+  text: string;
+  /** The whole text, if the model sees less. */
+  fullText?: string;
+}
+
+/** Most bytes of a result's text that a model sees, and that are stored. */
+export const MAX_SEEN_BYTES = 64 * 1024;
+export const MAX_STORED_BYTES = 1024 * 1024;
+
+const CUT = "\n[The result was longer. The rest was cut.]";
+
+/** Creates the result of a call that ended without an answer of the tool. */
+export function toNotice(text: string): ToolResult {
+  return { content: text, text };
+}
+
+/**
+ * Converts the answer of a tool. Images become parts with data URLs, which the caller stores. Sounds are named, links aren't
+ * fetched.
+ *
+ * @param maxBytes Most bytes of text that the model sees.
+ */
+export function toToolResult({ parts, truncated }: ToolOutput, maxBytes: number): ToolResult {
+  const whole = parts.map(toText).filter((text) => text !== "").join("\n");
+  const stored = cutToBytes(whole, MAX_STORED_BYTES);
+  const limit = Math.min(maxBytes, MAX_SEEN_BYTES) - CUT.length;
+  const seen = cutToBytes(stored, limit);
+  const isCut = truncated || seen !== whole;
+  const images = parts.flatMap(toImagePart);
+  const text = (seen === "" && images.length === 0 ? "(The tool returned nothing.)" : seen) + (isCut ? CUT : "");
+  return {
+    content: images.length === 0 ? text : [{ type: "text", text }, ...images],
+    text,
+    ...(seen !== stored && { fullText: stored }),
+  };
+}
+
+function toText(part: ToolOutputPart): string {
+  switch (part.type) {
+    case "text":
+      return part.text;
+    case "link":
+      return `[link: ${part.name === undefined ? "" : `${part.name} `}${part.uri}]`;
+    case "audio":
+      return `[audio, ${part.contentType}, not shown]`;
+    case "image":
+      return "";
+  }
+}
+
+function toImagePart(part: ToolOutputPart): { type: string; [field: string]: unknown }[] {
+  if (part.type !== "image") return [];
+  const url = `data:${part.contentType};base64,${Buffer.from(part.data).toString("base64")}`;
+  return [{ type: "image_url", image_url: { url } }];
+}
+
+/** Cuts a text to a number of bytes in UTF-8, between characters. */
+function cutToBytes(text: string, maxBytes: number): string {
+  if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, maxBytes), { stream: true });
 }

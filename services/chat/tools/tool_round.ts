@@ -1,13 +1,22 @@
-/** The current round of a reply: the calls that the model made, and the messages of all rounds so far. */
+/** The current round of a reply: the calls that the model made, the messages of all rounds so far, and what a restart needs. */
 import type { Conversations } from "../../conversations/conversations.ts";
 import type { Message } from "../../conversations/message.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
-import type { Statement } from "../../storage/database/database.ts";
+import type { Database, Statement } from "../../storage/database/database.ts";
 import type { ToolCallRecord, ToolCallStore } from "../../tools/tool_call_store.ts";
 import type { Reply } from "../reply.ts";
-import { createResultMessage, type OpenCall, toCallJson, toMessageCall } from "./tool_messages.ts";
-import { toNotice, type ToolResult } from "./tool_result.ts";
+import { deleteResumeRow, findResumeRow, saveResumeRow } from "../../conversations/reply_rows.ts";
+import type { PurposeSealer } from "../../crypto/sealer.ts";
+import type { StatefulChatRequest } from "../chat_request.ts";
+import {
+  createResultMessage,
+  type OpenCall,
+  toCallJson,
+  toMessageCall,
+  toNotice,
+  type ToolResult,
+} from "./tool_messages.ts";
 
 /** Dependencies of a ToolRound. */
 export interface ToolRoundDeps {
@@ -122,4 +131,53 @@ export class ToolRound {
     const message: Message = { ...this.#message!, tool_calls: this.calls.map(toMessageCall) };
     return [...this.#earlier, message, ...this.calls.flatMap(({ result }) => result === undefined ? [] : [result])];
   }
+}
+
+// What a reply that calls tools needs to go on after a restart: sealed, in a row of its own until the reply ends.
+
+/** The state of a reply between two requests to the model. */
+export interface ResumeState {
+  request: StatefulChatRequest;
+  /** Rounds of this run so far. */
+  rounds: number;
+  /** Milliseconds that it ran, without waiting. */
+  runningMs: number;
+  /** Most bytes of a result's text in this round. */
+  maxResultBytes: number;
+}
+
+const decoder = new TextDecoder();
+
+/** Reads and writes these rows. */
+export class ReplyResumes {
+  readonly #db: Database;
+  readonly #sealer: PurposeSealer;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Statement that stores the state. */
+  save(conversationId: string, mid: string, state: ResumeState): Statement {
+    const version = (findResumeRow(this.#db, conversationId, mid)?.version ?? 0) + 1;
+    const sealed = this.#sealer.sealNow(resumeAad(conversationId, mid, version), JSON.stringify(state));
+    return saveResumeRow({ conversation_id: conversationId, mid, version, sealed });
+  }
+
+  /** Finds the state of a reply. Returns undefined for a reply without rounds. */
+  find(conversationId: string, mid: string): ResumeState | undefined {
+    const row = findResumeRow(this.#db, conversationId, mid);
+    if (row === undefined) return undefined;
+    return JSON.parse(decoder.decode(this.#sealer.openNow(resumeAad(conversationId, mid, row.version), row.sealed)));
+  }
+
+  /** Statement that forgets the state. */
+  remove(conversationId: string, mid: string): Statement {
+    return deleteResumeRow(conversationId, mid);
+  }
+}
+
+function resumeAad(conversationId: string, mid: string, version: number) {
+  return { table: "reply_resume", id: `${mid}/${conversationId}`, field: "state", version };
 }

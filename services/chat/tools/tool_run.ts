@@ -10,19 +10,55 @@ import { isJsonObject } from "../../json/type_guards.ts";
 import type { Log } from "../../log.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { ToolCallRecord } from "../../tools/tool_call_store.ts";
-import type { ToolOffer } from "../../tools/tool_registry.ts";
-import type { ToolOutput } from "../../tools/tool_source.ts";
+import type { ToolOffer, ToolOutput } from "../../tools/tool_registry.ts";
 import type { UpstreamCall } from "../call_builder.ts";
 import type { StatefulChatRequest } from "../chat_request.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Reply } from "../reply.ts";
-import type { ReplyResumes, ResumeState } from "./reply_resume.ts";
-import { type ChatToolsDeps, listChatTools } from "./chat_tools.ts";
-import { RunClock } from "./run_clock.ts";
+import { type ChatToolsDeps, listChatTools } from "../call_tools.ts";
+import { type ReplyResumes, type ResumeState, ToolRound } from "./tool_round.ts";
 import { ToolApproval, type ToolDecision } from "./tool_approval.ts";
-import { closeCall, createRoundMessage, type OpenCall, parseArguments, toRoundGeneration } from "./tool_messages.ts";
-import { MAX_SEEN_BYTES, MAX_STORED_BYTES, toNotice, type ToolResult, toToolResult } from "./tool_result.ts";
-import { ToolRound } from "./tool_round.ts";
+import {
+  closeCall,
+  createRoundMessage,
+  MAX_SEEN_BYTES,
+  MAX_STORED_BYTES,
+  type OpenCall,
+  parseArguments,
+  toNotice,
+  type ToolResult,
+  toRoundGeneration,
+  toToolResult,
+} from "./tool_messages.ts";
+
+/** Measures how long a reply runs, without the time in which it only waits for the owner. */
+class RunClock {
+  readonly #now: () => number;
+  #elapsedMs: number;
+  #running = 0;
+  #sinceMs = 0;
+
+  /** @param elapsedMs What ran before a restart. */
+  constructor(now: () => number, elapsedMs = 0) {
+    this.#now = now;
+    this.#elapsedMs = elapsedMs;
+  }
+
+  /** Milliseconds so far. */
+  get elapsedMs(): number {
+    return this.#elapsedMs + (this.#running > 0 ? this.#now() - this.#sinceMs : 0);
+  }
+
+  /** Runs work on the clock. Work at the same time counts once. */
+  async measure<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running++ === 0) this.#sinceMs = this.#now();
+    try {
+      return await work();
+    } finally {
+      if (--this.#running === 0) this.#elapsedMs += this.#now() - this.#sinceMs;
+    }
+  }
+}
 
 /** Dependencies of a ToolRun. */
 export interface ToolRunDeps extends ChatToolsDeps {

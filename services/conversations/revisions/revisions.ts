@@ -1,21 +1,20 @@
 /** Lists, compares and restores past states of a conversation. */
+import { isDeepStrictEqual } from "node:util";
 import { AppError } from "../../errors.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
-import { allMessages, replaceMessages, toMessageTree } from "./tree_replacement.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
 import { checkRevision, type Conversations, type ConversationsDeps } from "../conversations.ts";
 import type { TextChange } from "../input_messages.ts";
-import { type Message, textOfContent, withoutNulls } from "../message.ts";
+import { type Message, textOfContent, withoutNulls, withPin } from "../message.ts";
 import { pathOf } from "../tree/message_tree.ts";
 import { restoreMessages } from "../conversation_trash.ts";
 import { deleteReplyRow } from "../reply_rows.ts";
-import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
-import { withPin } from "../pinned_messages.ts";
 import { dropStaleSummary, dropSummaryAround } from "../chapters.ts";
 import type { ExpectedVersion } from "../../storage/preconditions.ts";
-import { isDeepStrictEqual } from "node:util";
 import { ROOT_SEGMENT } from "../tree/conversation_tree.ts";
+import { allMessages, replaceMessages, toMessageTree } from "./tree_replacement.ts";
+import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
 
 /** Lists and restores revisions. */
 export class Revisions {

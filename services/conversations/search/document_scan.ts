@@ -7,7 +7,7 @@ import {
   openText,
   type TextRow,
 } from "../../documents/document_rows.ts";
-import type { Reader } from "../../storage/database/reader.ts";
+import type { Reader } from "../../storage/database/database.ts";
 import { fold, holdsAll, snippetAround } from "./search_text.ts";
 
 /** A page that contains all terms. */

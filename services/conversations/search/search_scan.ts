@@ -1,7 +1,7 @@
 /** Scans sealed conversations, newest first, until a page of hits is full. search_text.ts decides what a hit is. */
 import type { Opener } from "../../crypto/sealer.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
-import type { Reader } from "../../storage/database/reader.ts";
+import type { Reader } from "../../storage/database/database.ts";
 import { SMALLEST_GAP } from "../blocks/block_replacement.ts";
 import type { ConversationSummary } from "../conversation.ts";
 import { type Message, textOfContent } from "../message.ts";

@@ -4,7 +4,7 @@
  * nowhere else, and goes with the Worker when no one searches for a while.
  */
 import { AppError } from "../../errors.ts";
-import { normalized } from "../../json/unicode.ts";
+import { normalized } from "../../json/text.ts";
 
 /** Longest query in UTF-16 units. */
 const MAX_QUERY_LENGTH = 500;

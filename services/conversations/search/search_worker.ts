@@ -1,7 +1,7 @@
 /** The Worker of search.ts. It has a read-only database connection and a key that can only decrypt. */
 import { createOpener, type Opener } from "../../crypto/sealer.ts";
 import { messageOf } from "../../errors.ts";
-import { openReader, type Reader } from "../../storage/database/reader.ts";
+import { openReader, type Reader } from "../../storage/database/database.ts";
 import { type DocumentCursor, type DocumentHit, scanDocuments } from "./document_scan.ts";
 import { FoldedTexts } from "./search_text.ts";
 import {

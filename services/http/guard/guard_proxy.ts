@@ -2,13 +2,12 @@
  * The proxy for all guarded requests: from guarded_fetch.ts, and from other programs by its URL and password. target_policy.ts
  * decides which targets are allowed.
  */
-import { delay } from "../../async/delay.ts";
 import { Buffer } from "node:buffer";
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { closeQuietly, dialFirst, pump, writeAll } from "./sockets.ts";
+import { delay } from "../../async/delay.ts";
+import { closeQuietly, dialFirst, formatHead, type HttpHead, listValues, pump, readHead, writeAll } from "./sockets.ts";
 import { forwardResponse, parseProxyRequest, type ProxyRequest } from "./proxy_request.ts";
 import { type ProxyLimits, REFUSAL_TEXT, type TargetPolicy } from "./target_policy.ts";
-import { formatHead, type HttpHead, listValues, readHead } from "./http_head.ts";
 
 export interface GuardProxy {
   readonly port: number;

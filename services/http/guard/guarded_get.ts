@@ -4,8 +4,7 @@
  */
 import { AppError } from "../../errors.ts";
 import { formatDuration } from "../timeouts.ts";
-import { formatHead, type HttpHead, listValues, readHead } from "./http_head.ts";
-import { closeQuietly, dialFirst, writeAll } from "./sockets.ts";
+import { closeQuietly, dialFirst, formatHead, type HttpHead, listValues, readHead, writeAll } from "./sockets.ts";
 import { DEFAULT_PROXY_LIMITS, REFUSAL_TEXT, type TargetPolicy, toTarget } from "./target_policy.ts";
 
 /** Limits, as for the proxy. */

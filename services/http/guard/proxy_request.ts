@@ -1,7 +1,6 @@
 /** Parses requests to the guard's proxy (a tunnel or one plain HTTP request), and forwards the response of the latter. */
 import { Buffer } from "node:buffer";
-import { formatHead, type HttpHead, keepEndToEndHeaders, listValues, readHead } from "./http_head.ts";
-import { pump, writeAll } from "./sockets.ts";
+import { formatHead, type HttpHead, keepEndToEndHeaders, listValues, pump, readHead, writeAll } from "./sockets.ts";
 import { type Target, toTarget } from "./target_policy.ts";
 
 /** A tunnel to the target. */

@@ -1,6 +1,6 @@
 /** ComfyUI: fills the placeholders of a workflow, runs it and downloads its images (docs/protocols/images.md, "ComfyUI"). */
 import { AppError } from "../../errors.ts";
-import { assertOwnerAddress } from "../../http/endpoint_address.ts";
+import { assertOwnerAddress } from "../../http/base_url.ts";
 import type { Backend, Checkpoint, GeneratedImages, GenerationObserver, ImageTask } from "../backend.ts";
 import { type BackendHttp, encodeBase64, isSupportedImage } from "../backend_http.ts";
 import { ComfyRun, openComfySocket } from "./comfy_run.ts";

@@ -2,7 +2,7 @@
 import { AppError } from "../../errors.ts";
 import { asObject, type JsonObject } from "../../json/type_guards.ts";
 import type { BackendHttp } from "../backend_http.ts";
-import { createRefusalError, parseWarnings } from "./comfy_errors.ts";
+import { createRefusalError, parseWarnings } from "./comfy_run.ts";
 import type { Workflow } from "./workflow_format.ts";
 
 /** The state of a run. */

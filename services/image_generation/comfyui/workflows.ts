@@ -2,18 +2,24 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { type PlainFile, readPlainFile, removeFile } from "../../storage/plain_files.ts";
+import {
+  fileError,
+  fileExists,
+  type PlainFile,
+  readPlainFile,
+  removeFile,
+  writeFileAtomic,
+} from "../../storage/atomic_file.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import { AppError } from "../../errors.ts";
 import { sortByName } from "../../storage/collation.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import { isId } from "../../storage/ids.ts";
-import { fileError, fileExists, writeFileAtomic } from "../../storage/atomic_file.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { KeyedMutex } from "../../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../../storage/versions.ts";
-import { listPlaceholders, parseWorkflow, STARTER_ID, STARTER_WORKFLOW, type Workflow } from "./workflow_format.ts";
 import { type ExpectedVersion, isExpected } from "../../storage/preconditions.ts";
+import { listPlaceholders, parseWorkflow, STARTER_ID, STARTER_WORKFLOW, type Workflow } from "./workflow_format.ts";
 
 /** A workflow in the list. */
 export interface WorkflowEntry {

@@ -1,5 +1,5 @@
 /** Ollama through its own API, which unlike its OpenAI-compatible one sets the context size (docs/protocols/llm.md, "Ollama"). */
-import { toBearerHeader } from "../../http/api_key.ts";
+import { toBearerHeader } from "../../http/bound_headers.ts";
 import { getServerRoot } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
@@ -10,7 +10,7 @@ import { sendLearning, UnsavedRefusals } from "../refusals/send_learning.ts";
 import { collectCompletion } from "../streaming/completion.ts";
 import { type AcceptedResponse, acceptResponse } from "../streaming/response_body.ts";
 import { readReply } from "../streaming/reply_reader.ts";
-import { estimateCallTokens } from "../token_estimate.ts";
+import { estimateCallTokens } from "../token_count.ts";
 import { createOllamaTranslator } from "./ollama_events.ts";
 import { canThink, type LoadedModel, type OllamaModelFacts, OllamaModels } from "./ollama_models.ts";
 import { createOllamaBody, getAnswerLimit, getOwnContextSize, toThink, withExtraBody } from "./ollama_request.ts";

@@ -6,7 +6,7 @@ import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
 import { parseJsonInTurns } from "../../json/incremental_parse.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
-import { EndpointSearch } from "../connections/endpoint_search.ts";
+import { EndpointSearch } from "../../http/base_url.ts";
 import { type ModelCall, runCall, sendRequest } from "../model_call.ts";
 import { createAuthHeaders, type ProviderKind, type UpstreamTarget } from "../provider.ts";
 

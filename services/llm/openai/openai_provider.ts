@@ -9,7 +9,7 @@ import {
   type UpstreamTarget,
 } from "../provider.ts";
 import { findDeployment, isHosted } from "../dialects/dialects.ts";
-import { EndpointSearch } from "../connections/endpoint_search.ts";
+import { EndpointSearch, getServerRoot, listEndpointPrefixes } from "../../http/base_url.ts";
 import { readModelList } from "../connections/model_list.ts";
 import { type ModelCall, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
 import { sendLearning, UnsavedRefusals } from "../refusals/send_learning.ts";
@@ -17,11 +17,10 @@ import { collectCompletion } from "../streaming/completion.ts";
 import { type AcceptedResponse, acceptResponse } from "../streaming/response_body.ts";
 import { readReply } from "../streaming/reply_reader.ts";
 import { TokenCounts } from "../token_count.ts";
-import { checkUsage, createOpenAiTranslator, withReasoningContent } from "./openai_events.ts";
-import { createOpenAiBody } from "./openai_request.ts";
-import { getServerRoot, listEndpointPrefixes } from "../../http/base_url.ts";
 import { readText } from "../../http/read_body.ts";
 import { readField } from "../../json/type_guards.ts";
+import { checkUsage, createOpenAiTranslator, withReasoningContent } from "./openai_events.ts";
+import { createOpenAiBody } from "./openai_request.ts";
 
 /** Creates the provider for OpenAI-compatible servers. */
 export function createOpenAiProvider(http: HttpClient): Provider {

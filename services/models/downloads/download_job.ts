@@ -2,7 +2,7 @@
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../errors.ts";
-import type { JobContext } from "../../jobs/job.ts";
+import type { JobContext } from "../../jobs/job_store.ts";
 import type { Log } from "../../log.ts";
 import { readFileIfExists, writeFileAtomic } from "../../storage/atomic_file.ts";
 import type { Hub, HubFile } from "../hub/hub.ts";

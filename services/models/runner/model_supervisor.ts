@@ -3,7 +3,7 @@ import type { Log } from "../../log.ts";
 import { type LlamaOptions, LlamaServer } from "./llama_server.ts";
 import { delay } from "../../async/delay.ts";
 import { freeMemory, residentBytes } from "../../process/supervised_process.ts";
-import type { RunnerStatus } from "./runner_status.ts";
+import type { RunnerStatus } from "./runner.ts";
 
 /** Timeouts and intervals of the runner. */
 export interface RunnerTimes {

@@ -5,18 +5,19 @@
  * The texts are untrusted: all work counts against a `MacroBudget`.
  */
 import { getOwn } from "../../json/type_guards.ts";
+import type { SeededRandom } from "../seeded_random.ts";
 import { byteLength, COSTLY_STEPS, MacroBudget, MacroVariables, OverBudgetError } from "./macro_budget.ts";
-import { formatTimeMacro, type MacroClock } from "./macro_clock.ts";
 import {
   countValues,
+  formatTimeMacro,
   getRest,
   getValue,
   type MacroCall,
+  type MacroClock,
   type MacroText,
   parseMacros,
   type TextRange,
 } from "./macro_text.ts";
-import type { SeededRandom } from "../seeded_random.ts";
 
 /** Fields that macros can insert. They may contain macros themselves. */
 export type MacroField =

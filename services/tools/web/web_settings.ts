@@ -3,7 +3,7 @@ import { AppError } from "../../errors.ts";
 import { normalizeBaseUrl } from "../../http/base_url.ts";
 import { SealedSetting, type SealedSettingDeps } from "../../storage/documents/sealed_setting.ts";
 import type { ExpectedVersion } from "../../storage/preconditions.ts";
-import type { ToolPermission } from "../tool_source.ts";
+import type { ToolPermission } from "../tool_registry.ts";
 
 /** The settings as they are in effect. */
 export interface WebConfig {

@@ -11,7 +11,7 @@ import type {
   ToolPermission,
   ToolSource,
   UnavailableServer,
-} from "../tool_source.ts";
+} from "../tool_registry.ts";
 import type { PageReader, PageText } from "./page_reader.ts";
 import { SearxngServer, type WebQuery, type WebResults } from "./searxng.ts";
 import { normalizeSearchUrl, type WebSettings } from "./web_settings.ts";

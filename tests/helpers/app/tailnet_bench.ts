@@ -1,6 +1,6 @@
 /** A server with the double of tailscaled, and words for waiting until its node is where it should be. */
 import type { Config } from "../../../services/config/config.ts";
-import type { NodeTimes, TailnetState } from "../../../services/tailnet/node_status.ts";
+import type { NodeTimes, TailnetState } from "../../../services/tailnet/node_state.ts";
 import { FakeTailscaled } from "../fakes/fake_tailscaled.ts";
 import type { Switches } from "../fakes/fake_tailscaled_types.ts";
 import { openTestApp, type TestApp, type TestAppOptions } from "./test_app.ts";

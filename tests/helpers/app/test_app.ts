@@ -7,7 +7,7 @@ import { type Config, loadConfig } from "../../../services/config/config.ts";
 import type { BackendLimits } from "../../../services/image_generation/backend.ts";
 import { createLog } from "../../../services/log.ts";
 import { openServices, type ServiceOptions, type Services } from "../../../services/services.ts";
-import type { NodeTimes } from "../../../services/tailnet/node_status.ts";
+import type { NodeTimes } from "../../../services/tailnet/node_state.ts";
 
 /** What a test may set. */
 export interface TestAppOptions {

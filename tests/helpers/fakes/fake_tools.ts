@@ -7,7 +7,7 @@ import type {
   ToolOutput,
   ToolPermission,
   ToolSource,
-} from "../../../services/tools/tool_source.ts";
+} from "../../../services/tools/tool_registry.ts";
 
 /** What a fake tool does with a call. */
 export type FakeAnswer = (args: JsonObject, options: ToolCallOptions) => ToolOutput | Promise<ToolOutput>;

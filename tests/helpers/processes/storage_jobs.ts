@@ -3,7 +3,7 @@
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { createEventHub, type EventHub } from "../../../services/events/event_hub.ts";
-import type { JobContext, JobKind, JobState } from "../../../services/jobs/job.ts";
+import type { JobContext, JobKind, JobState } from "../../../services/jobs/job_store.ts";
 import { createJobRunner, type JobRunner } from "../../../services/jobs/job_runner.ts";
 import type { Database } from "../../../services/storage/database/database.ts";
 import { tempFolder, testDatabase } from "../files/storage_folder.ts";

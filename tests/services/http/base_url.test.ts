@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { getServerRoot, listEndpointPrefixes, normalizeBaseUrl, parseOrigin } from "../../../services/http/base_url.ts";
+import {
+  assertOwnerAddress,
+  getServerRoot,
+  listEndpointPrefixes,
+  normalizeBaseUrl,
+  parseOrigin,
+  parseOwnerUrl,
+} from "../../../services/http/base_url.ts";
+import { rejectionOf } from "../../helpers/app/rejection.ts";
 
 test.each([
   ["http://127.0.0.1:8080", "http://127.0.0.1:8080"],
@@ -47,4 +55,93 @@ test("the root of a server's own paths has no version, the origin of a key no pa
   expect(getServerRoot("http://h:1/v1")).toBe("http://h:1");
   expect(getServerRoot("http://h:1/p")).toBe("http://h:1/p");
   expect(parseOrigin("https://h:8443/api/v1")).toBe("https://h:8443");
+});
+
+test.each([
+  "http://127.0.0.1:8080/v1",
+  "http://localhost:11434",
+  "http://[::1]:5001",
+  "http://192.168.1.20:8080",
+  "http://10.0.0.5",
+  "http://100.101.102.103:8080",
+  "http://[fd7a:115c:a1e0::1]:8080",
+  "http://desk.fox-owl.ts.net:8080",
+  "https://api.openai.com/v1",
+])("the owner may name %s", { tags: ["E14"] }, async (text) => {
+  const url = parseOwnerUrl(text);
+  expect(url.href.startsWith(text)).toBe(true);
+  await assertOwnerAddress(url, () => Promise.resolve(["192.168.1.20", "fd7a::1", "127.0.0.1"]));
+});
+
+const FORBIDDEN = [
+  "169.254.169.254",
+  "169.254.0.1",
+  "2852039166",
+  "0xa9fea9fe",
+  "0251.0376.0251.0376",
+  "169.254.43518",
+  "１６９.254.169.254",
+  "169.254.169.254.",
+  "168.63.129.16",
+  "100.100.100.200",
+  "192.0.0.192",
+  "[fe80::1]",
+  "[FEBF::1]",
+  "[::ffff:169.254.169.254]",
+  "[::ffff:a9fe:a9fe]",
+  "[::169.254.169.254]",
+  "[64:ff9b::a9fe:a9fe]",
+  "[64:ff9b:1::a9fe:a9fe]",
+  "[2002:a9fe:a9fe::]",
+  "[fd00:ec2::254]",
+  "[fd20:ce::254]",
+  "metadata.google.internal",
+  "METADATA.google.internal.",
+];
+
+test.each(FORBIDDEN)("not even the owner may name %s", { tags: ["E14"] }, async (host) => {
+  expect(rejectionOf(() => parseOwnerUrl(`http://${host}/latest/meta-data/`))).toMatchObject({
+    code: "address_not_allowed",
+  });
+  const url = new URL(`http://${host}/`);
+  await expect(assertOwnerAddress(url, () => Promise.resolve(["8.8.8.8"]))).rejects.toMatchObject({
+    code: "address_not_allowed",
+  });
+});
+
+test.each([
+  [["169.254.169.254"]],
+  [["192.168.1.2", "169.254.169.254"]],
+  [["fe80::1"]],
+  [["8.8.8.8", "::ffff:169.254.169.254"]],
+])("a name that has the addresses %j is refused", { tags: ["E14"] }, async (addresses) => {
+  const url = parseOwnerUrl("http://innocent.example:8080/v1");
+  await expect(assertOwnerAddress(url, () => Promise.resolve(addresses))).rejects.toMatchObject({
+    code: "address_not_allowed",
+    message: 'Can\'t use "http://innocent.example:8080": link-local and cloud metadata addresses are not allowed',
+  });
+});
+
+test("an unknown name is left to the request", async () => {
+  const nobody = () => Promise.reject(new Error("ENOTFOUND"));
+  await expect(assertOwnerAddress(new URL("http://nobody.example"), nobody)).resolves.toBeUndefined();
+});
+
+test("a name of this machine passes, as the system resolves it", async () => {
+  await expect(assertOwnerAddress(new URL("http://localhost:8080"))).resolves.toBeUndefined();
+});
+
+test.each([
+  ["ftp://desk/", "invalid_request"],
+  ["file:///etc/passwd", "invalid_request"],
+  ["javascript:alert(1)", "invalid_request"],
+  ["desk:8080", "invalid_request"],
+  ["", "invalid_request"],
+  ["http://[fe80::1%25eth0]/", "invalid_request"],
+  ["http://user:secret@desk:8080/", "invalid_request"],
+  ["http://user@desk:8080/", "invalid_request"],
+])("refuses %j as an endpoint address", (text, code) => {
+  const error = rejectionOf(() => parseOwnerUrl(text));
+  expect(error).toMatchObject({ code });
+  expect(String(error)).not.toContain("secret");
 });

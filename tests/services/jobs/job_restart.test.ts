@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JobKind } from "../../../services/jobs/job.ts";
+import type { JobKind } from "../../../services/jobs/job_store.ts";
 import { filesWithText } from "../../helpers/files/storage_folder.ts";
 import { heldKind, type JobBench, jobBench } from "../../helpers/processes/storage_jobs.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../../services/errors.ts";
-import type { JobKind } from "../../../services/jobs/job.ts";
+import type { JobKind } from "../../../services/jobs/job_store.ts";
 import { heldKind, jobBench } from "../../helpers/processes/storage_jobs.ts";
 
 const stateRows = "SELECT id, state FROM job ORDER BY created_at, id";

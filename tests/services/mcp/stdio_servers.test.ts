@@ -6,7 +6,7 @@ import { createSealer } from "../../../services/crypto/sealer.ts";
 import { createEventHub } from "../../../services/events/event_hub.ts";
 import { type Mcp, openMcp } from "../../../services/mcp/mcp.ts";
 import { openDatabase } from "../../../services/storage/database/database.ts";
-import type { Tool } from "../../../services/tools/tool_source.ts";
+import type { Tool } from "../../../services/tools/tool_registry.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

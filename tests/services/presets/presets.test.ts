@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import chatPreset from "../../fixtures/sillytavern/preset_chat_completion.json" with { type: "json" };
 import textPreset from "../../fixtures/sillytavern/preset_text_completion.json" with { type: "json" };
-import { BUILTIN_PRESET, type PresetDocument } from "../../../services/presets/preset_document.ts";
-import { readPreset } from "../../../services/presets/preset.ts";
+import { BUILTIN_PRESET, type PresetDocument, readPreset } from "../../../services/presets/preset.ts";
 import { matchesModel } from "../../../services/presets/presets.ts";
 import { parsePresetFile, parseSillyTavernPreset, toSillyTavernPreset } from "../../../services/presets/sillytavern.ts";
 

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { composeBlocks } from "../../../services/prompts/compose.ts";
 import { type LayoutItem, type PromptLayout, toPromptPreset } from "../../../services/prompts/prompt_blocks.ts";
-import { BUILTIN_PRESET } from "../../../services/presets/preset_document.ts";
-import { readPreset } from "../../../services/presets/preset.ts";
+import { BUILTIN_PRESET, readPreset } from "../../../services/presets/preset.ts";
 import { Macros } from "../../../services/prompts/macros/macros.ts";
 import type { PromptCharacter, PromptContext, PromptLore } from "../../../services/prompts/prompt_context.ts";
 import { createSeededRandom } from "../../../services/prompts/seeded_random.ts";

@@ -5,7 +5,7 @@ import { ContextSizes, TokenCounter, type TokenRatios } from "../../../services/
 import type { PromptLimits, PromptMessage, PromptSource } from "../../../services/prompts/prompt.ts";
 import { Prompts } from "../../../services/prompts/prompts.ts";
 import type { PromptBlock, PromptBlocks } from "../../../services/prompts/prompt_blocks.ts";
-import { MESSAGE_TOKENS } from "../../../services/llm/token_estimate.ts";
+import { MESSAGE_TOKENS } from "../../../services/llm/token_count.ts";
 import { never, target } from "../llm/model_calls.ts";
 
 /** The server's tokeniser finds one token a character where the estimate finds a quarter. */

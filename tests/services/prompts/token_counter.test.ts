@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import type { Provider } from "../../../services/llm/provider.ts";
 import { ContextSizes, TokenCounter, TokenRatios } from "../../../services/prompts/token_counter.ts";
-import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "../../../services/llm/token_estimate.ts";
+import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS } from "../../../services/llm/token_count.ts";
 import { tempFolder, testDatabase } from "../../helpers/files/storage_folder.ts";
 import { never, target } from "../llm/model_calls.ts";
 

@@ -4,7 +4,7 @@ import { Search } from "../../../../services/conversations/search/search.ts";
 import { FoldedTexts } from "../../../../services/conversations/search/search_text.ts";
 import { scan, type ScanPage } from "../../../../services/conversations/search/search_scan.ts";
 import { createOpener, createSealer, type Opener, type PurposeSealer } from "../../../../services/crypto/sealer.ts";
-import { openReader } from "../../../../services/storage/database/reader.ts";
+import { openReader } from "../../../../services/storage/database/database.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
 
 const never = new AbortController().signal;

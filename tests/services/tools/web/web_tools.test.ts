@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openHttpClient } from "../../../../services/http/http_client.ts";
 import type { JsonObject } from "../../../../services/json/type_guards.ts";
-import type { ToolOutput } from "../../../../services/tools/tool_source.ts";
+import type { ToolOutput } from "../../../../services/tools/tool_registry.ts";
 import { PAGE_LIMITS, type PageLimits, PageReader } from "../../../../services/tools/web/page_reader.ts";
 import { WebTools } from "../../../../services/tools/web/web_tools.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { takeOptions } from "../../../services/cli/data_commands.ts";
+import { takeOptions } from "../../../services/cli/cli_environment.ts";
 
 const usage = { wordCount: 1, usage: "parlor backup FILE" };
 

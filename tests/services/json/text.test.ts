@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { folded, nameKey } from "../../../services/storage/collation.ts";
-import { normalized } from "../../../services/json/unicode.ts";
+import { normalized } from "../../../services/json/text.ts";
 
 test.each(
   [

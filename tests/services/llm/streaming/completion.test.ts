@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ToolCalls } from "../../../services/llm/tool_calls.ts";
+import { ToolCalls } from "../../../../services/llm/streaming/completion.ts";
 
 const call = (index: number, name: string, args: string, id?: string) => ({
   index,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Counter, formatFamilies, Gauge, Histogram } from "../../../services/metrics/exposition.ts";
+import { Counter, formatFamilies, Gauge, Histogram } from "../../../services/metrics/metrics.ts";
 
 test("a counter adds up by its labels, and special characters are escaped", () => {
   const requests = new Counter("requests_total", "Back\\slash\nand line");

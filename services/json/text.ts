@@ -1,4 +1,4 @@
-/** Unicode normalization of untrusted text. */
+/** Texts: Unicode normalization of untrusted ones, and templates of messages. */
 
 /** More combining marks in a row than any script uses. Two of them are letters until they are folded. */
 const MANY_MARKS = /[\p{M}\uFF9E\uFF9F]{31}/u;
@@ -13,4 +13,14 @@ const MANY_MARKS = /[\p{M}\uFF9E\uFF9F]{31}/u;
  */
 export function normalized(text: string, form: "NFC" | "NFKC" | "NFKD"): string {
   return MANY_MARKS.test(text) ? text : text.normalize(form);
+}
+
+// Message templates with parameters, so that messages can be translated.
+
+/** Parameters by name. */
+export type TextParams = Record<string, string | number>;
+
+/** Replaces each `{name}` with its parameter. Unknown names stay as written. */
+export function fillTemplate(text: string, params: TextParams): string {
+  return text.replace(/\{(\w+)\}/g, (place, name: string) => String(params[name] ?? place));
 }

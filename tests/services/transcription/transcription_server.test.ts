@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { detectTranscriptionServers } from "../../../services/transcription/transcription_detection.ts";
+import { detectTranscriptionServers } from "../../../services/transcription/transcription_server.ts";
 import { type FakeTranscriptionSwitches, openFakeTranscription } from "../../helpers/fakes/fake_transcription.ts";
 
 async function detect(changes: Partial<FakeTranscriptionSwitches>) {
