@@ -86,7 +86,7 @@ export function VirtualGrid<T>(props: VirtualGridProps<T>) {
   const isNearEnd = view.width > 0 && lastRow >= rows - EARLY_ROWS;
   useEffect(() => {
     if (isNearEnd) props.onEnd?.();
-  }, [isNearEnd, items.length]);
+  }, [isNearEnd, items]);
   useLayoutEffect(() => {
     if (!isFocusWanted.current) return;
     isFocusWanted.current = false;

@@ -69,7 +69,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   const isNearEnd = items.length > 0 && last >= items.length - 1;
   useEffect(() => {
     if (isNearEnd && view.height > 0) props.onEnd?.();
-  }, [isNearEnd, items.length, view.height > 0]);
+  }, [isNearEnd, items, view.height > 0]);
 
   return (
     <div ref={box} class={`virtual ${props.class ?? ""}`} onScroll={look}>

@@ -41,6 +41,25 @@ test("the gallery lists characters by name, searches while typing, and filters b
   await eventually(() => cards.count(), (count) => count === 2);
 });
 
+test("more characters are loaded after a page of them failed and the list was tried again", async () => {
+  await using ui = await bench.open("/new", {
+    prepare({ people }) {
+      for (let n = 0; n < 150; n++) people.add(`c${n}`, { name: `Character ${n}` });
+    },
+  });
+  const { page } = ui;
+  await page.route(/\/api\/characters\?.*cursor=/, (route) => route.abort(), { times: 1 });
+  await page.goto(`${ui.api.origin}/characters`);
+  const tile = page.getByRole("list", { name: "Characters" }).getByRole("listitem").first();
+  const retry = page.getByRole("button", { name: "Try again" });
+  // The first page fills the screen, so the next is asked for where the list comes near its end.
+  await tile.waitFor();
+  await page.getByRole("link", { name: "Character 0", exact: true }).focus();
+  await page.keyboard.press("End");
+  await retry.click();
+  await eventually(() => tile.getAttribute("aria-setsize"), (count) => count === "150");
+});
+
 test("a star makes a character a favorite, on its tile and its page, and the gallery shows favorites alone", async () => {
   await using ui = await bench.open("/characters", { prepare: fill });
   const cards = ui.page.getByRole("list", { name: "Characters" }).getByRole("link");
