@@ -184,6 +184,8 @@ async function serve(config: Config): Promise<void> {
     const handler = app.fetch;
     const listener = openListener({ host: config.host, port: config.port, tls: tlsFiles(config), handler, log });
     services.start((tailnet) => openTailnetDoor({ handler, nodeUrl: () => tailnet.status().url, log }));
+    // Before the line that says it's ready: whoever reads it may send a signal at once.
+    const stopped = stopSignal(log);
     console.log(`Parlor ${VERSION} listening on ${listener.url}`);
     log("info", "Started", {
       version: VERSION,
@@ -194,7 +196,7 @@ async function serve(config: Config): Promise<void> {
     const preparing = setTimeout(() => {
       app.loadApi().catch((error) => log("error", "Can't load the API", { error: messageOf(error) }));
     }, PREPARE_AFTER_MS);
-    await stopSignal(log);
+    await stopped;
     clearTimeout(preparing);
     log("info", "Stopping");
     const limit = setTimeout(() => Deno.exit(1), STOP_WITHIN_MS);
