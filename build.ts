@@ -151,7 +151,7 @@ export async function listUiPackages(root: URL): Promise<Set<string>> {
 }
 
 /** Writes SHA256SUMS as `sha256sum --check` reads it. */
-async function writeChecksums(folder: URL, files: string[]): Promise<void> {
+export async function writeChecksums(folder: URL, files: string[]): Promise<void> {
   const lines = await Promise.all(files.map(async (file) => {
     const hash = createHash("sha256").update(await Deno.readFile(new URL(file, folder))).digest("hex");
     return `${hash}  ${file}\n`;

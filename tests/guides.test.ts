@@ -1,34 +1,204 @@
-/** The commands and files that the guides print, as far as this system can try them. */
+/** The code blocks of the pages: every one is tried, here or in a test named here, as far as this system can. */
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parse as parseToml } from "smol-toml";
 import { expect, test } from "vitest";
+import { writeChecksums } from "../build.ts";
+import { parseTargets } from "../build/targets.ts";
+import { loadConfig } from "../services/config/config.ts";
 import { findOnPath } from "../services/process/find_program.ts";
+import {
+  type Command,
+  type DocBlock,
+  openCommandReader,
+  parseBlocks,
+  readDocBlocks,
+} from "./helpers/files/doc_blocks.ts";
 import { tempFolder } from "./helpers/files/storage_folder.ts";
+import { DOC_HOME, tryClient, tryParlor } from "./helpers/processes/doc_commands.ts";
 
-const GUIDE = new URL("../docs/guide/", import.meta.url);
+const BLOCKS = await readDocBlocks();
+const CURL = await findOnPath("curl");
+const PYTHON = await findOnPath("python3");
+const RELEASE_FILES = ["SHA256SUMS", "parlor.rb", ...parseTargets(["--target", "all"]).map(({ file }) => file)];
 
-/** Code blocks of a language, in all guides or in one. */
-async function blocksOf(language: string, page?: string): Promise<string[]> {
-  const names = page === undefined ? await Array.fromAsync(Deno.readDir(GUIDE), ({ name }) => name) : [page];
-  const texts = await Promise.all(
-    names.filter((name) => name.endsWith(".md")).map((name) => Deno.readTextFile(new URL(name, GUIDE))),
-  );
-  const fence = "`".repeat(3);
-  const pattern = new RegExp(`^${fence}${language}\\n(.*?)^${fence}$`, "gms");
-  return texts.flatMap((text) => [...text.matchAll(pattern)].map(([, block]) => block!));
-}
+/** The blocks of a page of the guide in one language. */
+const textsOf = (language: string, page: string) =>
+  BLOCKS.filter((block) => block.page === `docs/guide/${page}` && block.language === language).map(({ text }) => text);
 
 async function run(program: string, args: string[]): Promise<{ code: number; output: string }> {
   const { code, stdout, stderr } = await new Deno.Command(program, { args, stdin: "null" }).output();
   return { code, output: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
 }
 
-test("the shell commands of all guides are complete", async () => {
-  await using folder = await tempFolder();
-  const blocks = await blocksOf("sh");
-  expect(blocks.length).toBeGreaterThan(20);
-  for (const block of blocks) {
-    await Deno.writeTextFile(folder.file("commands.sh"), block);
-    expect([block, (await run("bash", ["-n", folder.file("commands.sh")])).output]).toEqual([block, ""]);
+/** Skips the test of the block. */
+type Skip = (reason: string) => void;
+type Check = (block: DocBlock, skip: Skip) => void | Promise<void>;
+type CommandCheck = (command: Command, block: DocBlock, skip: Skip) => void | Promise<void>;
+
+/** A test with the real program tries it. It reads the page, so it names it. */
+const triedBy = (file: string) => async (_command: unknown, { page }: DocBlock) =>
+  expect(await Deno.readTextFile(`tests/${file}`)).toContain(basename(page));
+/** Another test of this file tries it. */
+const triedBelow = () => {};
+/** Only that the shell can read the line. */
+const notHere = (_reason: string) => () => {};
+
+/** What the pages call, and how the calls are tried. */
+const PROGRAMS: Record<string, CommandCheck> = {
+  aider: notHere("needs aider and a model"),
+  chmod: triedBelow,
+  cp: notHere("writes to folders of the system"),
+  curl: async ([, ...args], _block, skip) => {
+    if (CURL === undefined) skip("curl isn't installed");
+    expect(await tryClient(CURL!, ["--silent", "--show-error", "--fail", ...args])).toContain('"content":');
+  },
+  deno: async ([, task, name, ...args]) => {
+    if (task === "check") return;
+    const { tasks } = JSON.parse(await Deno.readTextFile("deno.json"));
+    expect([task, Object.keys(tasks)]).toEqual(["task", expect.arrayContaining([name])]);
+    if (name === "start") await tryParlor(args);
+  },
+  docker: async ([, ...args]) => {
+    // What needs a Docker Engine isn't tried. The arguments after the service go to the program in the container.
+    const [compose, command] = args;
+    const service = args.indexOf("parlor");
+    if (compose === "compose" && command === "run") await tryParlor(args.slice(service + 1));
+    if (compose === "compose" && command === "exec" && service > 0) await tryParlor(args.slice(service + 2));
+  },
+  grep: notHere("filters the output of another line"),
+  id: notHere("an argument of another line"),
+  install: notHere("needs root and the user parlor"),
+  launchctl: notHere("macOS"),
+  litestream: notHere("Debian has no package of it"),
+  mkdir: notHere("writes to folders of the system"),
+  npx: async ([, yes, deno, ...args], block, skip) => {
+    expect([yes, deno]).toEqual(["-y", `deno@${Deno.version.deno}`]);
+    await PROGRAMS.deno!(["deno", ...args], block, skip);
+  },
+  parlor: ([, ...args]) => tryParlor(args),
+  "./parlor-linux-x64": ([, ...args]) => tryParlor(args),
+  restic: triedBy("real/operations.test.ts"),
+  rm: notHere("deletes files in folders of the system"),
+  sha256sum: triedBelow,
+  shasum: triedBelow,
+  sudo: triedBelow,
+  systemctl: notHere("changes the system"),
+  "systemd-run": ([, ...args]) => tryParlor(args.slice(args.lastIndexOf("parlor") + 1)),
+  useradd: notHere("changes the system"),
+  "whisper-server": notHere("needs a model of speech"),
+  xattr: triedBelow,
+};
+
+/** The languages of blocks, and how their blocks are tried. */
+const LANGUAGES: Record<string, Check> = {
+  caddy: (block) => {
+    const [tried] = BLOCKS.filter(({ page, language }) => page.endsWith("/reverse-proxy.md") && language === "caddy");
+    expect(block.text).toBe(tried!.text);
+    return triedBy("real/proxies.test.ts")(undefined, tried!);
+  },
+  ini: (block) => {
+    // The others are in the test of systemd below.
+    if (block.page !== "docs/guide/install.md") return triedBy("real/operations.test.ts")(undefined, block);
+  },
+  js: async ({ text }) => {
+    expect(await tryClient(Deno.execPath(), ["eval", text])).toBe("Hello");
+  },
+  json: ({ text }) => expect(JSON.parse(text)).toBeTypeOf("object"),
+  nginx: (block) => triedBy("real/proxies.test.ts")(undefined, block),
+  powershell: () => {},
+  // The package openai is installed for tests/real/openai_python.test.ts alone.
+  python: async ({ text }, skip) => {
+    if (PYTHON === undefined) skip("Python isn't installed");
+    expect((await run(PYTHON!, ["-c", "import ast, sys; ast.parse(sys.argv[1])", text])).output).toBe("");
+  },
+  sh: async (block, skip) => {
+    await using reader = await openCommandReader(Object.keys(PROGRAMS), {
+      HOME: DOC_HOME,
+      PARLOR_BACKUP_FILE: "a.backup",
+    });
+    const commands = await reader.read(block.text);
+    expect(commands).not.toEqual([]);
+    for (const command of commands) await PROGRAMS[command[0]]!(command, block, skip);
+  },
+  text: () => {},
+  toml: ({ text }) => {
+    const config = loadConfig({ args: [], environment: { HOME: "/home/me" }, os: "linux", readTextFile: () => text });
+    const keys = Object.entries(config.sources).filter(([, source]) => source === "file").map(([key]) => key);
+    expect(keys.sort()).toEqual(Object.keys(parseToml(text)).sort());
+  },
+  xml: () => {},
+  yaml: () => {},
+};
+
+test("finds blocks in lists, and none inside a block", () => {
+  const text = "1. A step:\n\n   ~~~sh\n   run\n     more\n   ~~~\n\n````md\n```sh\ninside\n```\n````\n";
+  expect(parseBlocks("a.md", text)).toEqual([
+    { page: "a.md", line: 3, language: "sh", text: "run\n  more\n" },
+    { page: "a.md", line: 8, language: "md", text: "```sh\ninside\n```\n" },
+  ]);
+  expect(() => parseBlocks("a.md", "```sh\nrun\n")).toThrow("line 1 of a.md has no end");
+});
+
+test("refuses a line that the shell can't read, and a program that isn't listed", async () => {
+  await using reader = await openCommandReader(["parlor"]);
+  expect(await reader.read('parlor --port \\\n  1 "two words" # a comment')).toEqual([
+    ["parlor", "--port", "1", "two words"],
+  ]);
+  await expect(reader.read("parlor 'a")).rejects.toThrow("unexpected EOF");
+  await expect(reader.read("parlour")).rejects.toThrow("parlour: command not found");
+});
+
+test.for(BLOCKS)("$page, line $line", async (block, { skip }) => {
+  const check = LANGUAGES[block.language];
+  if (check === undefined) throw new Error(`No check for blocks in the language "${block.language}"`);
+  await check(block, skip);
+  for (const [file] of block.text.matchAll(/\bparlor-(?:linux|macos|windows)-[\w.]+|\bparlor\.rb|\bSHA\d+SUMS\b/g)) {
+    expect(RELEASE_FILES).toContain(file);
   }
+});
+
+const DOWNLOADS = BLOCKS.filter(({ language, text }) => language === "sh" && text.includes("SHA256SUMS")).map(
+  (block) => {
+    const [program] = block.text.split(" ");
+    return { ...block, program: program!, file: block.text.match(/parlor-[\w-]+/)![0] };
+  },
+);
+
+test.for(DOWNLOADS)("$program lets $file run if it is the file of the release", async (block, { skip }) => {
+  if (await findOnPath(block.program) === undefined) skip(`${block.program} isn't installed`);
+  await using folder = await tempFolder();
+  const release = RELEASE_FILES.filter((name) => name.startsWith("parlor-"));
+  for (const name of release) await Deno.writeTextFile(folder.file(name), "#!/bin/sh\necho runs\n");
+  await writeChecksums(pathToFileURL(`${folder.path}/`), release);
+  // Only one of them is downloaded, and what changes the system says so instead.
+  for (const name of release) if (name !== block.file) await Deno.remove(folder.file(name));
+  await Deno.mkdir(folder.file("bin"));
+  for (const name of ["sudo", "xattr"]) {
+    await Deno.writeTextFile(folder.file(`bin/${name}`), `#!/bin/sh\necho ${name} "$@"\n`, { mode: 0o755 });
+  }
+  const tryLines = async () => {
+    const { stdout } = await new Deno.Command("bash", {
+      args: ["-c", block.text],
+      cwd: folder.path,
+      env: { PATH: `${folder.file("bin")}:${Deno.env.get("PATH")}`, LC_ALL: "C" },
+      stderr: "null",
+    }).output();
+    return new TextDecoder().decode(stdout).trim().split("\n");
+  };
+  const installs = ["sudo mkdir -p /usr/local/bin", `sudo mv ${block.file} /usr/local/bin/parlor`];
+  expect(await tryLines()).toEqual([
+    `${block.file}: OK`,
+    ...block.file.includes("macos") ? [`xattr -c ${block.file}`, ...installs] : ["runs"],
+  ]);
+  await Deno.writeTextFile(folder.file(block.file), "# changed\n", { append: true });
+  expect(await tryLines()).toEqual([`${block.file}: FAILED`]);
+  await Deno.remove(folder.file(block.file));
+  expect(await tryLines()).toEqual([""]);
+});
+
+test("there are lines for a download on Linux and on macOS", () => {
+  expect(DOWNLOADS.map(({ file }) => file)).toEqual(["parlor-linux-x64", "parlor-macos-arm64"]);
 });
 
 const SYSTEMD = await findOnPath("systemd-analyze");
@@ -37,7 +207,7 @@ test.skipIf(SYSTEMD === undefined)(
   "systemd accepts the service with the backup folder and the credential",
   async () => {
     await using folder = await tempFolder();
-    const [unit = "", ...additions] = await blocksOf("ini", "install.md");
+    const [unit = "", ...additions] = textsOf("ini", "install.md");
     const service = folder.file("parlor.service");
     await Deno.writeTextFile(service, unit.replace("/usr/local/bin/parlor", "/bin/true"));
     await Deno.mkdir(`${service}.d`);
@@ -50,11 +220,9 @@ test.skipIf(SYSTEMD === undefined)(
   },
 );
 
-const PYTHON = await findOnPath("python3");
-
 test.skipIf(PYTHON === undefined)("the property list for launchd starts the program at login", async () => {
   await using folder = await tempFolder();
-  const [plist = ""] = await blocksOf("xml", "install.md");
+  const [plist = ""] = textsOf("xml", "install.md");
   await Deno.writeTextFile(folder.file("parlor.plist"), plist);
   const script = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
   const { output } = await run(PYTHON!, ["-c", script, folder.file("parlor.plist")]);

@@ -23,7 +23,7 @@ export interface ChildServerOptions {
   args?: string[];
   /** The whole environment; by default the one of this run without `PARLOR_*`. */
   env?: Record<string, string>;
-  /** Folder to start the executable in. */
+  /** Folder to start in; the tree's without an executable, which `entry` is relative to. */
   cwd?: string;
 }
 
@@ -52,7 +52,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
   const source = ["run", "--quiet", ...await startPermissions(), ...denoFlags, entry, ...own];
   const child = new Deno.Command(executable ?? deno, {
     args: executable === undefined ? source : own,
-    cwd: executable === undefined ? root : options.cwd,
+    cwd: options.cwd ?? (executable === undefined ? root : undefined),
     env: options.env ?? ownEnvironment(),
     clearEnv: true,
     stdin: "null",

@@ -12,17 +12,17 @@ export interface CommandEnd {
   stderr: string;
 }
 
-/** Runs `parlor …` with the permissions that the start task gives. */
+/** Runs `parlor …` with the permissions that the start task gives. @param options.cwd The root of the source by default. */
 export async function runParlor(
   args: string[],
-  options: { env?: Record<string, string>; executable?: string } = {},
+  options: { env?: Record<string, string>; executable?: string; cwd?: string } = {},
 ): Promise<CommandEnd> {
-  const { executable, env = {} } = options;
+  const { executable, env = {}, cwd = ROOT } = options;
   // Without --quiet, Deno says on stderr that it waits for the lock of node_modules when others start, too.
-  const source = ["run", "--quiet", ...await startPermissions(), "main.ts", ...args];
+  const source = ["run", "--quiet", ...await startPermissions(), `${ROOT}main.ts`, ...args];
   const { code, stdout, stderr } = await new Deno.Command(executable ?? Deno.execPath(), {
     args: executable === undefined ? source : args,
-    cwd: ROOT,
+    cwd,
     env: { ...ownEnvironment(), ...env },
     clearEnv: true,
     stdin: "null",

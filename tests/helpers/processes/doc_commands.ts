@@ -1,0 +1,132 @@
+/** Runs what the pages show: `parlor` commands, on data of a server in a folder of their own, and clients of the API. */
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import { type ChildServer, startChildServer } from "../app/child_server.ts";
+import { openOpenAiApp, saveMira } from "../app/openai_app.ts";
+import { openTestApp } from "../app/test_app.ts";
+import { tempFolder } from "../files/storage_folder.ts";
+import { tavernFolder } from "../files/tavern_folder.ts";
+import { makeCertificate } from "../files/tls_certificate.ts";
+import { type CommandEnd, runParlor } from "./parlor_command.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+/** What stands for `~` where a page's lines are read. */
+export const DOC_HOME = "/home/me";
+const PASSPHRASE = "correct horse battery staple";
+
+/** Where a command runs: in an empty folder, which is the home folder, too, on the data of a server that has stopped. */
+interface Scene {
+  folder: string;
+  dataDir: string;
+  /** The server, if it runs. */
+  server?: ChildServer;
+}
+
+/** What a command needs before it, and what it prints. */
+interface Expected {
+  before?(scene: Scene, args: readonly string[]): Promise<unknown>;
+  prints: RegExp;
+}
+
+const startServer = async (scene: Scene) => scene.server = await startChildServer(scene);
+
+/** By command. Anything else starts a server. */
+const COMMANDS: Record<string, Expected> = {
+  // How it goes on: tests/e2e/cli_auth.test.ts.
+  "auth login": { prints: /^parlor: Can't reach Parlor at/ },
+  "auth logout": { prints: /^Not signed in$/m },
+  "auth whoami": { prints: /^parlor: Not signed in/ },
+  "auth invite": { before: startServer, prints: /^Invite: \w+/ },
+  backup: { before: startServer, prints: /^Backed up .* and verified the backup/ },
+  doctor: { prints: /^No problems found/m },
+  import: {
+    async before({ folder }) {
+      for (const [path, bytes] of Object.entries(tavernFolder())) {
+        const to = `${folder}/SillyTavern/data/default-user/${path}`;
+        await Deno.mkdir(dirname(to), { recursive: true });
+        await Deno.writeFile(to, bytes);
+      }
+    },
+    prints: /^(Imported|Dry run.*):\n(.*\n)* {2}character +2 new/,
+  },
+  "key export": { prints: /^Exported the storage key/ },
+  "key import": {
+    async before(scene) {
+      await runCommand(scene, ["key", "export", "parlor.key"]);
+      await Deno.remove(`${scene.dataDir}/storage-key`);
+    },
+    prints: /^Imported the storage key/,
+  },
+  "key rotate": { prints: /^Encrypted \d+ values with a new key/ },
+  restore: {
+    async before(scene, args) {
+      await runCommand(scene, ["backup", "parlor.backup"]);
+      if (!args.includes("--replace")) await Deno.remove(scene.dataDir, { recursive: true });
+    },
+    prints: /^Restored .* files\) from/,
+  },
+};
+
+/** Runs `parlor …` as a page shows it. @throws when it doesn't do what the page is about. */
+export async function tryParlor(shown: readonly string[]): Promise<void> {
+  await using temp = await tempFolder();
+  const scene: Scene = { folder: temp.path, dataDir: temp.file("data") };
+  const args = shown.map((arg) =>
+    arg.replace(`${DOC_HOME}/`, `${temp.path}/`).replace(/^\/restore\//, `${temp.path}/`)
+      // Nothing listens there, and the request doesn't leave the machine.
+      .replace("https://chat.example.org", "http://127.0.0.1:9999")
+  );
+  const command = [args.slice(0, 2).join(" "), args[0]!].find((name) => Object.hasOwn(COMMANDS, name));
+  if (command === undefined) return await tryServer(scene, args);
+  await tryServer(scene, []);
+  const { before, prints } = COMMANDS[command]!;
+  try {
+    await before?.(scene, args);
+    const { stdout, stderr } = await runCommand(scene, args);
+    expect(stdout + stderr).toMatch(prints);
+  } finally {
+    await scene.server?.kill();
+  }
+}
+
+/** Starts a server with the arguments, and stops it. */
+async function tryServer({ folder, dataDir }: Scene, args: string[]): Promise<void> {
+  const { cert, key } = await makeCertificate();
+  await Deno.writeTextFile(`${folder}/chain.pem`, cert);
+  await Deno.writeTextFile(`${folder}/key.pem`, key);
+  await using server = await startChildServer({ dataDir, args, cwd: folder, entry: `${ROOT}main.ts` });
+  expect((await server.kill("SIGTERM")).code).toBe(0);
+}
+
+async function runCommand({ folder, dataDir, server }: Scene, args: string[]): Promise<CommandEnd> {
+  const env = {
+    HOME: folder,
+    PARLOR_DATA_DIR: dataDir,
+    PARLOR_BACKUP_PASSPHRASE: PASSPHRASE,
+    PARLOR_PORT: server === undefined ? "9999" : new URL(server.url).port,
+  };
+  return await runParlor(args, { cwd: folder, env });
+}
+
+/**
+ * Runs a client that a page shows, against a server whose address and token it gets in place of those of the page. The
+ * server at localhost:8787 has no passkey, the other one has the character "mira".
+ *
+ * @returns What it prints.
+ */
+export async function tryClient(program: string, args: readonly string[]): Promise<string> {
+  await using local = await openTestApp();
+  await using remote = await openOpenAiApp();
+  await saveMira(remote);
+  const { code, stdout, stderr } = await new Deno.Command(program, {
+    args: args.map((arg) =>
+      arg.replace("http://localhost:8787", local.url).replace("https://chat.example.org", remote.app.url)
+        .replace("TOKEN", remote.token)
+    ),
+    cwd: ROOT,
+    stdin: "null",
+  }).output();
+  expect([code, new TextDecoder().decode(stderr)]).toEqual([0, ""]);
+  return new TextDecoder().decode(stdout);
+}
