@@ -40,6 +40,7 @@ const COMMANDS: Record<string, Expected> = {
   "auth invite": { before: startServer, prints: /^Invite: \w+/ },
   backup: { before: startServer, prints: /^Backed up .* and verified the backup/ },
   doctor: { prints: /^No problems found/m },
+  health: { before: startServer, prints: /^The server responds at/ },
   import: {
     async before({ folder }) {
       for (const [path, bytes] of Object.entries(tavernFolder())) {
