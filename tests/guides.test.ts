@@ -48,6 +48,7 @@ const notHere = (_reason: string) => () => {};
 /** What the pages call, and how the calls are tried. */
 const PROGRAMS: Record<string, CommandCheck> = {
   aider: notHere("needs aider and a model"),
+  brew: notHere("macOS"),
   chmod: triedBelow,
   cp: notHere("writes to folders of the system"),
   curl: async ([, ...args], _block, skip) => {
@@ -98,16 +99,27 @@ const LANGUAGES: Record<string, Check> = {
     expect(block.text).toBe(tried!.text);
     return triedBy("real/proxies.test.ts")(undefined, tried!);
   },
-  ini: (block) => {
-    // The others are in the test of systemd below.
+  ini: async (block) => {
     if (block.page !== "docs/guide/install.md") return triedBy("real/operations.test.ts")(undefined, block);
+    const values = (key: string) =>
+      [...block.text.matchAll(new RegExp(`^${key}=(.*)$`, "gm"))].map(([, value]) => value!);
+    const environment = Object.fromEntries(values("Environment").map((entry) => entry.split("=", 2)));
+    const config = readConfig({ environment });
+    for (const folder of values("StateDirectory")) expect(config.dataDir).toBe(`/var/lib/${folder}`);
+    for (const folder of values("ReadWritePaths")) expect(config.backupDir).toBe(folder);
+    for (const entry of values("LoadCredential")) expect(config.storageKeyFile).toBe(`%d/${entry.split(":", 1)}`);
+    for (const command of values("ExecStart")) await tryInstalled(command.split(" "));
   },
   js: async ({ text }) => {
     expect(await tryClient(Deno.execPath(), ["eval", text])).toBe("Hello");
   },
   json: ({ text }) => expect(JSON.parse(text)).toBeTypeOf("object"),
   nginx: (block) => triedBy("real/proxies.test.ts")(undefined, block),
-  powershell: () => {},
+  // PowerShell doesn't run here, but what its task starts does.
+  powershell: async ({ text }) => {
+    const tasks = [...text.matchAll(/-Argument ".*\\parlor\.exe(.*?)"/g)].map(([, args]) => args!.trim());
+    for (const args of tasks) await tryParlor(args === "" ? [] : args.split(" "));
+  },
   // The package openai is installed for tests/real/openai_python.test.ts alone.
   python: async ({ text }, skip) => {
     if (PYTHON === undefined) skip("Python isn't installed");
@@ -122,16 +134,34 @@ const LANGUAGES: Record<string, Check> = {
     expect(commands).not.toEqual([]);
     for (const command of commands) await PROGRAMS[command[0]]!(command, block, skip);
   },
+  // Output.
   text: () => {},
   toml: ({ text }) => {
-    const config = loadConfig({ args: [], environment: { HOME: "/home/me" }, os: "linux", readTextFile: () => text });
+    const config = readConfig({ text });
     const keys = Object.entries(config.sources).filter(([, source]) => source === "file").map(([key]) => key);
     expect(keys.sort()).toEqual(Object.keys(parseToml(text)).sort());
   },
-  xml: () => {},
+  // The property list is tried below.
+  xml: ({ page }) => expect(page).toBe("docs/guide/install.md"),
   // What Compose files say is in compose_files.test.ts.
   yaml: ({ text }) => expect(parseDocument(text).errors).toEqual([]),
 };
+
+/** Reads configuration as a start does. @throws {AppError} for what a start refuses */
+function readConfig({ text, environment }: { text?: string; environment?: Record<string, string> }) {
+  return loadConfig({
+    args: [],
+    environment: { HOME: DOC_HOME, ...environment },
+    os: "linux",
+    readTextFile: () => text,
+  });
+}
+
+/** Tries what a service manager starts. */
+async function tryInstalled([program, ...args]: readonly string[]): Promise<void> {
+  expect(program).toBe("/usr/local/bin/parlor");
+  await tryParlor(args);
+}
 
 test("finds blocks in lists, and none inside a block", () => {
   const text = "1. A step:\n\n   ~~~sh\n   run\n     more\n   ~~~\n\n````md\n```sh\ninside\n```\n````\n";
@@ -228,10 +258,7 @@ test.skipIf(PYTHON === undefined)("the property list for launchd starts the prog
   await Deno.writeTextFile(folder.file("parlor.plist"), plist);
   const script = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
   const { output } = await run(PYTHON!, ["-c", script, folder.file("parlor.plist")]);
-  expect(JSON.parse(output)).toMatchObject({
-    Label: "parlor",
-    ProgramArguments: ["/usr/local/bin/parlor"],
-    RunAtLoad: true,
-    KeepAlive: { SuccessfulExit: false },
-  });
+  const { ProgramArguments: command, ...list } = JSON.parse(output);
+  expect(list).toMatchObject({ Label: "parlor", RunAtLoad: true, KeepAlive: { SuccessfulExit: false } });
+  await tryInstalled(command);
 });

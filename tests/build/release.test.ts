@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import denoConfig from "../../deno.json" with { type: "json" };
+import { parseTargets } from "../../build/targets.ts";
 import { composeFile, formula, isStable, notesOf, versionOfTag } from "../../build/release.ts";
 
 const release = { version: "1.2.3", repository: "Some-One/parlor" };
@@ -56,4 +57,15 @@ test("the formula has the address and the checksum of each Mac's executable", ()
   );
   expect(text).toMatch(new RegExp(`on_intel do\\n +url ".*/parlor-macos-x64"\\n +sha256 "${intel}"`));
   expect(() => formula(release, "")).toThrow("no parlor-macos-arm64");
+});
+
+test("the formula downloads files that a build for all machines makes", () => {
+  const files = parseTargets(["--target", "all"]).map(({ file }) => file);
+  const text = formula(release, files.map((file, n) => `${`${n}`.repeat(64)}  ${file}\n`).join(""));
+  const downloads = [...text.matchAll(/\/([^/\n]+)"\n +sha256 "(\d)\d{63}"/g)].map((
+    [, file, n],
+  ) => [file, files[Number(n)]]);
+  expect(downloads).toEqual([["parlor-macos-arm64", "parlor-macos-arm64"], ["parlor-macos-x64", "parlor-macos-x64"]]);
+  const [, start] = /Dir\["([\w-]+)\*"\]/.exec(text)!;
+  for (const [file] of downloads) expect(file!.startsWith(start!)).toBe(true);
 });
