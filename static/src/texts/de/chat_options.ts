@@ -1,10 +1,14 @@
-/** Texts of the chat options, the prompt preview and group chats. */
+/**
+ * Texts of the chat options, the prompt preview, group chats, the history, comparing versions, slash commands and
+ * prompt templates.
+ */
+import type { chatOptions as English } from "../en/chat_options.ts";
 import { createCounter } from "../plural.ts";
 
 const count = createCounter("de");
 
 /** German. */
-export const chatOptions = {
+export const chatOptions: typeof English = {
   chatOptions: {
     bar: "Nächster Sprecher",
     speak: "Nächste Antwort",
@@ -199,5 +203,81 @@ export const chatOptions = {
       refresh: "Aktualisieren",
       tools: "Werkzeuge, die mitgesendet werden",
     },
+  },
+
+  history: {
+    open: "Frühere Versionen",
+    title: (name) => `Frühere Versionen: ${name}`,
+    intro: "Jede Änderung sichert die vorige Version: bis zu 50 Versionen, 30 Tage lang.",
+    failed: "Frühere Versionen konnten nicht geladen werden",
+    none: "Noch keine früheren Versionen. Die erste Änderung legt eine an.",
+    restore: "Wiederherstellen",
+    restoreFailed: "Diese Version konnte nicht wiederhergestellt werden",
+    restoreOf: (moment) => `Version wiederherstellen, die am ${moment} ersetzt wurde`,
+    restored: (name) => `${name} wiederhergestellt`,
+    same: "Der Text ist unverändert.",
+    causes: {
+      put: "Gespeichert",
+      patch: "Gespeichert",
+      avatar: "Bild ersetzt",
+      portrait: "Porträt generiert",
+      restore: "Frühere Version wiederhergestellt",
+    },
+    portraitDrawn: "Porträt generiert",
+    exportTooLarge:
+      "Diese Datei ist größer als das Importlimit von Parlor. Andere Programme können sie vielleicht öffnen, Parlor importiert sie nicht.",
+  },
+
+  compare: {
+    title: "Versionen vergleichen",
+    failed: "Die Versionen konnten nicht geladen werden",
+    first: "Erste Version",
+    second: "Zweite Version",
+    hint: "Was nur eine Version enthält, ist unterstrichen.",
+    same: "Beide Versionen haben denselben Text.",
+    tooDifferent: "Die Versionen unterscheiden sich zu stark, um die Unterschiede zu markieren.",
+    show: "Im Chat anzeigen",
+    isShown: "Im Chat angezeigt",
+  },
+
+  slashCommands: {
+    new: "Neuer Chat",
+    temporary: "Temporärer Chat (wird nicht gespeichert)",
+    title: "Diesen Chat umbenennen",
+    model: "Modell wählen",
+    persona: "Zu einer Persona wechseln",
+    image: "Bild der Szene oder nach einem Prompt generieren",
+    insert: "Prompt oder Ressource eines Werkzeugservers einfügen",
+    lorebook: "Lorebook der Figur öffnen",
+    regenerate: "Letzte Antwort neu generieren",
+    continue: "Letzte Antwort fortsetzen",
+    write: "Meine nächste Nachricht für mich schreiben",
+    fork: "Von der letzten Nachricht abzweigen",
+    hide: "Letzte Nachricht für das Modell aus- oder wieder einblenden",
+    delete: "Letzte Nachricht löschen",
+    search: "In diesem Chat suchen",
+    recall: "In anderen Chats nachschlagen und zitieren",
+    options: "Chat-Optionen",
+    preview: "Prompt-Vorschau",
+    history: "Frühere Versionen",
+  },
+
+  promptTemplates: {
+    title: "Prompt-Vorlagen",
+    intro: "Texte, die Sie oft verwenden. Im Chat fügen Sie sie mit / und dem Namen ein.",
+    empty: "Noch keine Vorlagen",
+    emptyText:
+      "Schreiben Sie eine für das, was Sie immer wieder fragen, etwa eine Zusammenfassung oder eine Übersetzung.",
+    add: "Neue Vorlage",
+    edit: "Vorlage bearbeiten",
+    name: "Name",
+    nameHint: "Buchstaben, Ziffern, - und _. Sie geben ihn nach dem Schrägstrich ein.",
+    nameWrong: "Nur Buchstaben, Ziffern, - und _ sind möglich",
+    nameTaken: "Eine andere Vorlage heißt schon so",
+    text: "Text",
+    textHint: "Ein Wort in doppelten eckigen Klammern, etwa [[Thema]], wird beim Einfügen erfragt.",
+    insert: "Einfügen",
+    remove: (name: string) => `${name} löschen`,
+    removed: (name: string) => `${name} gelöscht`,
   },
 };

@@ -1,4 +1,4 @@
-/** Texts of the sidebar and the chat list. */
+/** Texts of the sidebar, the chat list and the command palette. */
 import type { nav as English } from "../en/nav.ts";
 import { createCounter } from "../plural.ts";
 
@@ -62,5 +62,32 @@ export const nav: typeof English = {
     ],
     replies: (n: number) => count(n, { one: "Antwort läuft", other: "Antworten laufen" }),
     show: "Anzeigen",
+  },
+
+  palette: {
+    title: "Befehle",
+    placeholder: "Chats, Befehle und Einstellungen suchen",
+    recent: "Letzte Chats",
+    commands: "Befehle",
+    searchFor: (query: string) => `Alle Chats nach „${query}“ durchsuchen`,
+    light: "Helles Farbschema",
+    dark: "Dunkles Farbschema",
+    system: "Farbschema des Systems",
+  },
+
+  shortcuts: {
+    title: "Tastenkürzel",
+    everywhere: "Überall",
+    inChat: "In einem Chat",
+    inLists: "In Listen und Menüs",
+    escape: "Antwort stoppen, dann Offenes schließen",
+    send: "Nachricht senden",
+    line: "Neue Zeile",
+    editLast: "Letzte eigene Nachricht bearbeiten (im leeren Eingabefeld)",
+    commands: "Befehle anzeigen (im leeren Eingabefeld)",
+    variants: "Andere Versionen der letzten Antwort",
+    find: "In diesem Chat suchen",
+    step: "Vorige oder nächste Zeile",
+    ends: "Erste oder letzte Zeile",
   },
 };

@@ -1,4 +1,4 @@
-/** Texts of speech: the server, voices and samples. */
+/** Texts of speech: the servers, voices and samples, dictation and voice chat. */
 import type { speech as English } from "../en/speech.ts";
 import { createCounter } from "../plural.ts";
 
@@ -127,6 +127,98 @@ export const speech: typeof English = {
       microphoneRefused:
         "Ihr Browser hat das Mikrofon blockiert. Erlauben Sie es für diese Seite in den Browsereinstellungen.",
       microphoneMissing: "Kein Mikrofon verfügbar. Browser erlauben es nur über HTTPS oder auf localhost.",
+    },
+  },
+
+  talk: {
+    title: "Sprechen",
+    dictation: "Diktat",
+    dictateInto: "Diktieren",
+    asking: "Wartet auf das Mikrofon",
+    recording: "Höre zu",
+    transcribing: "Wird transkribiert",
+    cancel: "Diktat abbrechen",
+    finish: "Diktat beenden",
+    transcribeAgain: "Erneut transkribieren",
+    saveRecording: "Aufnahme speichern",
+    recordAgain: "Neu aufnehmen",
+    setUp: "Einrichten",
+    silent: "Es war nichts zu hören. Prüfen Sie, ob das richtige Mikrofon gewählt und nicht stumm ist.",
+    failed: "Transkription fehlgeschlagen. Die Aufnahme bleibt erhalten, bis Sie dies schließen.",
+    failedKept: "Transkription fehlgeschlagen. Was Sie gesagt haben, bleibt erhalten.",
+    noServer: "Kein Transkriptionsserver",
+    noServerText: "Parlor schickt Aufnahmen an einen Server Ihrer Wahl, zum Beispiel whisper.cpp oder Speaches.",
+    problems: {
+      denied:
+        "Der Browser hat das Mikrofon blockiert. Erlauben Sie es für diese Seite in den Einstellungen des Browsers.",
+      missing: "Kein Mikrofon gefunden. Schließen Sie eines an und versuchen Sie es erneut.",
+      insecure: "Browser erlauben das Mikrofon nur über HTTPS oder auf localhost.",
+      busy: "Ein anderes Programm verwendet das Mikrofon.",
+      unplugged: "Das Mikrofon wurde getrennt. Die Aufnahme bis dahin bleibt erhalten.",
+    },
+
+    recordings: "Aufnahmen zum Senden",
+    recordingN: (n) => `Aufnahme ${n}`,
+    removeRecording: (n) => `Aufnahme ${n} entfernen`,
+    recordingGone: "Die Aufnahme ist nicht verfügbar",
+
+    end: "Gespräch beenden",
+    mute: "Mikrofon stummschalten",
+    unmute: "Mikrofon einschalten",
+    stopReading: "Antwort stoppen",
+    phases: {
+      starting: "Wartet auf das Mikrofon",
+      listening: "Höre zu",
+      hearing: "Höre zu",
+      transcribing: "Wird transkribiert",
+      thinking: "Denkt nach",
+      speaking: "Spricht",
+      muted: "Stumm",
+      stopped: "Angehalten",
+    },
+    quote: (text) => `„${text}“`,
+    unclear: "Es wurden keine Wörter verstanden",
+    interrupted: "Sie haben die Antwort unterbrochen",
+    replyFailed: "Die Antwort ist fehlgeschlagen",
+    noVoice: "Antworten werden nicht vorgelesen, weil kein Sprachserver eingerichtet ist",
+    pushToTalk: "Zum Sprechen drücken",
+    holdToTalk: "Zum Sprechen halten",
+    releaseToSend: "Zum Senden loslassen",
+    interruptible: "Sprechen unterbricht die Antwort",
+    times: (firstAudio, transcription) => `Erster Ton nach ${firstAudio} s, Transkription ${transcription} s`,
+
+    settings: {
+      title: "Transkriptionsserver",
+      intro: "Mit Ihrem eigenen Server wird aus Sprache Text.",
+      loadFailed: "Transkriptionseinstellungen konnten nicht geladen werden",
+      url: "URL der Transkription",
+      urlHint:
+        "Jeder Server mit der Transkriptions-API von OpenAI oder der Server von whisper.cpp, zum Beispiel http://localhost:8000/v1.",
+      model: "Transkriptionsmodell",
+      modelHint: "Leer lassen, um das erste Modell des Servers zu verwenden, das transkribiert.",
+      language: "Sprache",
+      languageHint: "Ein Kürzel wie de oder en. Leer lassen, um sie erkennen zu lassen.",
+      save: "Server speichern",
+      saved: "Transkriptionsserver gespeichert",
+      failures: {
+        save: "Der Transkriptionsserver konnte nicht gespeichert werden",
+        test: "Der Transkriptionsserver konnte nicht getestet werden",
+        search: "Die Suche nach Servern ist fehlgeschlagen",
+      },
+      test: "Testen",
+      search: "Server suchen",
+      found: "Gefundene Server",
+      noneFound: "Auf diesem Rechner wurden keine Transkriptionsserver gefunden",
+      use: (software, url) => `${software} unter ${url} verwenden`,
+      good: "Der Transkriptionsserver funktioniert",
+      bad: "Test fehlgeschlagen",
+      latency: (ms) => `Eine Sekunde Stille dauerte ${ms} ms`,
+      keep: "Aufnahmen bei meinen Nachrichten behalten",
+      keepHint:
+        "Diktate und Gespräche hängen die Aufnahme an die Nachricht, wo Sie sie abspielen können. Modelle erhalten nur den Text. Was dieser Browser selbst erkennt, kann nicht behalten werden.",
+      browser: "Mit der Spracherkennung dieses Browsers diktieren",
+      browserHint:
+        "Die meisten Browser schicken das Gesagte an ihren Hersteller: Chrome an Google, Edge an Microsoft, Safari an Apple. Ihr eigener Server wird nicht verwendet.",
     },
   },
 };

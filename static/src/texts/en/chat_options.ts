@@ -1,4 +1,7 @@
-/** Texts of the chat options, the prompt preview and group chats. */
+/**
+ * Texts of the chat options, the prompt preview, group chats, the history, comparing versions, slash commands and
+ * prompt templates.
+ */
 import { createCounter } from "../plural.ts";
 
 const count = createCounter("en");
@@ -198,5 +201,80 @@ export const chatOptions = {
       refresh: "Refresh",
       tools: "Tools sent with the prompt",
     },
+  },
+
+  history: {
+    open: "Earlier versions",
+    title: (name: string) => `Earlier versions: ${name}`,
+    intro: "Every change stores the previous version: up to 50 versions, for 30 days.",
+    failed: "Couldn’t load earlier versions",
+    none: "No earlier versions yet. The first change creates one.",
+    restore: "Restore",
+    restoreFailed: "Couldn’t restore this version",
+    restoreOf: (moment: string) => `Restore the version replaced ${moment}`,
+    restored: (name: string) => `${name} restored`,
+    same: "The text hasn’t changed.",
+    causes: {
+      put: "Saved",
+      patch: "Saved",
+      avatar: "Image replaced",
+      portrait: "Portrait generated",
+      restore: "Earlier version restored",
+    },
+    portraitDrawn: "Portrait generated",
+    exportTooLarge:
+      "This file is larger than Parlor’s import limit. Other programs may open it; Parlor won’t import it.",
+  },
+
+  compare: {
+    title: "Compare versions",
+    failed: "Couldn’t load the versions",
+    first: "First version",
+    second: "Second version",
+    hint: "What only one version has is underlined.",
+    same: "Both versions have the same text.",
+    tooDifferent: "The versions differ too much to mark what changed.",
+    show: "Show in chat",
+    isShown: "Shown in chat",
+  },
+
+  slashCommands: {
+    new: "New chat",
+    temporary: "Temporary chat (not saved)",
+    title: "Rename this chat",
+    model: "Choose a model",
+    persona: "Switch to a persona by name",
+    image: "Generate an image of the scene or from a prompt",
+    insert: "Insert a prompt or resource of a tool server",
+    lorebook: "Open the character’s lorebook",
+    regenerate: "Regenerate the last reply",
+    continue: "Continue the last reply",
+    write: "Write my next message for me",
+    fork: "Branch from the last message",
+    hide: "Hide the last message from the model, or show it again",
+    delete: "Delete the last message",
+    search: "Search in this chat",
+    recall: "Find what other chats say, to quote it",
+    options: "Chat options",
+    preview: "Prompt preview",
+    history: "Earlier versions",
+  },
+
+  promptTemplates: {
+    title: "Prompt templates",
+    intro: "Texts that you use often. Type / and the name in a chat to insert one.",
+    empty: "No templates yet",
+    emptyText: "Write one for what you ask again and again, such as a summary or a translation.",
+    add: "New template",
+    edit: "Edit template",
+    name: "Name",
+    nameHint: "Letters, digits, - and _. You type it after the slash.",
+    nameWrong: "Use letters, digits, - and _ only",
+    nameTaken: "Another template has this name",
+    text: "Text",
+    textHint: "A word in double brackets, such as [[topic]], is asked for when you insert the template.",
+    insert: "Insert",
+    remove: (name: string) => `Delete ${name}`,
+    removed: (name: string) => `${name} deleted`,
   },
 };

@@ -3,7 +3,6 @@ import { chat } from "./chat.ts";
 import { common } from "./common.ts";
 import { connections } from "./connections.ts";
 import { nav } from "./nav.ts";
-import { palette } from "./palette.ts";
 import { personas } from "./personas.ts";
 import type { later } from "./later.ts";
 
@@ -12,7 +11,6 @@ const first = {
   ...nav,
   ...chat,
   ...connections,
-  ...palette,
   ...personas,
 };
 

@@ -1,4 +1,4 @@
-/** Texts of the sidebar and the chat list. */
+/** Texts of the sidebar, the chat list and the command palette. */
 import { createCounter } from "../plural.ts";
 
 const count = createCounter("en");
@@ -58,5 +58,32 @@ export const nav = {
     ],
     replies: (n: number) => count(n, { one: "reply in progress", other: "replies in progress" }),
     show: "Show",
+  },
+
+  palette: {
+    title: "Commands",
+    placeholder: "Search chats, commands and settings",
+    recent: "Recent chats",
+    commands: "Commands",
+    searchFor: (query: string) => `Search all chats for “${query}”`,
+    light: "Light theme",
+    dark: "Dark theme",
+    system: "System theme",
+  },
+
+  shortcuts: {
+    title: "Keyboard shortcuts",
+    everywhere: "Everywhere",
+    inChat: "In a chat",
+    inLists: "In lists and menus",
+    escape: "Stop the reply, then close what’s open",
+    send: "Send the message",
+    line: "New line",
+    editLast: "Edit your last message (in an empty message field)",
+    commands: "Show commands (in an empty message field)",
+    variants: "Other versions of the last reply",
+    find: "Search in this chat",
+    step: "Previous or next row",
+    ends: "First or last row",
   },
 };

@@ -1,4 +1,4 @@
-/** Texts of speech: the server, voices and samples. */
+/** Texts of speech: the servers, voices and samples, dictation and voice chat. */
 import { createCounter } from "../plural.ts";
 
 const count = createCounter("en");
@@ -123,6 +123,98 @@ export const speech = {
       preview: "Recording preview",
       microphoneRefused: "Your browser blocked the microphone. Allow it for this site in your browser settings.",
       microphoneMissing: "No microphone available. Browsers allow one only over HTTPS or on localhost.",
+    },
+  },
+
+  talk: {
+    title: "Talk",
+    dictation: "Dictation",
+    dictateInto: "Dictate",
+    asking: "Waiting for the microphone",
+    recording: "Listening",
+    transcribing: "Transcribing",
+    cancel: "Cancel dictation",
+    finish: "Finish dictation",
+    transcribeAgain: "Transcribe again",
+    saveRecording: "Save recording",
+    recordAgain: "Record again",
+    setUp: "Set up",
+    silent: "Nothing was heard. Check that the right microphone is selected and not muted.",
+    failed: "Couldn’t transcribe. The recording is kept until you close this.",
+    failedKept: "Couldn’t transcribe. What you said is kept.",
+    noServer: "No transcription server",
+    noServerText: "Parlor sends recordings to a server that you choose, such as whisper.cpp or Speaches.",
+    problems: {
+      denied: "The browser blocked the microphone. Allow it for this site in the browser’s settings.",
+      missing: "No microphone found. Connect one and try again.",
+      insecure: "Browsers allow the microphone only over HTTPS or on localhost.",
+      busy: "Another program is using the microphone.",
+      unplugged: "The microphone was disconnected. What was recorded is kept.",
+    },
+
+    recordings: "Recordings to send",
+    recordingN: (n: number) => `Recording ${n}`,
+    removeRecording: (n: number) => `Remove recording ${n}`,
+    recordingGone: "The recording isn’t available",
+
+    end: "End conversation",
+    mute: "Mute microphone",
+    unmute: "Unmute microphone",
+    stopReading: "Stop reply",
+    phases: {
+      starting: "Waiting for the microphone",
+      listening: "Listening",
+      hearing: "Listening",
+      transcribing: "Transcribing",
+      thinking: "Thinking",
+      speaking: "Speaking",
+      muted: "Muted",
+      stopped: "Paused",
+    },
+    quote: (text: string) => `“${text}”`,
+    unclear: "No words were understood",
+    interrupted: "You interrupted the reply",
+    replyFailed: "The reply failed",
+    noVoice: "Replies aren’t read aloud because no speech server is set up",
+    pushToTalk: "Push to talk",
+    holdToTalk: "Hold to talk",
+    releaseToSend: "Release to send",
+    interruptible: "Speaking interrupts the reply",
+    times: (firstAudio: string, transcription: string) =>
+      `First audio after ${firstAudio} s, transcription ${transcription} s`,
+
+    settings: {
+      title: "Transcription server",
+      intro: "Use your own server to turn speech into text.",
+      loadFailed: "Couldn’t load transcription settings",
+      url: "Transcription URL",
+      urlHint:
+        "Any server with the OpenAI transcription API or whisper.cpp’s server, such as http://localhost:8000/v1.",
+      model: "Transcription model",
+      modelHint: "Leave empty to use the server’s first model that transcribes.",
+      language: "Language",
+      languageHint: "A code such as en or de. Leave empty to detect it.",
+      save: "Save server",
+      saved: "Transcription server saved",
+      failures: {
+        save: "Couldn’t save the transcription server",
+        test: "Couldn’t test the transcription server",
+        search: "Couldn’t search for servers",
+      },
+      test: "Test",
+      search: "Find servers",
+      found: "Servers found",
+      noneFound: "No transcription servers found on this machine",
+      use: (software: string, url: string) => `Use ${software} at ${url}`,
+      good: "The transcription server works",
+      bad: "Test failed",
+      latency: (ms: string) => `One second of silence took ${ms} ms`,
+      keep: "Keep recordings with my messages",
+      keepHint:
+        "Dictation and conversations attach what was recorded to the message, where you can play it. Models only get the text. Dictation by this browser can’t be kept.",
+      browser: "Dictate with this browser’s speech recognition",
+      browserHint:
+        "Most browsers send what you say to their vendor: Chrome to Google, Edge to Microsoft, Safari to Apple. Your own server isn’t used.",
     },
   },
 };

@@ -1,10 +1,14 @@
-/** Texts of the chat options, the prompt preview and group chats. */
+/**
+ * Texts of the chat options, the prompt preview, group chats, the history, comparing versions, slash commands and
+ * prompt templates.
+ */
+import type { chatOptions as English } from "../en/chat_options.ts";
 import { createCounter } from "../plural.ts";
 
 const count = createCounter("ja");
 
 /** Japanese. */
-export const chatOptions = {
+export const chatOptions: typeof English = {
   chatOptions: {
     bar: "次に話す人",
     speak: "次の返信",
@@ -190,5 +194,80 @@ export const chatOptions = {
       refresh: "更新",
       tools: "送信されるツール",
     },
+  },
+
+  history: {
+    open: "以前のバージョン",
+    title: (name) => `以前のバージョン：${name}`,
+    intro: "変更のたびに前のバージョンを保存します（最大 50 件、30 日間）。",
+    failed: "以前のバージョンを読み込めませんでした",
+    none: "以前のバージョンはまだありません。最初の変更で作成されます。",
+    restore: "復元",
+    restoreFailed: "このバージョンを復元できませんでした",
+    restoreOf: (moment) => `${moment} に置き換えられたバージョンを復元`,
+    restored: (name) => `${name}を復元しました`,
+    same: "テキストに変更はありません。",
+    causes: {
+      put: "保存",
+      patch: "保存",
+      avatar: "画像を差し替え",
+      portrait: "ポートレートを生成",
+      restore: "以前のバージョンを復元",
+    },
+    portraitDrawn: "ポートレートを生成しました",
+    exportTooLarge:
+      "このファイルは Parlor のインポート上限を超えています。ほかのプログラムでは開ける可能性がありますが、Parlor にはインポートできません。",
+  },
+
+  compare: {
+    title: "バージョンを比較",
+    failed: "バージョンを読み込めませんでした",
+    first: "1つ目のバージョン",
+    second: "2つ目のバージョン",
+    hint: "一方のバージョンにしかない部分には下線が付いています。",
+    same: "どちらのバージョンも同じ文章です。",
+    tooDifferent: "違いが大きすぎるため、変更箇所を表示できません。",
+    show: "チャットに表示",
+    isShown: "チャットに表示中",
+  },
+
+  slashCommands: {
+    new: "新しいチャット",
+    temporary: "一時チャット（保存されません）",
+    title: "このチャットの名前を変更",
+    model: "モデルを選ぶ",
+    persona: "名前でペルソナを切り替える",
+    image: "場面またはプロンプトから画像を生成",
+    insert: "ツールサーバーのプロンプトやリソースを挿入",
+    lorebook: "キャラクターのロアブックを開く",
+    regenerate: "最後の返信を再生成",
+    continue: "最後の返信の続きを書く",
+    write: "次のメッセージを代わりに書く",
+    fork: "最後のメッセージから分岐",
+    hide: "最後のメッセージをモデルから隠す、または再び表示",
+    delete: "最後のメッセージを削除",
+    search: "このチャット内を検索",
+    recall: "ほかのチャットの内容を探して引用",
+    options: "チャットの設定",
+    preview: "プロンプトのプレビュー",
+    history: "以前のバージョン",
+  },
+
+  promptTemplates: {
+    title: "プロンプトのテンプレート",
+    intro: "よく使う文章です。チャットで / と名前を入力すると挿入できます。",
+    empty: "テンプレートはまだありません",
+    emptyText: "要約や翻訳など、何度も頼むことを書いておきましょう。",
+    add: "新しいテンプレート",
+    edit: "テンプレートを編集",
+    name: "名前",
+    nameHint: "文字、数字、-、_ が使えます。スラッシュの後に入力する名前です。",
+    nameWrong: "文字、数字、-、_ だけが使えます",
+    nameTaken: "同じ名前のテンプレートがあります",
+    text: "本文",
+    textHint: "[[テーマ]]のように二重の角括弧で囲んだ語は、挿入するときに入力を求めます。",
+    insert: "挿入",
+    remove: (name: string) => `${name}を削除`,
+    removed: (name: string) => `${name}を削除しました`,
   },
 };

@@ -1,4 +1,4 @@
-/** Texts of the sidebar and the chat list. */
+/** Texts of the sidebar, the chat list and the command palette. */
 import type { nav as English } from "../en/nav.ts";
 import { createCounter } from "../plural.ts";
 
@@ -59,5 +59,32 @@ export const nav: typeof English = {
     ],
     replies: (n: number) => count(n, { other: "件の返信を生成中" }),
     show: "表示",
+  },
+
+  palette: {
+    title: "コマンド",
+    placeholder: "チャット、コマンド、設定を検索",
+    recent: "最近のチャット",
+    commands: "コマンド",
+    searchFor: (query: string) => `すべてのチャットで「${query}」を検索`,
+    light: "ライトテーマ",
+    dark: "ダークテーマ",
+    system: "システムのテーマ",
+  },
+
+  shortcuts: {
+    title: "キーボードショートカット",
+    everywhere: "どこでも",
+    inChat: "チャットで",
+    inLists: "一覧とメニューで",
+    escape: "返信を停止し、次に開いているものを閉じる",
+    send: "メッセージを送信",
+    line: "改行",
+    editLast: "自分の最後のメッセージを編集（入力欄が空のとき）",
+    commands: "コマンドを表示（入力欄が空のとき）",
+    variants: "最後の返信のほかのバージョン",
+    find: "このチャット内を検索",
+    step: "前または次の行",
+    ends: "最初または最後の行",
   },
 };
