@@ -1,8 +1,7 @@
 /** The calls that generate a character. Loaded with the screens that use them. */
 import type { CharacterGenerationRequest, Job } from "./types.ts";
 import { texts } from "../texts/texts.ts";
-import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
-import { readEvents } from "./event_stream.ts";
+import { type ApiClient, ApiError, parseErrorBody, readEvents } from "./client.ts";
 
 /** A change of one field of the card. */
 export type FieldUpdate = { field: string; append: string } | { field: string; value: string | string[] };

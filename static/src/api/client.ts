@@ -1,6 +1,7 @@
-/** The HTTP client of the page: headers, JSON, and every failure as an `ApiError`. */
+/** The HTTP client of the page: headers, JSON, event streams, and every failure as an `ApiError`. */
 import type { ErrorBody, UpstreamFailure } from "./types.ts";
 import { texts } from "../texts/texts.ts";
+import { createParser, type EventSourceMessage } from "eventsource-parser";
 
 /** A request that was refused, or got no response (`status` 0, code `no_answer`). */
 export class ApiError extends Error {
@@ -139,4 +140,34 @@ export function asApiError(thrown: unknown): ApiError {
 /** Returns a response's ETag as `If-Match` expects it. A compressing proxy may have marked it as weak. */
 export function strongTag(etag: string | null): string {
   return (etag ?? "").replace(/^W\//, "");
+}
+
+/**
+ * Yields the events of each network read, in order, until the server ends the stream.
+ *
+ * Comments (keep-alives) yield an empty array, so that the caller sees that the stream is alive.
+ *
+ * Parses server-sent events of a fetch response. `EventSource` can't send our headers or a chosen `Last-Event-ID`.
+ *
+ * @throws What the body throws: a lost connection, or the abort of its fetch.
+ */
+export async function* readEvents(response: Response): AsyncGenerator<EventSourceMessage[]> {
+  if (!response.body) return;
+  let batch: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => batch.push(event) });
+  // The parser removes the byte order mark at the start. One inside a text belongs to the text.
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const reader = response.body.getReader();
+  try {
+    while (true) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      parser.feed(decoder.decode(value, { stream: true }));
+      yield batch;
+      batch = [];
+    }
+  } finally {
+    // Leaving the loop early must also end the request. After a normal end this does nothing.
+    reader.cancel().catch(() => {});
+  }
 }

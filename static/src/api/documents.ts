@@ -1,5 +1,6 @@
-/** The calls about documents that are listed, versioned, and exchanged as files: lorebooks and presets. */
+/** Calls about documents with versions: lorebooks and presets. */
 import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
+import type { Lorebook, LorebookItem, LorebookTest, LorebookTestRequest, Preset, PresetItem } from "./types.ts";
 
 /** A document with its version. */
 export interface VersionedDocument<Whole> {
@@ -22,7 +23,7 @@ export interface DocumentApi<Item, Whole> {
 }
 
 /** Binds the calls to one client. @param path Path of the list, such as `/api/lorebooks`. */
-export function documentApi<Item, Whole extends Item>(client: ApiClient, path: string): DocumentApi<Item, Whole> {
+function documentApi<Item, Whole extends Item>(client: ApiClient, path: string): DocumentApi<Item, Whole> {
   const one = (id: string) => `${path}/${encodeURIComponent(id)}`;
   async function read(method: string, id: string, options?: RequestOptions): Promise<VersionedDocument<Whole>> {
     const response = await client.send(method, one(id), options);
@@ -43,4 +44,37 @@ export function documentApi<Item, Whole extends Item>(client: ApiClient, path: s
     },
     exportPath: (id, format) => `${one(id)}/export${format === undefined ? "" : `?format=${format}`}`,
   };
+}
+
+/** The fields of a lorebook that the editor changes. */
+export type LorebookDraft = Pick<Lorebook, "name" | "enabled" | "scope" | "character_ids" | "persona_ids" | "book">;
+
+/** Calls about lorebooks. */
+export interface LorebookApi extends DocumentApi<LorebookItem, Lorebook> {
+  try(request: LorebookTestRequest, signal: AbortSignal): Promise<LorebookTest>;
+}
+
+/** Binds the calls to one client. */
+export function lorebookApi(client: ApiClient): LorebookApi {
+  return {
+    ...documentApi<LorebookItem, Lorebook>(client, "/api/lorebooks"),
+    try: async (request, signal) =>
+      await (await client.send("POST", "/api/lorebooks/test", { body: request, signal })).json() as LorebookTest,
+  };
+}
+
+/** The fields of a preset that the editor changes. */
+export type PresetDraft =
+  & Pick<Preset, "name" | "models" | "sampler" | "prompts" | "prompt_order" | "rest" | "dialect">
+  & { extra_body?: Preset["extra_body"] | null };
+
+/** Id of the built-in preset. */
+export const BUILTIN_PRESET_ID = "default";
+
+/** Calls about presets. */
+export type PresetApi = DocumentApi<PresetItem, Preset>;
+
+/** Binds the calls to one client. */
+export function presetApi(client: ApiClient): PresetApi {
+  return documentApi<PresetItem, Preset>(client, "/api/presets");
 }

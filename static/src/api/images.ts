@@ -15,8 +15,7 @@ import type {
 } from "./types.ts";
 import type { PageJson } from "../../../routes/schemas/common.ts";
 import { texts } from "../texts/texts.ts";
-import { type ApiClient, ApiError, parseErrorBody, type RequestOptions } from "./client.ts";
-import { readEvents } from "./event_stream.ts";
+import { type ApiClient, ApiError, parseErrorBody, readEvents, type RequestOptions } from "./client.ts";
 
 /** Calls throw `ApiError` as the client does. */
 export interface ImageApi {

@@ -1,7 +1,6 @@
 /** The calls about imports and backups. */
 import type { DataReport, Importable, Job } from "./types.ts";
-import { findStorage } from "../state/app/device.ts";
-import { findDeviceToken } from "../state/app/device_token.ts";
+import { findDeviceToken, findStorage } from "../state/app/device.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
 

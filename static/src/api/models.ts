@@ -2,6 +2,7 @@
 import type {
   HubModel,
   HubModelFiles,
+  Job,
   LocalModel,
   ModelDownload,
   ModelFormat,
@@ -55,4 +56,10 @@ export function modelApi(client: ApiClient): ModelApi {
     getRunner: (path) =>
       json("GET", `/api/models/local/runner${path === undefined ? "" : `?${new URLSearchParams({ path })}`}`),
   };
+}
+
+/** Starts a download, or returns the one that is under way. @throws {ApiError} */
+export async function startModelPull(client: ApiClient, connectionId: string, model: string): Promise<Job> {
+  const path = `/api/connections/${encodeURIComponent(connectionId)}/pull`;
+  return await (await client.send("POST", path, { body: { model } })).json() as Job;
 }

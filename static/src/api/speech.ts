@@ -1,6 +1,18 @@
-/** The calls about speech and voice samples. */
-import type { SpeechConfig, SpeechConfigPatch, VoiceImport, Voices, VoiceSample } from "./types.ts";
-import type { ApiClient, RequestOptions } from "./client.ts";
+/** Calls about speech servers, voices and transcription. */
+import type {
+  DetectedTranscriptionServer,
+  SpeechConfig,
+  SpeechConfigPatch,
+  Transcript,
+  TranscriptionConfig,
+  TranscriptionConfigPatch,
+  TranscriptionTest,
+  VoiceImport,
+  Voices,
+  VoiceSample,
+} from "./types.ts";
+import { type ApiClient, ApiError, parseErrorBody, readEvents, type RequestOptions } from "./client.ts";
+import { texts } from "../texts/texts.ts";
 
 /** The calls about speech. They throw `ApiError` as the client does. */
 export interface SpeechApi {
@@ -47,5 +59,56 @@ export function speechApi(client: ApiClient): SpeechApi {
       await (await client.send("DELETE", sample(id), options)).body?.cancel();
     },
     openVoiceSample: (id, signal) => client.send("GET", `${sample(id)}/audio`, { signal }),
+  };
+}
+
+/** The calls about transcription. They throw `ApiError` as the client does. */
+export interface TranscriptionApi {
+  getConfig(): Promise<TranscriptionConfig>;
+  changeConfig(changes: TranscriptionConfigPatch): Promise<TranscriptionConfig>;
+  test(changes: TranscriptionConfigPatch): Promise<TranscriptionTest>;
+  discover(): Promise<DetectedTranscriptionServer[]>;
+  /** @param onText Called with the text so far. */
+  transcribe(
+    audio: Blob,
+    options: { prompt?: string; signal?: AbortSignal; onText?: (text: string) => void },
+  ): Promise<Transcript>;
+}
+
+/** Binds the calls to one client. */
+export function transcriptionApi(client: ApiClient): TranscriptionApi {
+  async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return await (await client.send(method, path, { body })).json() as T;
+  }
+  return {
+    getConfig: () => json("GET", "/api/stt/config"),
+    changeConfig: (changes) => json("PUT", "/api/stt/config", changes),
+    test: (changes) => json("POST", "/api/stt/test", changes),
+    discover: () => json("POST", "/api/stt/discover"),
+    async transcribe(audio, { prompt, signal, onText }) {
+      const form = new FormData();
+      if (prompt) form.set("prompt", prompt);
+      form.set("file", audio);
+      const headers = { accept: "text/event-stream" };
+      const response = await client.send("POST", "/api/stt/transcribe", { form, headers, signal });
+      let text = "";
+      try {
+        for await (const events of readEvents(response)) {
+          for (const { event, data } of events) {
+            const value = JSON.parse(data);
+            if (event === "done") return value as Transcript;
+            if (event === "error") {
+              throw new ApiError(502, parseErrorBody(value) ?? { code: "internal", message: data });
+            }
+            text += value.text;
+            onText?.(text.trim());
+          }
+        }
+      } catch (thrown) {
+        if (thrown instanceof ApiError || signal?.aborted) throw thrown;
+        throw new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer }, { cause: thrown });
+      }
+      throw new ApiError(0, { code: "no_answer", message: texts.errors.noAnswer });
+    },
   };
 }

@@ -1,9 +1,18 @@
-/** The calls about tools: decisions on calls, the list of all calls, web search, and what servers offer the composer. */
+/** Calls about tools: decisions, the list of calls, web search, tool servers. */
 import type { ApiClient } from "./client.ts";
-import type { Page, WebTools, WebToolsPatch, WebToolsTest } from "./types.ts";
+import type {
+  Page,
+  ServerTool,
+  ToolServer,
+  ToolServerBody,
+  ToolServerImport,
+  WebTools,
+  WebToolsPatch,
+  WebToolsTest,
+} from "./types.ts";
 
 /** How far a call is. `unknown`: the server was killed while it ran. */
-export type ToolCallState = "pending" | "running" | "done" | "failed" | "denied" | "unknown";
+type ToolCallState = "pending" | "running" | "done" | "failed" | "denied" | "unknown";
 
 /** A call of a tool. */
 export interface ToolCall {
@@ -55,7 +64,7 @@ export interface ListedToolCall {
 }
 
 /** The calls about tools. They throw `ApiError` as the client does. */
-export interface ToolsApi {
+interface ToolsApi {
   decide(at: CallAddress, decision: ToolDecision): Promise<ToolCall>;
   /** Returns a call with its whole result. */
   getCall(at: CallAddress): Promise<ToolCall>;
@@ -86,5 +95,38 @@ export function toolsApi(client: ApiClient): ToolsApi {
     async setWebPermission(name, permission) {
       await json("PATCH", `/api/tools/web/tools/${encodeURIComponent(name)}`, { permission });
     },
+  };
+}
+
+/** The calls about tool servers. They throw `ApiError` as the client does. */
+interface ToolServersApi {
+  list(): Promise<ToolServer[]>;
+  put(id: string, body: ToolServerBody): Promise<ToolServer>;
+  remove(id: string): Promise<void>;
+  test(id: string): Promise<ToolServer>;
+  /** Adds the servers of another client's JSON. */
+  importList(json: Record<string, unknown>): Promise<ToolServerImport>;
+  setPermission(id: string, tool: string, permission: ServerTool["permission"]): Promise<ServerTool>;
+  /** Returns the page where the owner signs in. */
+  startSignIn(id: string): Promise<string>;
+  signOut(id: string): Promise<void>;
+}
+
+/** Binds the calls to one client. */
+export function toolServersApi(client: ApiClient): ToolServersApi {
+  async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return await (await client.send(method, path, { body })).json() as T;
+  }
+  const path = (id: string, rest = "") => `/api/tools/servers/${encodeURIComponent(id)}${rest}`;
+  return {
+    list: () => json("GET", "/api/tools/servers"),
+    put: (id, body) => json("PUT", path(id), body),
+    remove: async (id) => void await client.send("DELETE", path(id)),
+    test: (id) => json("POST", path(id, "/test")),
+    importList: (list) => json("POST", "/api/tools/servers/import", list),
+    setPermission: (id, tool, permission) =>
+      json("PATCH", path(id, `/tools/${encodeURIComponent(tool)}`), { permission }),
+    startSignIn: async (id) => (await json<{ auth_url: string }>("POST", path(id, "/sign-in"))).auth_url,
+    signOut: async (id) => void await client.send("DELETE", path(id, "/sign-in")),
   };
 }

@@ -7,8 +7,7 @@
  */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { findStorage } from "../state/app/device.ts";
-import { findDeviceToken } from "../state/app/device_token.ts";
+import { findDeviceToken, findStorage } from "../state/app/device.ts";
 import { type Store, useStore } from "../state/store.ts";
 
 /** Revoking the URL of a download earlier would end it in some browsers. In milliseconds. */

@@ -13,11 +13,10 @@ import { useEffect } from "preact/hooks";
 import { loadLater } from "../texts/en/en.ts";
 import { texts } from "../texts/texts.ts";
 import { Button } from "./Button.tsx";
-import { laterStyles } from "./later_styles.ts";
 import { Notice } from "./Notice.tsx";
 
 /** A component that is loaded on demand. */
-export type LazyComponent<P> = ComponentType<P> & {
+type LazyComponent<P> = ComponentType<P> & {
   /** Loads the component once. Never throws. */
   load(): Promise<void>;
 };
@@ -66,4 +65,25 @@ export function lazy<P extends object>(
     return as === "screen" ? <main id="main" tabIndex={-1}>{inside}</main> : inside;
   }
   return Object.assign(Lazy, { load: begin });
+}
+
+let loading: Promise<void> | undefined;
+
+/** Loads the sheet once and resolves when it is applied. If it can't be loaded, the screen is shown without it. */
+export function laterStyles(): Promise<void> {
+  return loading ??= new Promise((resolve) => {
+    const { document } = globalThis.window;
+    const path = document.querySelector<HTMLMetaElement>('meta[name="later-style"]')?.content;
+    if (!path) return resolve();
+    const sheet = document.createElement("link");
+    sheet.rel = "stylesheet";
+    sheet.href = `/${path}`;
+    sheet.addEventListener("load", () => resolve());
+    sheet.addEventListener("error", () => {
+      loading = undefined;
+      sheet.remove();
+      resolve();
+    });
+    document.head.append(sheet);
+  });
 }

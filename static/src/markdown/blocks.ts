@@ -1,8 +1,15 @@
 /** Growing Markdown: finished blocks stay, only the last one is parsed again. */
 import type { Token } from "marked";
-import { BoundedLexer } from "./bounded_lexer.ts";
+import {
+  BoundedLexer,
+  GROWING_MS,
+  MAX_TEXT_LENGTH,
+  MAX_TRIES,
+  MESSAGE_MS,
+  RenderBudget,
+  RenderLimitError,
+} from "./limits.ts";
 import { findFootnotes } from "./footnotes.ts";
-import { GROWING_MS, MAX_TEXT_LENGTH, MAX_TRIES, MESSAGE_MS, RenderBudget, RenderLimitError } from "./limits.ts";
 import { type FormulaPlace, MarkdownRenderer, type MathToNode, randomMark } from "./render.ts";
 
 /** One block of sanitized nodes. They are a master copy that views clone. */

@@ -1,8 +1,9 @@
 /** Markdown to inert DOM nodes: marked, then remote media become links, then DOMPurify, then formulas. */
 import DOMPurify from "dompurify";
 import { Marked, type MarkedOptions, Parser, type RendererObject, type Token, type Tokens } from "marked";
-import { checkToken, clockExtension } from "./bounded_lexer.ts";
 import {
+  checkToken,
+  clockExtension,
   MAX_COLUMNS,
   MAX_HTML_DEPTH,
   MAX_TAG_PRODUCT,

@@ -1,7 +1,7 @@
 /** Dictation: records, transcribes, and keeps the recording until its text has arrived. */
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../api/client.ts";
-import type { TranscriptionApi } from "../api/transcription.ts";
+import type { TranscriptionApi } from "../api/speech.ts";
 import {
   FRAME_MS,
   FRAME_RATE_HZ,

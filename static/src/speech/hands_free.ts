@@ -1,8 +1,7 @@
 /** A conversation by voice: listens, transcribes, sends, lets the reply be read aloud, and listens again. */
 import { effect, signal, untracked } from "@preact/signals";
 import { type ApiError, asApiError } from "../api/client.ts";
-import { speechApi } from "../api/speech.ts";
-import { type TranscriptionApi, transcriptionApi } from "../api/transcription.ts";
+import { speechApi, type TranscriptionApi, transcriptionApi } from "../api/speech.ts";
 import { splitReasoning, textOf } from "../state/chat/message_text.ts";
 import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";
@@ -16,7 +15,7 @@ import {
   openMicrophone,
   type SoundFrame,
 } from "./microphone.ts";
-import { PlaybackQueue } from "./playback_queue.ts";
+import { PlaybackQueue } from "./playback.ts";
 import { joinFrames, VoiceActivity } from "./voice_activity.ts";
 
 /** What is going on. `hearing`: the user speaks. */

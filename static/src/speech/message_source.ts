@@ -6,9 +6,8 @@ import { splitReasoning, textOf } from "../state/chat/message_text.ts";
 import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";
 import { StreamedAudio } from "./streamed_audio.ts";
-import { playSource } from "./play_source.ts";
+import { type AudioSource, playSource } from "./playback.ts";
 import { type SpeechSegment, SpeechSegments } from "./speech_segments.ts";
-import type { AudioSource } from "./playback_queue.ts";
 
 /** The voices of a message; undefined is the default voice. */
 interface Voices {

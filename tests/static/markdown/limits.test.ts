@@ -1,8 +1,14 @@
 import { Marked } from "marked";
 import { expect, test } from "vitest";
-import { BoundedLexer, checkToken, clockExtension } from "../../../static/src/markdown/bounded_lexer.ts";
+import {
+  BoundedLexer,
+  checkToken,
+  clockExtension,
+  MAX_DEPTH,
+  RenderBudget,
+  RenderLimitError,
+} from "../../../static/src/markdown/limits.ts";
 import { canHighlight, type CodePiece, highlight } from "../../../static/src/markdown/highlight.ts";
-import { MAX_DEPTH, RenderBudget, RenderLimitError } from "../../../static/src/markdown/limits.ts";
 import { mathToText } from "../../../static/src/markdown/math.ts";
 import { mathExtension } from "../../../static/src/markdown/math_tokens.ts";
 

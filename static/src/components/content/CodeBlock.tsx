@@ -1,8 +1,7 @@
 /** A block of code: language, highlighting, copy, wrap. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { IconButton } from "../Button.tsx";
-import { CopyButton } from "./CopyButton.tsx";
+import { CopyButton, IconButton } from "../Button.tsx";
 import { memo, whenIdle } from "../hooks.ts";
 import { canHighlight, type CodePiece, highlight } from "../../markdown/highlight.ts";
 import { texts } from "../../texts/texts.ts";

@@ -2,10 +2,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Diagram, drawDiagram } from "../../markdown/diagrams.ts";
 import { texts } from "../../texts/texts.ts";
-import { IconButton } from "../Button.tsx";
+import { CopyButton, IconButton } from "../Button.tsx";
 import { useMedia } from "../hooks.ts";
 import { CodeBlock } from "./CodeBlock.tsx";
-import { CopyButton } from "./CopyButton.tsx";
 
 /** Shows the source until the diagram is drawn, and if it can't be. */
 export function DiagramBlock({ text }: { text: string }) {

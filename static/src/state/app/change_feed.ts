@@ -6,9 +6,8 @@
  */
 import type { ChangeEvent } from "../../api/types.ts";
 import { signal } from "@preact/signals";
-import { ApiError } from "../../api/client.ts";
+import { ApiError, readEvents } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
-import { readEvents } from "../../api/event_stream.ts";
 import { getRetryDelayMs, pause } from "./backoff.ts";
 
 const NAME = "parlor.events";

@@ -1,6 +1,6 @@
 /**
- * What this device remembers: the folded sidebar, the last chat, and a copy of the appearance settings, so that the
- * page looks right before the server has responded.
+ * What this device remembers: the folded sidebar, the last chat, a copy of the appearance settings, so that the page
+ * looks right before the server has responded, and the token of a device that can't have a passkey.
  */
 import type { Settings } from "../../api/types.ts";
 import { batch, effect, signal } from "@preact/signals";
@@ -9,7 +9,7 @@ import { batch, effect, signal } from "@preact/signals";
 export type Theme = Settings["theme"];
 
 /** How messages look. */
-export type MessageLook = Pick<Settings, "color_speech" | "dim_actions" | "portrait_size" | "message_style">;
+type MessageLook = Pick<Settings, "color_speech" | "dim_actions" | "portrait_size" | "message_style">;
 
 /** Widths of the portraits in chats, in CSS pixels; chat.css has them, too. */
 export const PORTRAIT_PX = { small: 28, medium: 44, large: 72 } as const;
@@ -204,4 +204,17 @@ function readStored(storage: Storage | undefined): Partial<StoredDevice> {
   } catch {
     return {};
   }
+}
+
+const TOKEN_KEY = "parlor.token";
+
+/** Returns the token of a device that can't have a passkey. Other devices use the session cookie. */
+export function findDeviceToken(storage: Storage | undefined): string | undefined {
+  return storage?.getItem(TOKEN_KEY) ?? undefined;
+}
+
+/** Saves the token, or deletes it. */
+export function saveDeviceToken(storage: Storage | undefined, token: string | undefined): void {
+  if (token === undefined) storage?.removeItem(TOKEN_KEY);
+  else storage?.setItem(TOKEN_KEY, token);
 }

@@ -2,7 +2,7 @@
 import type { ChangeEvent, TailnetStatus } from "../../api/types.ts";
 import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { TailnetApi } from "../../api/tailnet.ts";
+import type { TailnetApi } from "../../api/server.ts";
 
 /** The state that the panel shows. */
 export class TailnetNode {

@@ -1,9 +1,8 @@
 /** Impersonation: the model writes the user's next message into the composer, as a draft. */
-import { asApiError } from "../../api/client.ts";
+import { asApiError, readEvents } from "../../api/client.ts";
 import { timeZone } from "../../api/conversations.ts";
 import type { Api } from "../../api/api.ts";
 import { parseReplyFrame } from "../../api/reply_frames.ts";
-import { readEvents } from "../../api/event_stream.ts";
 import type { OpenChat } from "./open_chat.ts";
 
 /** Appends to the composer until the model ends or the chat is stopped. */

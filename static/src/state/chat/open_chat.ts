@@ -9,14 +9,11 @@ import type { ChatOptions, ChatPreview, ConversationHead, RecentConversation, Ru
 import { ChangeQueue } from "../app/change_queue.ts";
 import { ChatReplies } from "./chat_replies.ts";
 import { ChatSearch } from "./chat_search.ts";
-import { DocumentAttachments, toDocumentUses } from "./document_attachments.ts";
+import { DocumentAttachments, ImageAttachments, Recordings, toDocumentUses } from "./attachments.ts";
 import { Draft } from "./draft.ts";
-import { ImageAttachments } from "./image_attachments.ts";
-import { Recordings } from "./recordings.ts";
 import { MessageActions } from "./message_actions.ts";
-import { MessagePages, PAGE, type ReadMessages } from "./message_pages.ts";
+import { MessagePages, MessageWindow, PAGE, type ReadMessages } from "./message_pages.ts";
 import { LocalMessages, ServerMessages } from "./message_store.ts";
-import { MessageWindow } from "./message_window.ts";
 import { pickOptions, withParam } from "./reply_request.ts";
 import { findToolMessages } from "./tool_messages.ts";
 import type { TurnOrder } from "./turn_order.ts";

@@ -2,9 +2,8 @@
 import type { ToolCall } from "../../api/tools.ts";
 import type { Message, Usage } from "../../api/types.ts";
 import { batch, signal } from "@preact/signals";
-import { ApiError } from "../../api/client.ts";
+import { ApiError, readEvents } from "../../api/client.ts";
 import { parseReplyFrame, placeDelta, type ReplyFrame, type ReplyNotice } from "../../api/reply_frames.ts";
-import { readEvents } from "../../api/event_stream.ts";
 import type { Api } from "../../api/api.ts";
 import { getRetryDelayMs, pause } from "../app/backoff.ts";
 import { textOf } from "./message_text.ts";

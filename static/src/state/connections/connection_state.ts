@@ -1,6 +1,10 @@
-/** What is known about a connection: whether it works, which model answers, and what that model can do. */
-import type { ChatOptions, Connection, Health } from "../../api/types.ts";
+/**
+ * What is known about a connection: whether it works, which model answers, what that model can do, and its download.
+ */
+import type { ChatOptions, Connection, Health, Job } from "../../api/types.ts";
 import type { Check } from "./connections.ts";
+import { formatNumber } from "../../texts/format.ts";
+import { texts } from "../../texts/texts.ts";
 
 /** Whether a connection works. `busy`: the server responded but refused for now; `failing`: for any other reason. */
 export interface ConnectionState {
@@ -123,9 +127,48 @@ export function isSameModelName(one: string, other: string, kind: Connection["ki
 }
 
 /** The name that stands for an effort where there is only on and off. */
-export const ON: Effort = "medium";
+const ON: Effort = "medium";
 
 /** Returns the values of `reasoning_effort` to choose from, besides the model's default. */
 export function listEfforts({ hasOff, efforts }: Thinking): Effort[] {
   return [...(hasOff ? ["none" as const] : []), ...(efforts.length > 0 ? efforts : [ON])];
+}
+
+/** Returns the name of an effort; without steps, thinking is just on. */
+export function getEffortName(thinking: Thinking, effort: Effort): string {
+  return effort === ON && thinking.efforts.length === 0 ? texts.chat.effort.on : texts.chat.effort[effort];
+}
+
+/** As `getEffortName`, with the tokens that the effort allows where the server has such a limit. */
+export function getEffortLabel(thinking: Thinking, effort: Effort): string {
+  const name = getEffortName(thinking, effort);
+  const budget = thinking.budgets[effort];
+  return budget === undefined ? name : texts.chat.effort.budget(name, formatNumber(budget));
+}
+
+/** Kind of these jobs. */
+const MODEL_PULL = "model_pull";
+
+/** Returns whether a job has not ended. */
+export function isUnderWay(state: Job["state"]): boolean {
+  return state === "queued" || state === "running" || state === "verifying";
+}
+
+/** Finds the download of a model that is under way at a connection. */
+export function findModelPull(
+  jobs: readonly Job[],
+  { id, kind }: Pick<Connection, "id" | "kind">,
+  model: string,
+): Job | undefined {
+  return jobs.find((job) =>
+    job.kind === MODEL_PULL && isUnderWay(job.state) && getPullConnection(job) === id &&
+    isSameModelName(job.title, model, kind)
+  );
+}
+
+/** Returns the id of the connection whose server downloads; undefined if the job isn't such a download. */
+export function getPullConnection({ kind, detail }: Job): string | undefined {
+  if (kind !== MODEL_PULL || typeof detail !== "object" || detail === null) return undefined;
+  const { connection_id: id } = detail as { connection_id?: unknown };
+  return typeof id === "string" ? id : undefined;
 }

@@ -12,7 +12,7 @@ export interface AudioOwner {
   stop?(): void;
 }
 
-/** Owns the audio output; speech/play_source.ts plays. */
+/** Owns the audio output; speech/playback.ts plays. */
 export class ReadAloud {
   readonly now = signal<AudioOwner | undefined>(undefined);
   /** The one player, after the first use. */

@@ -4,8 +4,7 @@ import { signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { type SpeechApi, speechApi } from "../../api/speech.ts";
 import { StreamedAudio } from "../../speech/streamed_audio.ts";
-import { playSource, toggleListening } from "../../speech/play_source.ts";
-import { singleSource } from "../../speech/playback_queue.ts";
+import { playSource, singleSource, toggleListening } from "../../speech/playback.ts";
 import type { Store } from "../store.ts";
 
 /** A test of the server. */

@@ -9,7 +9,7 @@ import { useNow, useTitle } from "../../components/hooks.ts";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { getGenerationPath } from "../../state/characters/character_generation.ts";
 import { getImports, IMPORT_PATH, type Imports, type Upload } from "../../state/import_export/imports.ts";
-import { getPullConnection } from "../../state/connections/model_pull.ts";
+import { getPullConnection } from "../../state/connections/connection_state.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatClock, formatTime } from "../../texts/format.ts";

@@ -1,14 +1,13 @@
 /** The sign-in of the command line: sign in, then allow or deny. */
 import { useState } from "preact/hooks";
-import { Button } from "../../components/Button.tsx";
-import { CopyButton } from "../../components/content/CopyButton.tsx";
+import { Button, CopyButton } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { deviceName, enroll, signIn } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "./GateFrame.tsx";
 import { PasskeysUnavailable } from "./PasskeysUnavailable.tsx";
-import { useAction } from "../use_action.ts";
+import { useAction } from "../hooks.tsx";
 
 interface CliRequest {
   port: number;

@@ -8,7 +8,7 @@ import { Button } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { texts } from "../../texts/texts.ts";
-import { useAction } from "../use_action.ts";
+import { useAction } from "../hooks.tsx";
 
 /** Closes after success; a failure keeps it open. */
 export function ConfirmDialog(

@@ -8,7 +8,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "./GateFrame.tsx";
 import { PasskeysUnavailable, TokenForm } from "./PasskeysUnavailable.tsx";
-import { useAction } from "../use_action.ts";
+import { useAction } from "../hooks.tsx";
 
 /** The code in an invite's fragment, which is removed from the address bar at once. */
 function useCarriedCode(): string {

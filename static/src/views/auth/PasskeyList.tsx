@@ -1,9 +1,8 @@
 /** The enrolled passkeys: names, dates, revoke, add. */
 import { useEffect, useState } from "preact/hooks";
 import type { AuthStatus, Invite, Passkey } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, CopyButton } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { isLoopback } from "../../state/app/loopback.ts";
@@ -13,8 +12,7 @@ import { texts } from "../../texts/texts.ts";
 import { formatTime } from "../../texts/format.ts";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { QrCode } from "./QrCode.tsx";
-import { useList } from "./use_list.tsx";
-import { useAction } from "../use_action.ts";
+import { useAction, useList } from "../hooks.tsx";
 
 /** Shown to those with access. */
 export function PasskeyList({ status }: { status: AuthStatus }) {

@@ -3,11 +3,10 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { findStorage } from "../../state/app/device.ts";
-import { saveDeviceToken } from "../../state/app/device_token.ts";
+import { findStorage, saveDeviceToken } from "../../state/app/device.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { useAction } from "../use_action.ts";
+import { useAction } from "../hooks.tsx";
 
 /** Explains why this address can't have a passkey. */
 export function PasskeysUnavailable({ level }: { level: 2 | 3 }) {

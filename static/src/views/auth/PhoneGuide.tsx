@@ -1,10 +1,9 @@
 /** The way from this machine to a phone: an address with HTTPS, a QR code, and a look at whether the phone came. */
 import { useEffect, useState } from "preact/hooks";
-import { tailnetApi } from "../../api/tailnet.ts";
+import { tailnetApi } from "../../api/server.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { AddressCheck, Invite } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
-import { CopyButton } from "../../components/content/CopyButton.tsx";
+import { Button, CopyButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { isLoopback } from "../../state/app/loopback.ts";

@@ -2,8 +2,7 @@
 import type { AuthStatus } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../components/Button.tsx";
-import { findStorage } from "../../state/app/device.ts";
-import { saveDeviceToken } from "../../state/app/device_token.ts";
+import { findStorage, saveDeviceToken } from "../../state/app/device.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";

@@ -5,7 +5,7 @@ import type { NotifyServer, PushDevice } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Select } from "../../components/forms/Select.tsx";
+import { Select } from "../../components/forms/inputs.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { findStorage } from "../../state/app/device.ts";
@@ -15,8 +15,7 @@ import { canPush, findPushId, subscribe, unsubscribe } from "../../state/app/pus
 import { useStore } from "../../state/store.ts";
 import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
-import { useAction } from "../use_action.ts";
-import { useList } from "./use_list.tsx";
+import { useAction, useList } from "../hooks.tsx";
 
 /** The part of the page. */
 export function PushPanel() {

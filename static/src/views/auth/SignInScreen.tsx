@@ -6,7 +6,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "./GateFrame.tsx";
 import { PasskeysUnavailable, TokenForm } from "./PasskeysUnavailable.tsx";
-import { useAction } from "../use_action.ts";
+import { useAction } from "../hooks.tsx";
 
 /** With a passkey, or a token where passkeys don't work. */
 export function SignInScreen() {

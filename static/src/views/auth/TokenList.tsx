@@ -1,8 +1,7 @@
 /** Bearer tokens: create, last use, revoke; and access for programs, which use such tokens. */
 import type { MintedToken, Token } from "../../api/types.ts";
 import { useState } from "preact/hooks";
-import { Button } from "../../components/Button.tsx";
-import { CopyButton } from "../../components/content/CopyButton.tsx";
+import { Button, CopyButton } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
@@ -11,10 +10,9 @@ import { texts } from "../../texts/texts.ts";
 import { formatTime } from "../../texts/format.ts";
 import { ConfirmDialog } from "./ConfirmDialog.tsx";
 import { formatLastUsed } from "./PasskeyList.tsx";
-import { useList } from "./use_list.tsx";
+import { useAction, useList } from "../hooks.tsx";
 import { ProgramAccess } from "./ProgramAccess.tsx";
 import { QrCode } from "./QrCode.tsx";
-import { useAction } from "../use_action.ts";
 
 /** @param canMint There is a session: a token can't create another. */
 export function TokenList({ canMint }: { canMint: boolean }) {

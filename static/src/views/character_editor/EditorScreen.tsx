@@ -9,9 +9,14 @@ import { CardEditor } from "../../state/characters/card_editor.ts";
 import { type CharacterGeneration, findEditor, findGeneration } from "../../state/characters/character_generation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { AdvancedSection, IdentitySection, ScenarioSection, VoiceSection } from "./EditorSections.tsx";
-import { DocumentsSection } from "./DocumentsSection.tsx";
-import { LorebookSection } from "./LorebookSection.tsx";
+import {
+  AdvancedSection,
+  DocumentsSection,
+  IdentitySection,
+  LorebookSection,
+  ScenarioSection,
+  VoiceSection,
+} from "./EditorSections.tsx";
 import { ConflictNotice, listDifferingFields, SaveStatus, useEditor } from "../documents/EditorFrame.tsx";
 import { HistoryDialog, type VersionFields } from "../documents/HistoryDialog.tsx";
 import { PageHeader } from "../shell/PageHeader.tsx";

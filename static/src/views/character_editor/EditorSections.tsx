@@ -1,18 +1,21 @@
-/** The sections of the card editor except the lorebook. */
-import { useEffect, useRef } from "preact/hooks";
-import type { CardData } from "../../api/types.ts";
-import { IconButton } from "../../components/Button.tsx";
+/** The sections of the card editor. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { CardBook, CardData, DocumentUse, LorebookEntry } from "../../api/types.ts";
+import { Button, IconButton } from "../../components/Button.tsx";
 import { CodeBlock } from "../../components/content/CodeBlock.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Select } from "../../components/forms/Select.tsx";
+import { Select } from "../../components/forms/inputs.tsx";
 import type { CardEditor } from "../../state/characters/card_editor.ts";
 import { getCardVoice, setCardVoice } from "../../state/characters/profiles.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatDateTime } from "../../texts/format.ts";
 import { CardText, CardTexts, CardWordLists } from "./fields.tsx";
-import { VoicePicker } from "../speech/VoicePicker.tsx";
-import { useVoices } from "../speech/use_voices.ts";
+import { useVoices, VoicePicker } from "../speech/VoicePicker.tsx";
+import { AlwaysAtHand } from "../documents/AlwaysAtHand.tsx";
+import { Icon } from "../../components/Icon.tsx";
+import { EMPTY_ENTRY, getEntryTitle } from "../../state/documents/lorebook_entries.ts";
+import { EntryForm } from "../lorebooks/EntryForm.tsx";
 
 /** Name, description, personality. */
 export function IdentitySection({ editor }: { editor: CardEditor }) {
@@ -206,5 +209,86 @@ function NotesByLanguage({ editor }: { editor: CardEditor }) {
         />
       </div>
     </fieldset>
+  );
+}
+
+/**
+ * The documents of a character. They aren't part of its card, so they are saved separately, at once. Lists, adds and
+ * removes them.
+ */
+export function DocumentsSection({ editor }: { editor: CardEditor }) {
+  const store = useStore();
+  const saving = useRef<Promise<void>>(Promise.resolve());
+  // One after the other: each change is made to what is stored then.
+  const save = (change: (uses: readonly DocumentUse[]) => DocumentUse[]) => {
+    saving.current = saving.current.then(() => editor.changeDocuments(change)).catch((thrown) => store.report(thrown));
+  };
+  return (
+    <AlwaysAtHand
+      uses={editor.whole.value?.documents ?? []}
+      hint={texts.documents.atHandCharacter}
+      onChange={save}
+    />
+  );
+}
+
+/** All entries, collapsed. */
+export function LorebookSection({ editor }: { editor: CardEditor }) {
+  const t = texts.editor;
+  const book = editor.data.value!.character_book;
+  const entries = book?.entries ?? [];
+  const [opened, setOpened] = useState<number>();
+  const add = useRef<HTMLDivElement>(null);
+  const set = (changed: LorebookEntry[]) => {
+    const character_book: CardBook = { extensions: {}, ...book, entries: changed };
+    editor.set({ character_book });
+  };
+  const change = (at: number, changes: Partial<LorebookEntry>) =>
+    set(entries.map((entry, index) => index === at ? { ...entry, ...changes } : entry));
+  const remove = (at: number) => {
+    setOpened(undefined);
+    set(entries.filter((_, index) => index !== at));
+    add.current?.querySelector("button")?.focus();
+  };
+  return (
+    <>
+      <p class="hint">{t.bookHint}</p>
+      {entries.length > 0 && (
+        <ul class="book">
+          {entries.map((entry, index) => (
+            <li key={index} class={entry.enabled ? "book-entry" : "book-entry is-off"}>
+              <button
+                type="button"
+                class="book-summary"
+                aria-expanded={opened === index}
+                onClick={() => setOpened(opened === index ? undefined : index)}
+              >
+                <Icon name={opened === index ? "up" : "below"} />
+                <span class="book-title">{getEntryTitle(entry) || t.entryNth(index + 1)}</span>
+                {!entry.enabled && <span class="badge">{t.entryOff}</span>}
+              </button>
+              {opened === index && (
+                <EntryForm
+                  entry={entry}
+                  onChange={(changes) => change(index, changes)}
+                  onRemove={() => remove(index)}
+                />
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div ref={add}>
+        <Button
+          icon="plus"
+          onClick={() => {
+            setOpened(entries.length);
+            set([...entries, EMPTY_ENTRY]);
+          }}
+        >
+          {t.addEntry}
+        </Button>
+      </div>
+    </>
   );
 }

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import type { CardData } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { addDictated, DictateButton } from "../talk/DictateButton.tsx";
+import { addDictated, DictateButton } from "../talk/DictationBar.tsx";
 import type { CardEditor } from "../../state/characters/card_editor.ts";
 import { texts } from "../../texts/texts.ts";
 

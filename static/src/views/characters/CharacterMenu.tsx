@@ -1,5 +1,5 @@
 /** The menu of a character: image, files, delete. */
-import type { Character } from "../../api/types.ts";
+import type { Character, CharacterItem } from "../../api/types.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { characterPath } from "../../api/characters.ts";
 import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
@@ -10,6 +10,7 @@ import { texts } from "../../texts/texts.ts";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 import { warnAboutLargeExport } from "../documents/large_export.ts";
 import { FolderDialog } from "../shell/ChatDialogs.tsx";
+import { Icon } from "../../components/Icon.tsx";
 
 /** Image types that the server accepts. */
 const PICTURES = "image/png,image/jpeg,image/webp,image/gif";
@@ -119,4 +120,25 @@ function listItems(
     "line",
     { label: t.remove, icon: "trash", isDanger: true, onSelect: remove },
   ];
+}
+
+/** Makes the character a favorite, or no longer. @param props.tabIndex In a grid with one tab stop. */
+export function FavoriteButton({ item, tabIndex }: { item: CharacterItem; tabIndex?: number }) {
+  const store = useStore();
+  const t = texts.characters;
+  const label = item.favorite ? t.unfavorite(item.name) : t.favorite(item.name);
+  return (
+    <button
+      type="button"
+      class="icon-button quiet favorite"
+      title={label}
+      aria-label={label}
+      aria-pressed={item.favorite}
+      tabIndex={tabIndex}
+      onClick={() =>
+        void getGallery(store).setFavorite(item.id, !item.favorite).catch((thrown) => store.report(thrown))}
+    >
+      <Icon name="star" />
+    </button>
+  );
 }

@@ -1,24 +1,23 @@
 /** The page of one character: portrait, greeting, actions. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Character } from "../../api/types.ts";
-import { Button, LinkButton } from "../../components/Button.tsx";
+import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import { Portrait } from "../../components/Portrait.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { Markdown } from "../../components/content/Markdown.tsx";
 import { useTitle } from "../../components/hooks.ts";
-import { getCreatorNotes, insertNames } from "../../state/characters/card_fields.ts";
+import { getCreatorNotes, insertNames, listGreetings, NAMELESS_OWNER } from "../../state/characters/card_fields.ts";
 import { CharacterPage } from "../../state/characters/character_page.ts";
 import { getGallery } from "../../state/characters/gallery.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { CharacterChats } from "./CharacterChats.tsx";
-import { CharacterMenu } from "./CharacterMenu.tsx";
-import { FavoriteButton } from "./FavoriteButton.tsx";
-import { GreetingPreview, useCardNames } from "./GreetingPreview.tsx";
-import { toPortraitProps } from "./portrait_props.ts";
+import { CharacterMenu, FavoriteButton } from "./CharacterMenu.tsx";
+import { toPortraitProps } from "./Faces.tsx";
 import { PageHeader } from "../shell/PageHeader.tsx";
+import { ChatCard } from "../shell/ChatRow.tsx";
+import { type ApiError, asApiError } from "../../api/client.ts";
 
 const CharacterStory = lazy(() => import("./CharacterStory.tsx").then((file) => file.CharacterStory), {
   as: "overlay",
@@ -168,5 +167,107 @@ function CharacterPortrait({ page, character }: { page: CharacterPage; character
       )}
       {state === "failed" && <Notice tone="danger" title={t.drawFailed}>{error?.message}</Notice>}
     </div>
+  );
+}
+
+/** Chats that are shown at first. */
+const FEW = 4;
+/** Chats that are shown at most; the sidebar and the search have the rest. */
+const MANY = 200;
+
+/** The newest chats, or why there are none. Nothing for a character without chats. */
+function CharacterChats({ page }: { page: CharacterPage }) {
+  const { chats } = useStore();
+  const [isAll, setAll] = useState(false);
+  const own = page.chats.value;
+  if (chats.state.value === "failed" && chats.error.value) {
+    return <ErrorNote title={texts.nav.failed} error={chats.error.value} onRetry={() => void chats.refresh()} />;
+  }
+  if (own.length === 0) return null;
+  return (
+    <section class="character-chats" aria-labelledby="character-chats">
+      <h3 id="character-chats">{texts.nav.chats}</h3>
+      <ul class="home-chats">
+        {own.slice(0, isAll ? MANY : FEW).map((item) => <ChatCard key={item.id} item={item} />)}
+      </ul>
+      {!isAll && own.length > FEW && (
+        <Button kind="quiet" onClick={() => setAll(true)}>{texts.characters.allChats(own.length)}</Button>
+      )}
+    </section>
+  );
+}
+
+/** Returns the names that a new chat with the character puts into the texts of its card. */
+function useCardNames({ name, card }: Character): { char: string; user: string } {
+  const { people, preferences } = useStore();
+  useEffect(() => people.wantPersonas(), []);
+  const settings = preferences.settings.value;
+  const persona = people.persona(settings?.default_persona_id);
+  return {
+    char: card.data.nickname?.trim() || name,
+    user: persona?.name || settings?.display_name.trim() || NAMELESS_OWNER,
+  };
+}
+
+/** Start, Resume, Edit, and the selected greeting as it will be shown. */
+function GreetingPreview({ page, character }: { page: CharacterPage; character: Character }) {
+  const [at, setAt] = useState(0);
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  const t = texts.characters;
+  const greetings = listGreetings(character.card);
+  const shown = Math.min(at, Math.max(0, greetings.length - 1));
+  const names = useCardNames(character);
+  const resumable = page.chats.value[0]?.id;
+  const start = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await page.startChat(greetings[shown]?.number ?? 0);
+    } catch (thrown) {
+      setError(asApiError(thrown));
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <div class="actions-row">
+        <Button kind="primary" icon="chat" isBusy={isBusy} onClick={start}>{t.start}</Button>
+        {resumable !== undefined && (
+          <LinkButton href={`/c/${encodeURIComponent(resumable)}`} icon="forward">{t.resume}</LinkButton>
+        )}
+        {!character.external && (
+          <LinkButton href={`/characters/${encodeURIComponent(character.id)}/edit`} icon="pencil">{t.edit}</LinkButton>
+        )}
+      </div>
+      {error && <ErrorNote title={t.startFailed} error={error} />}
+      <section class="greeting" aria-labelledby="greeting-title">
+        <header>
+          <h3 id="greeting-title">{t.greeting}</h3>
+          {greetings.length > 1 && (
+            <span class="variants">
+              <IconButton
+                icon="left"
+                label={t.previousGreeting}
+                isDisabled={shown === 0}
+                onClick={() => setAt(shown - 1)}
+              />
+              <span role="status" aria-label={t.greetingOf(shown + 1, greetings.length)}>
+                {shown + 1}/{greetings.length}
+              </span>
+              <IconButton
+                icon="right"
+                label={t.nextGreeting}
+                isDisabled={shown + 1 >= greetings.length}
+                onClick={() => setAt(shown + 1)}
+              />
+            </span>
+          )}
+        </header>
+        {greetings.length === 0
+          ? <p class="muted">{t.noGreeting}</p>
+          : <Markdown key={shown} text={insertNames(greetings[shown]!.text, names)} isFinal />}
+      </section>
+    </>
   );
 }

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
 import { SelectionBar } from "../../components/lists/SelectionBar.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
-import { changeAll, downloadAll } from "../../state/app/bulk.ts";
+import { changeAll, downloadAll } from "../../state/app/selection.ts";
 import { type Gallery, removeCharacters } from "../../state/characters/gallery.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

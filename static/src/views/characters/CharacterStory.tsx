@@ -10,7 +10,7 @@ import { Portrait } from "../../components/Portrait.tsx";
 import { getCreatorNotes, insertNames } from "../../state/characters/card_fields.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { toPortraitProps } from "./portrait_props.ts";
+import { toPortraitProps } from "./Faces.tsx";
 
 /** Layout width of the picture, in px. */
 const WIDTH_PX = 420;

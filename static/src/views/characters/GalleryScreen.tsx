@@ -1,6 +1,6 @@
 /** All characters by portrait: search, tags, order, and the ways to add more. */
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Character, CharacterItem } from "../../api/types.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
@@ -16,12 +16,14 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { CharacterSelection } from "./CharacterSelection.tsx";
 import { DropArea } from "./DropArea.tsx";
-import { FavoriteButton } from "./FavoriteButton.tsx";
+import { FavoriteButton } from "./CharacterMenu.tsx";
 import { ImportNotices, notifyImported } from "./ImportNotices.tsx";
-import { ImportUrlDialog } from "./ImportUrlDialog.tsx";
 import { NewCharacterDialog } from "./NewCharacterDialog.tsx";
-import { toPortraitProps } from "./portrait_props.ts";
+import { toPortraitProps } from "./Faces.tsx";
 import { PageHeader } from "../shell/PageHeader.tsx";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 
 /** Filter of the file dialog; the server checks the content. */
 const CARD_FILES = ".png,.json,.charx,.webp,.jpg,.jpeg,image/png,application/json";
@@ -302,5 +304,45 @@ function FolderFilter({ gallery }: { gallery: Gallery }) {
       {choices.map(({ name, count }) => <option key={name} value={IN + name}>{t.folderOption(name, count)}</option>)}
       <option value={NOWHERE}>{t.noFolder}</option>
     </select>
+  );
+}
+
+/** Stays open with its input if the import fails. */
+function ImportUrlDialog({ onClose }: { onClose: () => void }) {
+  const store = useStore();
+  const [url, setUrl] = useState("");
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+  const t = texts.characters;
+  const send = async (event: Event) => {
+    event.preventDefault();
+    if (url.trim() === "") return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const character = await store.api.importCharacterFrom(url.trim());
+      onClose();
+      notifyImported(store, [character]);
+    } catch (thrown) {
+      setError(asApiError(thrown));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      title={t.importUrl}
+      onClose={onClose}
+      actions={
+        <>
+          <Button kind="quiet" onClick={onClose}>{texts.cancel}</Button>
+          <Button kind="primary" type="submit" form="import-url" isBusy={isBusy}>{t.urlDo}</Button>
+        </>
+      }
+    >
+      <form id="import-url" class="form" onSubmit={send}>
+        <TextField type="url" label={t.url} hint={t.urlHint} value={url} onInput={setUrl} hasFocus isRequired />
+        {error && <ErrorNote title={t.urlFailed} error={error} />}
+      </form>
+    </Dialog>
   );
 }

@@ -5,7 +5,7 @@ import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Switch } from "../../components/forms/Switch.tsx";
+import { Switch } from "../../components/forms/inputs.tsx";
 import { useNow } from "../../components/hooks.ts";
 import { newId } from "../../state/app/ids.ts";
 import { emptyCard } from "../../state/characters/card_fields.ts";
@@ -14,7 +14,7 @@ import {
   notifyWhenGenerated,
   storeGeneration,
 } from "../../state/characters/character_generation.ts";
-import { ImageAttachments } from "../../state/chat/image_attachments.ts";
+import { ImageAttachments } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { language, LANGUAGES, texts } from "../../texts/texts.ts";
 import { formatClock } from "../../texts/format.ts";

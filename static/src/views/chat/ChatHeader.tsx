@@ -11,7 +11,7 @@ import { findAnsweringModel, getStateTone } from "../../state/connections/connec
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { getStateText } from "../connections/ConnectionStateText.tsx";
-import { SidebarButton } from "../shell/SidebarButton.tsx";
+import { SidebarButton } from "../shell/PageHeader.tsx";
 import { openChatPanel } from "./panels/panels.tsx";
 import { PersonaMenu } from "./PersonaMenu.tsx";
 

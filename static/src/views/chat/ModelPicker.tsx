@@ -5,7 +5,7 @@ import type { Connection } from "../../api/types.ts";
 import { IconButton } from "../../components/Button.tsx";
 import { useMedia } from "../../components/hooks.ts";
 import { Sheet } from "../../components/overlays/Dialog.tsx";
-import { Select } from "../../components/forms/Select.tsx";
+import { Select } from "../../components/forms/inputs.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { isSameModel, type ModelChoice } from "../../state/app/device.ts";

@@ -6,10 +6,11 @@ import {
   type Effort,
   findAnsweringModel,
   findThinking,
+  getEffortLabel,
+  getEffortName,
   listEfforts,
   type Thinking,
 } from "../../state/connections/connection_state.ts";
-import { getEffortLabel, getEffortName } from "../../state/connections/effort_names.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

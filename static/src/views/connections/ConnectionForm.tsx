@@ -6,7 +6,7 @@ import { Button, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Select } from "../../components/forms/Select.tsx";
+import { Select } from "../../components/forms/inputs.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatNumber } from "../../texts/format.ts";

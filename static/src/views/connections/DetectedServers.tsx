@@ -1,12 +1,11 @@
 /** Detected servers; one click adds and activates one. */
 import { useState } from "preact/hooks";
 import type { DetectedServer } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, CopyButton } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { isLoopback } from "../../state/app/loopback.ts";
 import { useStore } from "../../state/store.ts";
 import { CommandChoice, QuickModel } from "../models/QuickModel.tsx";
-import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { texts } from "../../texts/texts.ts";
 
 /** Nothing before a search; then its progress and result. */

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { Connection } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Select } from "../../components/forms/Select.tsx";
+import { Select } from "../../components/forms/inputs.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { texts } from "../../texts/texts.ts";
 import {
@@ -11,8 +11,8 @@ import {
   type ConnectionFields,
   type FieldProblems,
   type HeaderField,
+  type ServerName,
 } from "./connection_fields.ts";
-import { DIALECT_TITLES, getDialectTitle } from "./dialect_titles.ts";
 
 /** Props of the fields. */
 interface RareFieldsProps {
@@ -131,4 +131,30 @@ function Headers({ fields, stored, problems, onChange }: RareFieldsProps) {
       </div>
     </fieldset>
   );
+}
+
+/**
+ * The kinds of model servers that speak OpenAI's protocol, in the order of the list, by product names, which are the
+ * same in every language. `generic` has a text.
+ */
+const DIALECT_TITLES: readonly [name: ServerName, title: string][] = [
+  ["llama.cpp", "llama.cpp"],
+  ["koboldcpp", "KoboldCpp"],
+  ["lmstudio", "LM Studio"],
+  ["mlx", "mlx_lm"],
+  ["ollama", "Ollama"],
+  ["tabbyapi", "TabbyAPI"],
+  ["vllm", "vLLM"],
+  ["azure", "Azure OpenAI"],
+  ["deepseek", "DeepSeek"],
+  ["gemini", "Gemini"],
+  ["groq", "Groq"],
+  ["mistral", "Mistral"],
+  ["openai", "OpenAI"],
+  ["openrouter", "OpenRouter"],
+];
+
+/** Returns the product name; the name itself for one that this page doesn't know. */
+function getDialectTitle(name: string): string {
+  return DIALECT_TITLES.find(([known]) => known === name)?.[1] ?? name;
 }

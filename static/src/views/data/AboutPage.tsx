@@ -1,6 +1,6 @@
 /** About: version, licenses, and diagnostics of the installation. */
 import { useState } from "preact/hooks";
-import { readFindings, readLicenses } from "../../api/diagnostics.ts";
+import { readFindings, readLicenses } from "../../api/server.ts";
 import type { Finding, LicenseNotice } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Icon, type IconName } from "../../components/Icon.tsx";
@@ -10,7 +10,7 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { type ServerTexts, translateFinding, useServerTexts } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
-import { useResource } from "../use_resource.ts";
+import { useResource } from "../hooks.tsx";
 
 /** The server's version and diagnostics. */
 export function AboutPage() {

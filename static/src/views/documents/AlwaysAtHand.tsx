@@ -3,14 +3,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { DocumentUse, StoredDocument } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
-import { Select } from "../../components/forms/Select.tsx";
+import { Select } from "../../components/forms/inputs.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
-import { uploadDocument } from "../../state/chat/document_attachments.ts";
+import { uploadDocument } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { describeDocument } from "./describe_document.ts";
+import { describeDocument, DocumentUseMenu } from "./DocumentUseMenu.tsx";
 import { DocumentReader } from "./DocumentReader.tsx";
-import { DocumentUseMenu } from "./DocumentUseMenu.tsx";
 
 /** File types that the server reads. */
 const ACCEPT = ".pdf,.docx,.epub,.html,.htm,.md,.txt,.csv,text/*";

@@ -3,8 +3,7 @@ import type { ConversationHead, ConversationPatch } from "../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { ErrorNote } from "../../components/Notice.tsx";
-import { Select } from "../../components/forms/Select.tsx";
-import { Switch } from "../../components/forms/Switch.tsx";
+import { Select, Switch } from "../../components/forms/inputs.tsx";
 import { useStore } from "../../state/store.ts";
 import { nameChat } from "../shell/chat_name.ts";
 

@@ -5,7 +5,7 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import { formatPageList, parsePageList } from "../../state/chat/document_pages.ts";
+import { formatPageList, parsePageList } from "../../state/chat/attachments.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

@@ -1,14 +1,15 @@
-/** The choice of what is sent of a document: what fits and matches, all of it, or some pages. */
+/** What is sent of a document (what fits and matches, all of it, or some pages), and its description in a line. */
 import { useState } from "preact/hooks";
 import type { DocumentUse, StoredDocument } from "../../api/types.ts";
 import { Icon } from "../../components/Icon.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
-import { showPageList } from "../../state/chat/document_pages.ts";
+import { showPageList } from "../../state/chat/attachments.ts";
 import { texts } from "../../texts/texts.ts";
 import { DocumentReader } from "./DocumentReader.tsx";
+import { formatNumber } from "../../texts/format.ts";
 
 /** What is sent of one document. */
-export type ChosenUse = Pick<DocumentUse, "use" | "pages">;
+type ChosenUse = Pick<DocumentUse, "use" | "pages">;
 
 /** The button shows the choice. Pages are chosen in the reader. */
 export function DocumentUseMenu(
@@ -50,4 +51,31 @@ export function DocumentUseMenu(
       )}
     </>
   );
+}
+
+/** Returns type, pages and tokens of a document, or why it can't be read. Undefined during its upload. */
+export function describeDocument(document: StoredDocument | undefined): string {
+  const t = texts.documents;
+  if (document === undefined) return t.uploading;
+  if (document.state === "extracting") return t.reading;
+  if (document.state === "failed") return getError(document.error?.code ?? "", document.error?.message ?? "");
+  const { pages, unit, tokens } = document;
+  return [getType(document.content_type), t[unit](pages), t.tokens(formatNumber(tokens))].join(" · ");
+}
+
+function getType(contentType: string): string {
+  const known: Record<string, string> = {
+    "application/pdf": "PDF",
+    "application/epub+zip": "EPUB",
+    "text/html": "HTML",
+    "text/markdown": "Markdown",
+    "text/csv": "CSV",
+    "text/plain": texts.documents.plainText,
+  };
+  return known[contentType] ?? "DOCX";
+}
+
+function getError(code: string, message: string): string {
+  const { errors } = texts.documents;
+  return Object.hasOwn(errors, code) ? errors[code as keyof typeof errors] : message;
 }

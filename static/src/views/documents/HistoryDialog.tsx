@@ -11,7 +11,7 @@ import { TextDiff } from "../../components/content/TextDiff.tsx";
 import { useStore } from "../../state/store.ts";
 import { formatDateTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
-import { useResource } from "../use_resource.ts";
+import { useResource } from "../hooks.tsx";
 
 /** Fields by name. */
 export type VersionFields = Readonly<Record<string, unknown>>;

@@ -1,16 +1,16 @@
 /** Settings of a lorebook: name, scope, scanning. */
-import type { LorebookScope } from "../../api/types.ts";
-import { useEffect } from "preact/hooks";
-import type { LorebookDraft } from "../../api/lorebooks.ts";
+import type { CharacterItem, LorebookScope } from "../../api/types.ts";
+import { useEffect, useState } from "preact/hooks";
+import type { LorebookDraft } from "../../api/documents.ts";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Select } from "../../components/forms/Select.tsx";
-import { Switch } from "../../components/forms/Switch.tsx";
+import { NumberInput, Select, Switch } from "../../components/forms/inputs.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ChatPicker } from "../documents/ChatPicker.tsx";
-import { NumberInput } from "../../components/forms/NumberInput.tsx";
-import { CharacterPicker } from "./CharacterPicker.tsx";
 import type { LorebookSectionProps } from "./LorebooksPage.tsx";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { Button, IconButton } from "../../components/Button.tsx";
+import { ErrorNote } from "../../components/Notice.tsx";
 
 const SCOPES: readonly LorebookScope[] = ["global", "character", "persona", "chat"];
 
@@ -120,5 +120,72 @@ function PersonaPicker({ ids, onChange }: { ids: string[]; onChange: (ids: strin
         />
       ))}
     </fieldset>
+  );
+}
+
+/** Most suggestions; typing narrows them. */
+const OFFERED = 6;
+
+/**
+ * Selects the characters of a lorebook: the selected ones, and the search for more, since there may be thousands.
+ */
+function CharacterPicker({ ids, onChange }: { ids: string[]; onChange: (ids: string[]) => void }) {
+  const { people } = useStore();
+  const t = texts.lorebooks;
+  useEffect(() => ids.forEach((id) => people.wantCharacter(id)), [ids]);
+  return (
+    <fieldset class="editor-list">
+      <legend>{t.fields.character_ids}</legend>
+      {ids.length === 0 && <p class="muted">{t.noCharacters}</p>}
+      {ids.map((id) => {
+        const name = people.character(id)?.name ?? t.unknownOne;
+        return (
+          <div key={id} class="chosen-row">
+            <span>{name}</span>
+            <IconButton
+              icon="close"
+              label={t.removeCharacter(name)}
+              onClick={() => onChange(ids.filter((each) => each !== id))}
+            />
+          </div>
+        );
+      })}
+      <CharacterSearch taken={ids} onChoose={(id) => onChange([...ids, id])} />
+    </fieldset>
+  );
+}
+
+function CharacterSearch({ taken, onChoose }: { taken: string[]; onChoose: (id: string) => void }) {
+  const { api } = useStore();
+  const [query, setQuery] = useState("");
+  const [found, setFound] = useState<CharacterItem[]>([]);
+  const [error, setError] = useState<ApiError>();
+  const t = texts.lorebooks;
+  useEffect(() => {
+    const abort = new AbortController();
+    setError(undefined);
+    api.listCharacters({ q: query, tag: "", sort: "name" }, OFFERED + taken.length, undefined, abort.signal).then(
+      ({ items }) => setFound(items),
+      (thrown) => abort.signal.aborted || setError(asApiError(thrown)),
+    );
+    return () => abort.abort();
+  }, [query, taken.length]);
+  return (
+    <>
+      <TextField label={t.findCharacter} type="search" value={query} onInput={setQuery} />
+      {error && <ErrorNote title={texts.characters.loadFailed} error={error} />}
+      <div class="chips">
+        {found.filter(({ id }) => !taken.includes(id)).slice(0, OFFERED).map(({ id, name }) => (
+          <Button
+            key={id}
+            icon="plus"
+            label={t.addCharacter(name)}
+            onClick={() => onChoose(id)}
+          >
+            {name}
+          </Button>
+        ))}
+      </div>
+    </>
   );
 }

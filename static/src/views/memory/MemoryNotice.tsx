@@ -4,7 +4,7 @@ import { memoryApi } from "../../api/memories.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { useResource } from "../use_resource.ts";
+import { useResource } from "../hooks.tsx";
 
 /** The question. The setting is off until it is answered with Yes. */
 export function MemoryQuestion() {

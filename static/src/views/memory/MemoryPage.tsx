@@ -1,21 +1,20 @@
-/** Settings, Memory: proposals that wait, all notes by scope, and whether the model may propose any. */
+/** Settings, Memory: proposals that wait, all notes by scope, their history, and whether the model may propose any. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { memoryApi } from "../../api/memories.ts";
 import type { Memory, MemoryProposal, Settings } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
-import { NumberInput } from "../../components/forms/NumberInput.tsx";
+import { NumberInput, Switch } from "../../components/forms/inputs.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Switch } from "../../components/forms/Switch.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Menu } from "../../components/overlays/Menu.tsx";
 import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { useResource } from "../use_resource.ts";
-import { MemoryHistory } from "./MemoryHistory.tsx";
-import { EditNoteDialog, NoteDialog } from "./NoteDialog.tsx";
-import { getScopeKey, getScopeName, listAllScopes } from "./scope_names.ts";
+import { useResource } from "../hooks.tsx";
+import { EditNoteDialog, getScopeKey, getScopeName, listAllScopes, NoteDialog } from "./NoteDialog.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
+import { formatDateTime } from "../../texts/format.ts";
 
 /** What is open over the page. */
 type Open = { kind: "new" } | { kind: "edit" | "history"; note: Memory } | {
@@ -165,7 +164,7 @@ export function MemoryPage() {
 }
 
 /** Path of the message that a note comes from. */
-export function getSourcePath({ conversation_id: id, message_id: mid }: NonNullable<Memory["source"]>): string {
+function getSourcePath({ conversation_id: id, message_id: mid }: NonNullable<Memory["source"]>): string {
   return `/c/${encodeURIComponent(id)}${mid ? `#${encodeURIComponent(mid)}` : ""}`;
 }
 
@@ -264,5 +263,38 @@ function MemorySettings() {
         )}
       </div>
     </section>
+  );
+}
+
+/** Restoring makes a version of what it replaces. */
+function MemoryHistory({ note, onRestored, onClose }: {
+  note: Memory;
+  onRestored: () => void;
+  onClose: () => void;
+}) {
+  const store = useStore();
+  const api = memoryApi(store.api.client);
+  const { value, error, again } = useResource(() => api.listVersions(note.id));
+  const t = texts.memory;
+  const restore = (n: number) =>
+    api.restoreVersion(note.id, n).then(() => {
+      onRestored();
+      onClose();
+    }, (thrown) => store.report(thrown));
+  return (
+    <Dialog title={t.history} onClose={onClose}>
+      {error && <ErrorNote title={t.failed} error={error} onRetry={again} />}
+      {!value && !error && <p class="muted" role="status">{texts.loading}</p>}
+      {value?.length === 0 && <p>{t.noHistory}</p>}
+      <ul class="memory-versions">
+        {value?.map(({ n, text, created_at }) => (
+          <li key={n}>
+            <p class="memory-text">{text}</p>
+            <p class="hint">{formatDateTime(created_at)}</p>
+            <Button icon="restore" onClick={() => void restore(n)}>{t.restore}</Button>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
   );
 }

@@ -2,21 +2,23 @@
 import { useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { memoryApi } from "../../api/memories.ts";
-import type { Memory, MemoryInput, MemoryScope } from "../../api/types.ts";
+import type { Memory, MemoryInput, MemoryScope, Message } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Select } from "../../components/forms/Select.tsx";
+import { Select } from "../../components/forms/inputs.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { useStore } from "../../state/store.ts";
+import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { getScopeKey, getScopeName, type NamedScope } from "./scope_names.ts";
+import { splitReasoning, textOf } from "../../state/chat/message_text.ts";
+import type { OpenChat } from "../../state/chat/open_chat.ts";
+import { newId } from "../../state/app/ids.ts";
 
 /** Longest text of a note. */
 const MAX_TEXT = 2_000;
 
 /** Props of the dialog. */
-export interface NoteDialogProps {
+interface NoteDialogProps {
   title: string;
   text: string;
   scope: MemoryScope;
@@ -104,4 +106,76 @@ export function EditNoteDialog({ note, scopes, onSaved, onClose }: StoredNotePro
   };
   const { text, scope } = note;
   return <NoteDialog title={texts.memory.edit} {...{ text, scope, scopes, onClose }} onSave={save} />;
+}
+
+/** The text can be shortened before it is saved. */
+export function RememberDialog(
+  { chat, message, onClose }: { chat: OpenChat; message: Message; onClose: () => void },
+) {
+  const store = useStore();
+  const scopes = listChatScopes(store, chat);
+  const selected = globalThis.getSelection?.()?.toString().trim() ?? "";
+  const whole = splitReasoning(textOf(message.content)).said.trim();
+  return (
+    <NoteDialog
+      title={texts.memory.remember}
+      text={selected !== "" && whole.includes(selected) ? selected : whole}
+      scope={scopes[0]!.scope}
+      scopes={scopes}
+      onClose={onClose}
+      onSave={async (fields) => {
+        const source = { conversation_id: chat.id, message_id: message.id };
+        await memoryApi(store.api.client).save(newId(), { ...fields, source });
+        store.toasts.show(texts.memory.remembered);
+      }}
+    />
+  );
+}
+
+/** A scope and its name. */
+interface NamedScope {
+  scope: MemoryScope;
+  name: string;
+}
+
+/** Names a scope: "All chats", "Fox", "Fox with Ada". */
+export function getScopeName(store: Store, { kind, id = "", persona_id: personaId }: MemoryScope): string {
+  const t = texts.memory.scopes;
+  const persona = (of: string) => store.people.persona(of)?.name ?? t.unknown;
+  if (kind === "everything") return t.everything;
+  if (kind === "folder") return t.folder(id);
+  if (kind === "persona") return t.persona(persona(id));
+  const character = store.people.character(id)?.name ?? t.unknown;
+  return personaId === undefined ? character : t.pair(character, persona(personaId));
+}
+
+/** Identifies a scope. */
+export function getScopeKey({ kind, id = "", persona_id: personaId = "" }: MemoryScope): string {
+  return [kind, id, personaId].join(" ");
+}
+
+/** Lists the scopes that fit a chat, the narrowest first. */
+function listChatScopes(store: Store, chat: OpenChat): NamedScope[] {
+  const head = chat.head.peek();
+  const character = head?.participants?.[0]?.character_id;
+  const persona = head?.persona_id ?? store.preferences.settings.peek()?.default_persona_id ?? undefined;
+  const folder = head?.folder ?? undefined;
+  const scopes: MemoryScope[] = [
+    ...(character && persona ? [{ kind: "character" as const, id: character, persona_id: persona }] : []),
+    ...(character ? [{ kind: "character" as const, id: character }] : []),
+    ...(persona ? [{ kind: "persona" as const, id: persona }] : []),
+    ...(folder ? [{ kind: "folder" as const, id: folder }] : []),
+    { kind: "everything" as const },
+  ];
+  return scopes.map((scope) => ({ scope, name: getScopeName(store, scope) }));
+}
+
+/** Lists the scopes of all characters, personas and folders that notes can be for. */
+export function listAllScopes(store: Store): NamedScope[] {
+  const scopes: MemoryScope[] = [
+    { kind: "everything" },
+    ...store.people.shownPersonas.peek().map(({ id }) => ({ kind: "persona" as const, id })),
+    ...store.chats.folders.peek().map((id) => ({ kind: "folder" as const, id })),
+  ];
+  return scopes.map((scope) => ({ scope, name: getScopeName(store, scope) }));
 }

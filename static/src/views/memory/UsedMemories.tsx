@@ -7,9 +7,8 @@ import { ErrorNote } from "../../components/Notice.tsx";
 import { Sheet } from "../../components/overlays/Dialog.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { useResource } from "../use_resource.ts";
-import { EditNoteDialog } from "./NoteDialog.tsx";
-import { getScopeName, listAllScopes } from "./scope_names.ts";
+import { useResource } from "../hooks.tsx";
+import { EditNoteDialog, getScopeName, listAllScopes } from "./NoteDialog.tsx";
 
 /** A button below the reply. */
 export function UsedMemories({ message }: { message: Message }) {

@@ -3,7 +3,7 @@ import type { HubFile, HubModel, ModelFormat } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Select } from "../../components/forms/Select.tsx";
+import { Select } from "../../components/forms/inputs.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";

@@ -2,8 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { LocalModel, ModelDownload, RecommendedModels } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
-import { CopyButton } from "../../components/content/CopyButton.tsx";
+import { Button, CopyButton } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import { Models } from "../../state/connections/models.ts";

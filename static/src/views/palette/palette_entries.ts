@@ -1,5 +1,5 @@
 /** The entries of the palette: chats, commands, settings; and the search over them. */
-import { BUILTIN_PRESET_ID } from "../../api/presets.ts";
+import { BUILTIN_PRESET_ID } from "../../api/documents.ts";
 import type { CharacterItem } from "../../api/types.ts";
 import type { IconName } from "../../components/Icon.tsx";
 import type { Store } from "../../state/store.ts";

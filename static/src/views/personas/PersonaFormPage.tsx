@@ -11,7 +11,7 @@ import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { countTokens } from "../character_editor/fields.tsx";
-import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
+import { toPersonaPortraitProps } from "../characters/Faces.tsx";
 import { AlwaysAtHand } from "../documents/AlwaysAtHand.tsx";
 import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 

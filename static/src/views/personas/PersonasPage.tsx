@@ -11,7 +11,7 @@ import { CardImports } from "../../state/import_export/card_imports.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ImportNotices } from "../characters/ImportNotices.tsx";
-import { toPersonaPortraitProps } from "../characters/portrait_props.ts";
+import { toPersonaPortraitProps } from "../characters/Faces.tsx";
 import { warnAboutLargeExport } from "../documents/large_export.ts";
 
 /** The card of a persona or a character. */

@@ -1,6 +1,6 @@
 /** The presets: the list, or the editor of one. */
 import { useMemo, useState } from "preact/hooks";
-import { BUILTIN_PRESET_ID, type PresetApi, presetApi } from "../../api/presets.ts";
+import { BUILTIN_PRESET_ID, type PresetApi, presetApi } from "../../api/documents.ts";
 import type { PresetItem } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
@@ -8,15 +8,18 @@ import { Tabs } from "../../components/Tabs.tsx";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
 import { DocumentList } from "../../state/documents/document_list.ts";
 import { copyPreset, PresetEditor } from "../../state/documents/preset_editor.ts";
-import { NUMBER_FIELDS } from "../../state/documents/sampling.ts";
+import { ANY, MORE_FIELDS, NUMBER_FIELDS, type NumberField } from "../../state/documents/sampling.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { DocumentsPage } from "../documents/DocumentsPage.tsx";
 import { EditorFrame } from "../documents/EditorFrame.tsx";
-import { PresetUsage } from "./PresetUsage.tsx";
 import { PromptOrder } from "./PromptOrder.tsx";
-import { SamplingFields } from "./SamplingFields.tsx";
 import { TemplateFields } from "./TemplateFields.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { NumberInput, Switch } from "../../components/forms/inputs.tsx";
+import { CardWordLists } from "../character_editor/fields.tsx";
+import { ChatPicker } from "../documents/ChatPicker.tsx";
+import { findBodyProblem } from "../connections/connection_fields.ts";
 
 /** `item` is the id of the preset to edit. */
 export function PresetsPage({ item }: { item: string | undefined }) {
@@ -105,5 +108,128 @@ function PresetPage({ id }: { id: string }) {
         <Shown key={part} editor={editor} api={api} isReadOnly={isReadOnly} />
       </Tabs>
     </EditorFrame>
+  );
+}
+
+/** The name of a preset, and what it is used for: by default, for models, for one chat. */
+function PresetUsage({ editor, isReadOnly }: PresetSectionProps) {
+  const store = useStore();
+  const t = texts.presets;
+  const { name, models } = editor.data.value!;
+  const settings = store.preferences.settings.value;
+  const isDefault = (settings?.preset_id ?? BUILTIN_PRESET_ID) === editor.id;
+  const setDefault = (isOn: boolean) => {
+    const preset_id = isOn && !isReadOnly ? editor.id : null;
+    store.preferences.change({ preset_id }).catch((thrown) => store.report(thrown));
+  };
+  return (
+    <div class="form">
+      {!isReadOnly && (
+        <TextField
+          label={t.fields.name}
+          value={name}
+          maxLength={200}
+          isRequired
+          error={editor.isIncomplete.value ? t.nameless : undefined}
+          onInput={(typed) => editor.set({ name: typed })}
+        />
+      )}
+      <p class="hint">{t.use.intro}</p>
+      <Switch
+        label={t.setDefault}
+        isOn={isDefault}
+        isDisabled={!settings || (isReadOnly && isDefault)}
+        onChange={setDefault}
+      />
+      {!isReadOnly && (
+        <CardWordLists
+          label={t.use.models}
+          hint={t.use.modelsHint}
+          between="lines"
+          words={models}
+          onChange={(changed) => editor.set({ models: changed })}
+        />
+      )}
+      <ChatPicker
+        label={t.use.chat}
+        none={t.use.noChat}
+        linkLabel={t.use.pinned}
+        failed={t.use.chatFailed}
+        isLinked={({ preset_id }) => preset_id === editor.id}
+        changesFor={(_, isOn) => ({ preset_id: isOn ? editor.id : null })}
+      />
+    </div>
+  );
+}
+
+/** A field for each, and for those that a file added. */
+function SamplingFields({ editor, isReadOnly }: PresetSectionProps) {
+  const t = texts.presets.samplers;
+  const { sampler } = editor.data.value!;
+  const known: readonly NumberField[] = [...NUMBER_FIELDS, ...MORE_FIELDS];
+  const others = Object.keys(sampler).filter((name) => known.every((field) => field.name !== name));
+  const names: Record<string, string> = texts.chatOptions.options.fields;
+  const set = (name: string, value: number | undefined) => {
+    const { [name]: _, ...rest } = sampler;
+    editor.set({ sampler: value === undefined ? rest : { ...rest, [name]: value } }, `sampler ${name}`);
+  };
+  const input = ({ name, min, max, isWhole = false }: NumberField) => (
+    <NumberInput
+      key={name}
+      id={name}
+      label={names[name] ?? name}
+      value={sampler[name]}
+      min={min}
+      max={max}
+      isWhole={isWhole}
+      placeholder={texts.chatOptions.options.standard}
+      onChange={(value) => set(name, value)}
+    />
+  );
+  return (
+    <fieldset class="samplers" disabled={isReadOnly} aria-label={texts.presets.parts.samplers}>
+      <p class="hint">{t.intro}</p>
+      <div class="images-numbers">{known.map(input)}</div>
+      {others.length > 0 && (
+        <>
+          <h3>{t.other}</h3>
+          <div class="images-numbers">{others.map((name) => input({ name, min: -ANY, max: ANY }))}</div>
+        </>
+      )}
+      <ExtraBody editor={editor} />
+    </fieldset>
+  );
+}
+
+/** Invalid JSON stays in the field with an error and changes nothing. */
+function ExtraBody({ editor }: Pick<PresetSectionProps, "editor">) {
+  const t = texts.form;
+  const stored = editor.data.value!.extra_body ?? null;
+  const format = () => stored === null ? "" : JSON.stringify(stored, null, 2);
+  const [typed, setTyped] = useState(format);
+  const [last, setLast] = useState(stored);
+  // A value from elsewhere, such as Undo, replaces the typed text.
+  const shown = stored === last ? typed : format();
+  const problem = findBodyProblem(shown);
+  return (
+    <TextField
+      label={t.extraBody}
+      hint={texts.presets.samplers.extraBodyHint}
+      error={problem === undefined
+        ? undefined
+        : problem === "no_object"
+        ? t.extraBodyNoObject
+        : t.extraBodyBad(problem)}
+      rows={4}
+      isMono
+      value={shown}
+      onInput={(text) => {
+        setTyped(text);
+        if (findBodyProblem(text) !== undefined) return setLast(stored);
+        const extra_body = text.trim() === "" ? null : JSON.parse(text);
+        setLast(extra_body);
+        editor.set({ extra_body }, "extra body");
+      }}
+    />
   );
 }

@@ -1,12 +1,11 @@
 /** The utility prompts and format templates of a preset. Unset ones use the built-in preset's. */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../api/client.ts";
-import { BUILTIN_PRESET_ID, type PresetDraft } from "../../api/presets.ts";
+import { BUILTIN_PRESET_ID, type PresetDraft } from "../../api/documents.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Select } from "../../components/forms/Select.tsx";
-import { Switch } from "../../components/forms/Switch.tsx";
+import { Select, Switch } from "../../components/forms/inputs.tsx";
 import { texts } from "../../texts/texts.ts";
 import type { PresetSectionProps } from "./PresetsPage.tsx";
 

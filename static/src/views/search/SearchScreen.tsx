@@ -12,7 +12,7 @@ import { plain } from "../../markdown/sentences.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatTime } from "../../texts/format.ts";
-import { addDictated, DictateButton } from "../talk/DictateButton.tsx";
+import { addDictated, DictateButton } from "../talk/DictationBar.tsx";
 import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";
 

@@ -8,7 +8,7 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { EmptyState } from "../../components/Notice.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
-import { TEMPLATE_NAME, toTemplateSnippet } from "../../state/chat/prompt_templates.ts";
+import { TEMPLATE_NAME, toTemplateSnippet } from "../../state/chat/slash_commands.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

@@ -1,7 +1,7 @@
 /** The settings: pages with URLs, and a search over all of them. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { BUILTIN_PRESET_ID } from "../../api/presets.ts";
+import { BUILTIN_PRESET_ID } from "../../api/documents.ts";
 import { LinkButton } from "../../components/Button.tsx";
 import { Icon, type IconName } from "../../components/Icon.tsx";
 import { lazy } from "../../components/Lazy.tsx";

@@ -12,7 +12,7 @@ import { texts } from "../../texts/texts.ts";
 import { GateFrame } from "../auth/GateFrame.tsx";
 import { PasskeysUnavailable } from "../auth/PasskeysUnavailable.tsx";
 import { DetectedServers } from "../connections/DetectedServers.tsx";
-import { useAction } from "../use_action.ts";
+import { useAction } from "../hooks.tsx";
 
 /** Props of a step. */
 export interface StepProps {

@@ -10,7 +10,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { groupByDay } from "../../texts/format.ts";
 import { ChatRow } from "./ChatRow.tsx";
-import { WIDE_QUERY } from "./SidebarButton.tsx";
+import { WIDE_QUERY } from "./PageHeader.tsx";
 
 const ChatSelection = lazy(() => import("./ChatSelection.tsx").then((file) => file.ChatSelection), { as: "overlay" });
 const ChatDialog = lazy(() => import("./ChatDialogs.tsx").then((file) => file.ChatDialog), { as: "overlay" });

@@ -1,4 +1,4 @@
-/** The frame: sidebar or drawer, banners, the screen, toasts. */
+/** The frame: sidebar or drawer, banners, the screen, toasts, shortcuts that work everywhere. */
 import { useEffect } from "preact/hooks";
 import { EmptyState } from "../../components/Notice.tsx";
 import { LinkButton } from "../../components/Button.tsx";
@@ -7,15 +7,14 @@ import { Modal } from "../../components/overlays/Dialog.tsx";
 import { Panel } from "../../components/overlays/Panel.tsx";
 import { Toasts } from "../../components/overlays/Toasts.tsx";
 import { useMedia, useTitle } from "../../components/hooks.ts";
-import { useStore } from "../../state/store.ts";
+import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { Gate } from "../auth/Gate.tsx";
 import { ChatScreen } from "../chat/ChatScreen.tsx";
 import { Banners } from "./Banners.tsx";
-import { usePrefetchChats } from "./prefetch_chats.ts";
-import { useGlobalShortcuts } from "./global_shortcuts.ts";
 import { Sidebar } from "./Sidebar.tsx";
-import { SidebarButton, WIDE_QUERY } from "./SidebarButton.tsx";
+import { SidebarButton, WIDE_QUERY } from "./PageHeader.tsx";
+import { parsePath } from "../../state/app/router.ts";
 
 const SettingsScreen = lazy(() => import("../settings/SettingsScreen.tsx").then((file) => file.SettingsScreen), {
   as: "screen",
@@ -183,4 +182,87 @@ function RightPanel() {
   return panel
     ? <Panel key={panel.id} title={panel.title} onClose={() => store.closePanel()}>{panel.view()}</Panel>
     : null;
+}
+
+/** Listens as long as the frame is shown. */
+function useGlobalShortcuts(): void {
+  const store = useStore();
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (!event.defaultPrevented && !event.isComposing && act(event, store)) event.preventDefault();
+    };
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, []);
+}
+
+/** Handles a key and returns whether it did. */
+function act(event: KeyboardEvent, store: Store): boolean {
+  const key = event.key.toLowerCase();
+  const isMain = (event.ctrlKey || event.metaKey) && !event.altKey;
+  if (isMain && !event.shiftKey && key === "k") {
+    const isOpen = store.overlay.peek() === "palette";
+    // An open dialog goes first.
+    if (!isOpen && document.querySelector("dialog[open]:not(.drawer)")) return true;
+    store.overlay.value = isOpen ? undefined : "palette";
+    return true;
+  }
+  if (document.querySelector("dialog[open]")) return false;
+  if (isMain && event.shiftKey && key === "o") {
+    store.router.go("/new");
+    return true;
+  }
+  // By character: on many keyboards it needs Shift.
+  if (event.key === "?" && !isMain && !event.altKey && !isTyping(event.target)) {
+    store.overlay.value = "shortcuts";
+    return true;
+  }
+  return false;
+}
+
+/** Returns whether a key goes into a text field, even an empty one: a message may start with a question mark. */
+function isTyping(target: EventTarget | null): boolean {
+  if (target instanceof HTMLInputElement) return !["checkbox", "radio", "range", "button"].includes(target.type);
+  return target instanceof HTMLTextAreaElement || (target instanceof HTMLElement && target.isContentEditable);
+}
+
+/** A passing pointer or focus is gone by then, as is a finger that starts to scroll. In milliseconds. */
+const REST_MS = 60;
+
+/** Events that cancel it. */
+const ENDS = ["pointerout", "pointercancel", "focusout"];
+
+/** Prefetches a chat that is about to be opened: hover, press or focus on its link. */
+function usePrefetchChats(): void {
+  const store = useStore();
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const begin = (id: string) => {
+      if (store.chat.peek()?.id !== id) store.chatAhead.begin(id);
+    };
+    const onWish = (event: Event) => {
+      const id = findChatId(event.target);
+      if (id === undefined) return;
+      clearTimeout(timer);
+      // A press is followed by a release soon; a finger may be about to scroll.
+      if (event.type === "pointerdown" && (event as PointerEvent).pointerType === "mouse") begin(id);
+      else timer = setTimeout(() => begin(id), REST_MS);
+    };
+    const onEnd = () => clearTimeout(timer);
+    const wishes = ["pointerover", "pointerdown", "focusin"];
+    for (const type of wishes) document.addEventListener(type, onWish);
+    for (const type of ENDS) document.addEventListener(type, onEnd);
+    return () => {
+      onEnd();
+      for (const type of wishes) document.removeEventListener(type, onWish);
+      for (const type of ENDS) document.removeEventListener(type, onEnd);
+    };
+  }, []);
+}
+
+/** Returns the conversation that a link around an element opens. */
+function findChatId(target: EventTarget | null): string | undefined {
+  const link = target instanceof Element ? target.closest<HTMLAnchorElement>("a[href^='/c/']") : null;
+  const screen = link && parsePath(link.pathname);
+  return screen?.name === "chat" ? screen.conversationId : undefined;
 }

@@ -1,7 +1,7 @@
 /** What is being read aloud, with Pause and Stop: visible while scrolling. */
 import { IconButton } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
-import { PlaybackQueue } from "../../speech/playback_queue.ts";
+import { PlaybackQueue } from "../../speech/playback.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 

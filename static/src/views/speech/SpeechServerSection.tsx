@@ -7,7 +7,7 @@ import { Icon } from "../../components/Icon.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Select } from "../../components/forms/Select.tsx";
+import { Select } from "../../components/forms/inputs.tsx";
 import type { SpeechSettings, SpeechTest } from "../../state/speech/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

@@ -1,7 +1,7 @@
 /** The transcription server: address, key, model, language, a test, and the search for running ones. */
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import { transcriptionApi } from "../../api/transcription.ts";
+import { transcriptionApi } from "../../api/speech.ts";
 import type {
   DetectedTranscriptionServer,
   TranscriptionConfig,
@@ -11,7 +11,7 @@ import type {
 import { Button } from "../../components/Button.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
-import { Switch } from "../../components/forms/Switch.tsx";
+import { Switch } from "../../components/forms/inputs.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { hasBrowserRecognition } from "../../speech/browser_dictation.ts";

@@ -1,17 +1,20 @@
 /** The library of voice samples: record, upload, import; play, rename, delete. */
 import { useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import type { Job } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
+import type { Job, VoiceSample } from "../../api/types.ts";
+import { Button, IconButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { formatProgress } from "../activity/format_progress.ts";
+import { bytes, formatProgress } from "../activity/format_progress.ts";
 import { RecordDialog } from "./RecordDialog.tsx";
-import { VoiceImportDialog } from "./VoiceImportDialog.tsx";
-import { VoiceSampleRow } from "./VoiceSampleRow.tsx";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Menu } from "../../components/overlays/Menu.tsx";
+import { formatClock, formatNumber } from "../../texts/format.ts";
+import { HistoryDialog } from "../documents/HistoryDialog.tsx";
 
 /** The section. */
 export function VoiceLibrarySection({ library }: { library: VoiceLibrary }) {
@@ -96,4 +99,142 @@ function VoiceImportRow({ job }: { job: Job }) {
       </div>
     </li>
   );
+}
+
+/** Name, details, actions. */
+function VoiceSampleRow({ library, sample }: { library: VoiceLibrary; sample: VoiceSample }) {
+  const { speaking } = useStore();
+  const [isRenaming, setRenaming] = useState(false);
+  const [isHistoryOpen, setHistoryOpen] = useState(false);
+  const t = texts.voice.library;
+  const isHeard = speaking.now.value?.key === sample.id;
+  const remove = () => library.remove(sample, { done: t.removed(sample.name), undo: texts.undo });
+  return (
+    <li class="card voice-sample">
+      <IconButton
+        icon={isHeard ? "stop" : "play"}
+        label={isHeard ? t.stopHearing(sample.name) : t.hear(sample.name)}
+        onClick={() => library.hear(sample)}
+      />
+      <div class="voice-sample-words">
+        <h4>{sample.name}</h4>
+        <p class="muted">{listFacts(sample)}</p>
+        {sample.description !== "" && <p>{sample.description}</p>}
+      </div>
+      <Menu
+        label={t.more(sample.name)}
+        items={[
+          { label: t.rename, icon: "pencil", onSelect: () => setRenaming(true) },
+          { label: texts.history.open, icon: "history", onSelect: () => setHistoryOpen(true) },
+          { label: t.remove, icon: "trash", isDanger: true, onSelect: remove },
+        ]}
+      />
+      {isHistoryOpen && (
+        <HistoryDialog
+          path={`/api/voices/${encodeURIComponent(sample.id)}`}
+          name={sample.name}
+          current={{ name: sample.name, description: sample.description }}
+          names={{ name: t.name, description: texts.personas.description }}
+          onRestored={() => void library.refresh()}
+          onClose={() => setHistoryOpen(false)}
+        />
+      )}
+      {isRenaming && <RenameDialog library={library} sample={sample} onClose={() => setRenaming(false)} />}
+    </li>
+  );
+}
+
+function listFacts({ duration_s, sample_rate_hz, format, size_bytes }: VoiceSample): string {
+  return [
+    duration_s === undefined ? undefined : formatClock(duration_s * 1000),
+    sample_rate_hz === undefined ? undefined : `${formatNumber(sample_rate_hz / 1000)} kHz`,
+    format,
+    bytes(size_bytes),
+  ].filter(Boolean).join(" · ");
+}
+
+function RenameDialog(
+  { library, sample, onClose }: { library: VoiceLibrary; sample: VoiceSample; onClose: () => void },
+) {
+  const store = useStore();
+  const [name, setName] = useState(sample.name);
+  const t = texts.voice.library;
+  const save = (event: Event) => {
+    event.preventDefault();
+    if (name.trim() === "") return;
+    library.rename(sample.id, name.trim()).then(onClose, (thrown) => store.report(thrown));
+  };
+  return (
+    <Dialog
+      title={t.rename}
+      onClose={onClose}
+      actions={<Button kind="primary" type="submit" form="rename-sample">{texts.save}</Button>}
+    >
+      <form id="rename-sample" onSubmit={save}>
+        <TextField label={t.name} value={name} maxLength={200} isRequired hasFocus onInput={setName} />
+      </form>
+    </Dialog>
+  );
+}
+
+/** The form; the import itself continues on the page. */
+function VoiceImportDialog({ library, onClose }: { library: VoiceLibrary; onClose: () => void }) {
+  const store = useStore();
+  const t = texts.voice.library;
+  const [url, setUrl] = useState("");
+  const [name, setName] = useState("");
+  const [start, setStart] = useState("");
+  const [end, setEnd] = useState("");
+  const [isChecked, setChecked] = useState(false);
+  const [startS, endS] = [parseSeconds(start), parseSeconds(end)];
+  const isUrlBad = !/^https?:\/\/\S+$/i.test(url.trim());
+  const isPieceBad = startS === null || endS === null || (endS !== undefined && endS <= (startS ?? 0));
+  const submit = (event: Event) => {
+    event.preventDefault();
+    setChecked(true);
+    if (isUrlBad || isPieceBad || name.trim() === "") return;
+    const request = { url: url.trim(), name: name.trim(), start_s: startS, end_s: endS };
+    void library.import(request).then((isDone) => isDone && store.toasts.show(t.fetched(request.name)));
+    onClose();
+  };
+  return (
+    <Dialog
+      title={t.fetchTitle}
+      onClose={onClose}
+      actions={<Button kind="primary" type="submit" form="voice-import">{t.fetchStart}</Button>}
+    >
+      <form id="voice-import" class="form" noValidate onSubmit={submit}>
+        <TextField
+          type="url"
+          inputMode="url"
+          label={t.url}
+          hint={t.urlHint}
+          error={isChecked && isUrlBad ? t.urlBad : undefined}
+          hasFocus
+          value={url}
+          onInput={setUrl}
+        />
+        <TextField
+          label={t.name}
+          maxLength={200}
+          error={isChecked && name.trim() === "" ? t.nameMissing : undefined}
+          value={name}
+          onInput={setName}
+        />
+        <div class="options-pair">
+          <TextField label={t.from} placeholder="0:00" value={start} onInput={setStart} />
+          <TextField label={t.to} placeholder="0:15" value={end} onInput={setEnd} />
+        </div>
+        <p class="hint">{t.pieceHint}</p>
+        {isChecked && isPieceBad && <p class="field-error" role="alert">{t.pieceBad}</p>}
+      </form>
+    </Dialog>
+  );
+}
+
+/** Parses `75`, `1:15` or `1:01:15`; undefined for empty text, null for an invalid time. */
+function parseSeconds(text: string): number | undefined | null {
+  if (text.trim() === "") return undefined;
+  if (!/^\d{1,5}(?::[0-5]?\d){0,2}(?:\.\d+)?$/.test(text.trim())) return null;
+  return text.trim().split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
 }

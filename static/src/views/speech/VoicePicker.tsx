@@ -4,12 +4,12 @@
  * Props: `speech`, `library`, `label`, `value` (empty is `standard`), `standard` (label of the empty choice),
  * `onChange(voice)`; `id?`, `hint?`.
  */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { IconButton } from "../../components/Button.tsx";
 import { Field, type FieldProps } from "../../components/forms/Field.tsx";
-import { type SpeechSettings, trialKey } from "../../state/speech/speech_settings.ts";
+import { SpeechSettings, trialKey } from "../../state/speech/speech_settings.ts";
 import { useStore } from "../../state/store.ts";
-import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
+import { VoiceLibrary } from "../../state/speech/voice_library.ts";
 import { texts } from "../../texts/texts.ts";
 
 /** Not a valid voice name. */
@@ -96,4 +96,19 @@ export function VoicePicker(
 
 function getVoiceName({ name, language }: { name: string; language?: string }): string {
   return language === undefined ? name : `${name} (${language})`;
+}
+
+/** Loads both, and follows changes while the view is shown. */
+export function useVoices(): { speech: SpeechSettings; library: VoiceLibrary } {
+  const store = useStore();
+  const [voices] = useState(() => ({ speech: new SpeechSettings(store), library: new VoiceLibrary(store) }));
+  useEffect(() => {
+    void voices.speech.refresh();
+    void voices.library.refresh();
+    return store.listen((event) => {
+      voices.speech.onChange(event);
+      voices.library.onChange(event);
+    });
+  }, []);
+  return voices;
 }

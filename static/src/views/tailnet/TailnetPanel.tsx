@@ -1,18 +1,17 @@
 /** Settings: the tailnet node, and what each state needs from the user. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { tailnetApi } from "../../api/tailnet.ts";
+import { tailnetApi } from "../../api/server.ts";
 import type { TailnetStatus } from "../../api/types.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, CopyButton } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
-import { CopyButton } from "../../components/content/CopyButton.tsx";
 import { TailnetNode } from "../../state/app/tailnet.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
 import { QrCode } from "../auth/QrCode.tsx";
-import { NameForm } from "./NameForm.tsx";
-import { useAction } from "../use_action.ts";
+import { useAction } from "../hooks.tsx";
+import { TextField } from "../../components/forms/Field.tsx";
 
 /** The panel; it follows changes while shown. */
 export function TailnetPanel() {
@@ -166,4 +165,61 @@ function TurnOffDialog(
     await node.disable();
     store.toasts.show(t.turnedOff);
   }
+}
+
+/** One DNS label, as the server accepts it. */
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/**
+ * The form of the node's name: to turn it on, or to rename it. Validates the name before it asks the server.
+ *
+ * Props: `node`, `hostname` (the current one), `action` (label of the button); `isFirst?` (it turns the node on).
+ */
+function NameForm(
+  { node, hostname, action, isFirst = false }: {
+    node: TailnetNode;
+    hostname: string;
+    action: string;
+    isFirst?: boolean;
+  },
+) {
+  const t = texts.tailnet;
+  const [typed, setTyped] = useState<string>();
+  const [isWrong, setWrong] = useState(false);
+  const name = (typed ?? hostname).trim().toLowerCase();
+  const { isBusy, failure, run } = useAction(async () => {
+    await node.enable(name);
+    setTyped(undefined);
+  });
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setWrong(!LABEL.test(name));
+        if (LABEL.test(name)) void run();
+      }}
+    >
+      <TextField
+        label={t.name}
+        hint={t.nameHint}
+        error={isWrong ? t.nameWrong : undefined}
+        maxLength={63}
+        isMono
+        value={typed ?? hostname}
+        onInput={setTyped}
+      />
+      {failure && <Notice tone="danger" title={t.notOn}>{failure}</Notice>}
+      <div class="actions-row">
+        <Button
+          type="submit"
+          kind={isFirst ? "primary" : "plain"}
+          isBusy={isBusy}
+          isDisabled={!isFirst && name === hostname}
+        >
+          {action}
+        </Button>
+      </div>
+    </form>
+  );
 }

@@ -1,6 +1,6 @@
 /** A running dictation: level, time, text as it arrives, and what to do if it fails. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { transcriptionApi } from "../../api/transcription.ts";
+import { transcriptionApi } from "../../api/speech.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { useNow } from "../../components/hooks.ts";
 import { Notice } from "../../components/Notice.tsx";
@@ -13,9 +13,10 @@ import { texts } from "../../texts/texts.ts";
 import { formatClock } from "../../texts/format.ts";
 import { LevelMeter } from "./LevelMeter.tsx";
 import type { Press } from "./press.ts";
+import { Dialog } from "../../components/overlays/Dialog.tsx";
 
 /** Props of the bar. */
-export interface DictationBarProps {
+interface DictationBarProps {
   /** Names that the recognizer should know. */
   prompt?: string;
   /** The press that opened the bar: if it lasts and was long, its release ends the dictation. */
@@ -146,4 +147,25 @@ function saveRecording({ recording }: Dictation | BrowserDictation): void {
   link.download = "recording.wav";
   link.click();
   URL.revokeObjectURL(link.href);
+}
+
+/** @param label Name of the field, for the dialog. The button's name doesn't repeat it: there would be two controls of that name. */
+export function DictateButton({ label, onText }: { label: string; onText: (text: string) => void }) {
+  const [isOpen, setOpen] = useState(false);
+  const close = () => setOpen(false);
+  return (
+    <>
+      <IconButton icon="microphone" label={texts.talk.dictateInto} onClick={() => setOpen(true)} />
+      {isOpen && (
+        <Dialog title={label} onClose={close}>
+          <DictationBar prompt={label} onText={onText} onClose={close} />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** Adds dictated text to a text. */
+export function addDictated(text: string, dictated: string): string {
+  return text.trim() === "" ? dictated : `${text.trimEnd()} ${dictated}`;
 }

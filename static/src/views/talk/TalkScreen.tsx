@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
-import { Switch } from "../../components/forms/Switch.tsx";
+import { Switch } from "../../components/forms/inputs.tsx";
 import { Modal } from "../../components/overlays/Dialog.tsx";
 import { HandsFree, type TalkProblem } from "../../speech/hands_free.ts";
 import { splitReasoning, textOf } from "../../state/chat/message_text.ts";

@@ -1,12 +1,20 @@
 /** Settings of tools: servers, web search, and the list of all calls. */
-import { LinkButton } from "../../components/Button.tsx";
+import { Button, LinkButton } from "../../components/Button.tsx";
 import { texts } from "../../texts/texts.ts";
-import { ToolServersSection } from "./servers/ToolServersSection.tsx";
-import { ToolCallList } from "./ToolCallList.tsx";
-import { WebToolsSection } from "./WebToolsSection.tsx";
+import { ToolServersSection } from "./ToolServersSection.tsx";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import { type ListedToolCall, toolsApi } from "../../api/tools.ts";
+import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
+import { List, ListRow } from "../../components/lists/List.tsx";
+import { useStore } from "../../state/store.ts";
+import { formatNumber, formatTime } from "../../texts/format.ts";
+import type { WebTools, WebToolsPatch, WebToolsTest } from "../../api/types.ts";
+import { TextField } from "../../components/forms/Field.tsx";
+import { Select, Switch } from "../../components/forms/inputs.tsx";
 
 /** Path of the list of all calls. */
-export const CALLS_PATH = "/settings/tools/calls";
+const CALLS_PATH = "/settings/tools/calls";
 
 /** The page, or the list of all calls. */
 export function ToolsPage({ item }: { item: string | undefined }) {
@@ -25,5 +33,211 @@ export function ToolsPage({ item }: { item: string | undefined }) {
         </div>
       </section>
     </section>
+  );
+}
+
+/**
+ * Every call that a model made: tool, arguments, who decided, how long it took. Newest first, page by page. Loads its
+ * pages itself.
+ */
+function ToolCallList() {
+  const store = useStore();
+  const t = texts.toolCalls;
+  const [calls, setCalls] = useState<ListedToolCall[]>();
+  const [cursor, setCursor] = useState<string>();
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+  const isGone = useRef(false);
+  const load = async (from?: string) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const page = await toolsApi(store.api.client).listCalls(from);
+      if (isGone.current) return;
+      setCalls((before) => from === undefined ? page.items : [...before ?? [], ...page.items]);
+      setCursor(page.next_cursor ?? undefined);
+    } catch (thrown) {
+      if (!isGone.current) setError(asApiError(thrown));
+    }
+    setBusy(false);
+  };
+  useEffect(() => {
+    void load();
+    return () => void (isGone.current = true);
+  }, []);
+  return (
+    <section>
+      <h2>{t.list}</h2>
+      <p class="muted">{t.listHint}</p>
+      {error && <ErrorNote title={t.listFailed} error={error} onRetry={() => void load(cursor)} />}
+      {calls === undefined && !error && <p class="muted" role="status">{texts.loading}</p>}
+      {calls?.length === 0 && (
+        <EmptyState level={3} title={t.none}>
+          <LinkButton href="/settings/tools" kind="primary">{texts.toolsPage.title}</LinkButton>
+        </EmptyState>
+      )}
+      {calls && calls.length > 0 && (
+        <List label={t.list}>
+          {calls.map((listed) => <CallRow key={`${listed.message_id} ${listed.call.id}`} listed={listed} />)}
+        </List>
+      )}
+      {cursor !== undefined && (
+        <div class="actions-row">
+          <Button kind="quiet" isBusy={isBusy} onClick={() => void load(cursor)}>{t.more}</Button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function CallRow({ listed }: { listed: ListedToolCall }) {
+  const t = texts.toolCalls;
+  const { call, conversation_id, message_id, decided_at: decidedAt, duration_ms: durationMs } = listed;
+  const who = listed.decided_by ?? call.decided_by;
+  const facts = [
+    call.server_name,
+    call.state && t.states[call.state],
+    who && t.by(Object.hasOwn(t.deciders, who) ? t.deciders[who as keyof typeof t.deciders] : who),
+    decidedAt && formatTime(decidedAt, new Date()),
+    typeof durationMs === "number" && t.seconds(formatNumber(Math.max(0.1, Math.round(durationMs / 100) / 10))),
+  ];
+  return (
+    <ListRow
+      title={call.tool_name ?? call.name}
+      text={
+        <>
+          {facts.filter(Boolean).join(" · ")}
+          <code class="call-arguments">{call.arguments}</code>
+        </>
+      }
+      href={`/c/${encodeURIComponent(conversation_id)}#${encodeURIComponent(message_id)}`}
+    />
+  );
+}
+
+/**
+ * Web search and page reading: the SearXNG server, both tools, their permissions, a test. Loads its settings itself.
+ */
+function WebToolsSection() {
+  const store = useStore();
+  const t = texts.webTools;
+  const [web, setWeb] = useState<WebTools>();
+  const [error, setError] = useState<ApiError>();
+  const load = () => {
+    setError(undefined);
+    toolsApi(store.api.client).getWeb().then(setWeb, (thrown) => setError(asApiError(thrown)));
+  };
+  useEffect(() => {
+    load();
+    return store.listen((event) => (event === undefined || event.kind === "web_tools") && load());
+  }, []);
+  return (
+    <section class="privacy-part" aria-labelledby="web-tools">
+      <h3 id="web-tools" tabIndex={-1}>{t.title}</h3>
+      <p class="muted">{t.intro}</p>
+      {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
+      {!web && !error && <p class="muted" role="status">{texts.loading}</p>}
+      {web && <WebForm web={web} onChange={setWeb} />}
+    </section>
+  );
+}
+
+function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) => void }) {
+  const store = useStore();
+  const t = texts.webTools;
+  const api = toolsApi(store.api.client);
+  const [typed, setTyped] = useState<string>();
+  const [busy, setBusy] = useState<"save" | "test">();
+  const [failure, setFailure] = useState<ApiError>();
+  const [verdict, setVerdict] = useState<WebToolsTest>();
+  const address = typed ?? web.search_url ?? "";
+  const run = async (kind: "save" | "test", work: () => Promise<void>) => {
+    setBusy(kind);
+    setFailure(undefined);
+    try {
+      await work();
+    } catch (thrown) {
+      setFailure(asApiError(thrown));
+    }
+    setBusy(undefined);
+  };
+  const change = async (changes: WebToolsPatch) => onChange(await api.changeWeb(changes));
+  const save = () =>
+    run("save", async () => {
+      await change({ search_url: address.trim() === "" ? null : address.trim() });
+      setTyped(undefined);
+      store.toasts.show(t.saved);
+    });
+  const setNow = (changes: WebToolsPatch) => void change(changes).catch((thrown) => store.report(thrown));
+  const setPermission = (name: string, permission: "ask" | "allow" | "deny") => {
+    api.setWebPermission(name, permission).then(
+      async () => onChange(await api.getWeb()),
+    ).catch((thrown) => store.report(thrown));
+  };
+  return (
+    <form
+      class="form"
+      noValidate
+      autocomplete="off"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <TextField
+        id="search-url"
+        type="url"
+        inputMode="url"
+        label={t.url}
+        hint={t.urlHint}
+        value={address}
+        onInput={(text) => {
+          setTyped(text);
+          setVerdict(undefined);
+        }}
+      />
+      {failure && <ErrorNote title={t.saveFailed} error={failure} />}
+      {verdict && (verdict.working
+        ? <p role="status">{t.works(formatNumber(verdict.results))}</p>
+        : <Notice tone="danger" title={t.fails}>{verdict.error}</Notice>)}
+      <div class="actions-row">
+        <Button type="submit" kind="primary" isBusy={busy === "save"} isDisabled={typed === undefined}>{t.save}</Button>
+        <Button
+          isBusy={busy === "test"}
+          isDisabled={address.trim() === ""}
+          onClick={() =>
+            void run("test", async () => {
+              setVerdict(undefined);
+              setVerdict(await api.testWeb(address.trim()));
+            })}
+        >
+          {t.test}
+        </Button>
+      </div>
+      <Switch
+        id="web-search"
+        label={t.search}
+        hint={t.searchHint}
+        isOn={web.search}
+        isDisabled={web.search_url === null}
+        onChange={(search) => setNow({ search })}
+      />
+      <Switch
+        id="read-pages"
+        label={t.read}
+        hint={t.readHint}
+        isOn={web.read_page}
+        onChange={(read_page) => setNow({ read_page })}
+      />
+      {web.tools.filter(({ enabled }) => enabled).map(({ name, permission }) => (
+        <Select
+          key={name}
+          label={t.permission(name)}
+          value={permission}
+          options={(["ask", "allow", "deny"] as const).map((value) => ({ value, name: t.permissions[value] }))}
+          onChange={(value) => setPermission(name, value)}
+        />
+      ))}
+    </form>
   );
 }

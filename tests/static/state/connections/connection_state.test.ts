@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import type { Connection, Job } from "../../../../static/src/api/types.ts";
-import { findThinking, isSameModelName } from "../../../../static/src/state/connections/connection_state.ts";
-import { getEffortLabel } from "../../../../static/src/state/connections/effort_names.ts";
-import { findModelPull } from "../../../../static/src/state/connections/model_pull.ts";
+import {
+  findModelPull,
+  findThinking,
+  getEffortLabel,
+  isSameModelName,
+} from "../../../../static/src/state/connections/connection_state.ts";
 
 const TIME = "2026-01-02T03:04:05Z";
 

@@ -1,6 +1,6 @@
 /** The slash commands and prompt templates that match the typed text. */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { toTemplateSnippet } from "../../../state/chat/prompt_templates.ts";
+import { toTemplateSnippet } from "../../../state/chat/slash_commands.ts";
 import { texts } from "../../../texts/texts.ts";
 import { LIST_ID, type Listed, optionId } from "./command_actions.ts";
 

@@ -7,8 +7,14 @@ import { useAutoHeight, useMedia } from "../../../components/hooks.ts";
 import { PHONE_QUERY } from "../../../components/overlays/Menu.tsx";
 import type { PromptTemplate } from "../../../api/types.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import { listVariables, templatesFor } from "../../../state/chat/prompt_templates.ts";
-import { type CommandName, commandsFor, parseCommand, runCommand } from "../../../state/chat/slash_commands.ts";
+import {
+  type CommandName,
+  commandsFor,
+  listVariables,
+  parseCommand,
+  runCommand,
+  templatesFor,
+} from "../../../state/chat/slash_commands.ts";
 import { type Store, useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { followPress, type Press } from "../../talk/press.ts";
@@ -20,16 +26,16 @@ import { ComposerFooter, ComposerHeader, ImageRow } from "./composer_hints.tsx";
 const NextSpeakerBar = lazy(() => import("./NextSpeakerBar.tsx").then((file) => file.NextSpeakerBar), {
   as: "overlay",
 });
-const RecordingRow = lazy(() => import("../../talk/RecordingRow.tsx").then((file) => file.RecordingRow), {
+const RecordingRow = lazy(() => import("./AttachmentRows.tsx").then((file) => file.RecordingRow), {
   as: "overlay",
 });
-const DocumentRow = lazy(() => import("./DocumentRow.tsx").then((file) => file.DocumentRow), { as: "overlay" });
-const LinkOffer = lazy(() => import("./LinkOffer.tsx").then((file) => file.LinkOffer), { as: "overlay" });
+const DocumentRow = lazy(() => import("./AttachmentRows.tsx").then((file) => file.DocumentRow), { as: "overlay" });
+const LinkOffer = lazy(() => import("./AttachmentRows.tsx").then((file) => file.LinkOffer), { as: "overlay" });
 const CommandList = lazy(() => import("./CommandList.tsx").then((file) => file.CommandList), { as: "overlay" });
 
 const InsertDialog = lazy(() => import("./InsertDialog.tsx").then((file) => file.InsertDialog), { as: "overlay" });
 
-const TemplateDialog = lazy(() => import("./TemplateDialog.tsx").then((file) => file.TemplateDialog), {
+const TemplateDialog = lazy(() => import("./InsertDialog.tsx").then((file) => file.TemplateDialog), {
   as: "overlay",
 });
 

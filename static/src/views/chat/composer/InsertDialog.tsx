@@ -1,4 +1,4 @@
-/** Prompts and resources of tool servers: a prompt's text goes into the message, a resource is attached as a file. */
+/** What can be inserted into a message: prompts and resources of tool servers, and prompt templates. */
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../../api/client.ts";
 import { listServerTexts, type ServerText, toolTextsApi } from "../../../api/tool_texts.ts";
@@ -11,6 +11,8 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { addFiles } from "./add_files.ts";
+import type { PromptTemplate } from "../../../api/types.ts";
+import { fillVariables, listVariables } from "../../../state/chat/slash_commands.ts";
 
 /** Loads what the servers offer. */
 export function InsertDialog({ chat, onClose }: { chat: OpenChat; onClose: () => void }) {
@@ -93,6 +95,44 @@ export function InsertDialog({ chat, onClose }: { chat: OpenChat; onClose: () =>
             ))}
           </List>
         )}
+    </Dialog>
+  );
+}
+
+/** One field for each variable. What stays empty stays a variable in the text. */
+export function TemplateDialog(
+  { template, onInsert, onClose }: {
+    template: PromptTemplate;
+    onInsert: (text: string) => void;
+    onClose: () => void;
+  },
+) {
+  const [values, setValues] = useState<Record<string, string>>({});
+  const insert = () => onInsert(fillVariables(template.text, values));
+  return (
+    <Dialog
+      title={template.name}
+      onClose={onClose}
+      actions={<Button kind="primary" onClick={insert}>{texts.promptTemplates.insert}</Button>}
+    >
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          insert();
+        }}
+      >
+        {listVariables(template.text).map((name, index) => (
+          <TextField
+            key={name}
+            label={name}
+            value={values[name] ?? ""}
+            hasFocus={index === 0}
+            onInput={(value) => setValues((before) => ({ ...before, [name]: value }))}
+          />
+        ))}
+        <button type="submit" hidden />
+      </form>
     </Dialog>
   );
 }

@@ -1,6 +1,6 @@
 /** Pasted, dropped or chosen files: images, documents and text files are attached as chips. */
 import { ApiError, asApiError } from "../../../api/client.ts";
-import { isImageFile } from "../../../state/chat/image_attachments.ts";
+import { isImageFile } from "../../../state/chat/attachments.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { texts } from "../../../texts/texts.ts";
 

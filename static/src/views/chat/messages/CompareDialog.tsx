@@ -4,7 +4,7 @@ import { type Change, diffWordsWithSpace } from "diff";
 import { useMemo, useState } from "preact/hooks";
 import { listVariants } from "../../../api/versions.ts";
 import { Button } from "../../../components/Button.tsx";
-import { Select } from "../../../components/forms/Select.tsx";
+import { Select } from "../../../components/forms/inputs.tsx";
 import { ErrorNote } from "../../../components/Notice.tsx";
 import { Dialog } from "../../../components/overlays/Dialog.tsx";
 import { splitReasoning, textOf } from "../../../state/chat/message_text.ts";
@@ -12,7 +12,7 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { formatTime } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
-import { useResource } from "../../use_resource.ts";
+import { useResource } from "../../hooks.tsx";
 
 /** More changed words, or more time in milliseconds, and the texts are shown without marks. */
 const LIMITS = { maxEditLength: 2000, timeout: 100 };

@@ -1,21 +1,24 @@
 /** What helps after a failed reply: a key, another model, a shorter prompt, or waiting for the server. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { asApiError } from "../../../api/client.ts";
-import type { UpstreamFailure } from "../../../api/types.ts";
+import type { Connection, Job, UpstreamFailure } from "../../../api/types.ts";
 import { Button, LinkButton } from "../../../components/Button.tsx";
 import { ApiKeyField } from "../../../components/forms/ApiKeyField.tsx";
-import { Select } from "../../../components/forms/Select.tsx";
+import { Select } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { chooseCure, isAddressSuspect } from "../../../state/chat/reply_failure.ts";
-import { isSameModelName } from "../../../state/connections/connection_state.ts";
+import { findModelPull, isSameModelName, isUnderWay } from "../../../state/connections/connection_state.ts";
 import { waitForServer } from "../../../state/connections/server_wait.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { OverflowCure } from "./OverflowCure.tsx";
-import { PullCure } from "./PullCure.tsx";
+import { limitContext, summarizeLeftOut } from "../../../state/chat/overflow_cures.ts";
+import { formatNumber } from "../../../texts/format.ts";
+import { startModelPull } from "../../../api/models.ts";
+import { Progress } from "../../../components/Progress.tsx";
+import { formatProgress } from "../../activity/format_progress.ts";
 
 /** Props of every cure. */
-export interface CureProps {
+interface CureProps {
   chat: OpenChat;
   upstream: UpstreamFailure;
   /** The failed reply; undefined if the request was refused and nothing is stored. */
@@ -163,6 +166,148 @@ function WaitCure({ chat, upstream, messageId, onRetry }: CureProps) {
       <p role="status">{texts.cures.waiting(upstream.connection_name)}</p>
       <div class="actions-row">
         <Button kind="quiet" onClick={() => setWaiting(false)}>{texts.cures.stopWaiting}</Button>
+      </div>
+    </div>
+  );
+}
+
+/** Replies shorter than this are not worth a prompt, in tokens. */
+const SHORTEST_REPLY = 128;
+
+/** Each way ends with another try. */
+function OverflowCure(
+  { chat, messageId, onRetry }: { chat: OpenChat; messageId: string; onRetry: () => void },
+) {
+  const store = useStore();
+  const [busy, setBusy] = useState<"summary" | "drop">();
+  const [problem, setProblem] = useState<string>();
+  const abort = useRef<AbortController>(undefined);
+  useEffect(() => () => abort.current?.abort(), []);
+  const t = texts.cures;
+  const before = chat.options.value.params ?? null;
+
+  const shorten = async (kind: "summary" | "drop") => {
+    const { signal } = abort.current = new AbortController();
+    setBusy(kind);
+    setProblem(undefined);
+    const undo = () => chat.change({ params: before }).catch((thrown) => store.report(thrown));
+    try {
+      const result = await limitContext(store.api, chat, messageId, signal);
+      if (!result) setProblem(t.nothingToDrop);
+      else if (kind === "summary" && !await summarizeLeftOut(store.api, chat, result, signal)) {
+        await undo();
+        setProblem(t.noSummary);
+      } else {
+        store.toasts.show(t.dropped(formatNumber(result.limit)), {
+          action: { label: texts.undo, run: () => void undo() },
+        });
+        onRetry();
+      }
+    } catch (thrown) {
+      await undo();
+      if (!signal.aborted) setProblem(asApiError(thrown).message);
+    }
+    setBusy(undefined);
+  };
+  const limit = before?.max_tokens;
+  const shorter = typeof limit === "number" ? Math.floor(limit / 2) : 0;
+  const limitReplies = () => {
+    chat.changeParam("max_tokens", shorter).then(onRetry, (thrown) => store.report(thrown));
+  };
+  return (
+    <div class="cure">
+      {busy === "summary" && <p role="status">{t.summarizing}</p>}
+      {problem && <p class="field-error" role="alert">{problem}</p>}
+      <div class="actions-row">
+        <Button
+          kind="primary"
+          isBusy={busy === "summary"}
+          isDisabled={busy === "drop"}
+          onClick={() => shorten("summary")}
+        >
+          {t.summary}
+        </Button>
+        {busy === "summary"
+          ? <Button kind="quiet" onClick={() => abort.current?.abort()}>{texts.cancel}</Button>
+          : <Button isBusy={busy === "drop"} onClick={() => shorten("drop")}>{t.dropOldest}</Button>}
+        {shorter >= SHORTEST_REPLY && busy === undefined && (
+          <Button onClick={limitReplies}>{t.shorter(formatNumber(shorter))}</Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Shows a download that is already under way, too; only one that was wanted here is followed by a retry. */
+function PullCure(
+  { connection, model, onRetry }: { connection: Connection; model: string; onRetry: () => void },
+) {
+  const store = useStore();
+  const { activity } = store;
+  const [wanted, setWanted] = useState<Job>();
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => {
+    void activity.refresh();
+  }, []);
+  const listed = activity.jobs.value;
+  const job = listed.find(({ id }) => id === wanted?.id) ?? wanted ?? findModelPull(listed, connection, model);
+  const state = job?.state;
+  useEffect(() => {
+    if (wanted === undefined || state === undefined || isUnderWay(state)) return;
+    setWanted(undefined);
+    if (state === "done") onRetry();
+    if (state === "failed") setProblem(job?.error?.message ?? texts.cures.downloadFailed(model));
+  }, [state, wanted]);
+
+  const start = async () => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      setWanted(await startModelPull(store.api.client, connection.id, model));
+      await activity.refresh();
+    } catch (thrown) {
+      setProblem(asApiError(thrown).message);
+    }
+    setBusy(false);
+  };
+  const cancel = (id: string) => {
+    setBusy(true);
+    activity.cancel(id).catch((thrown) => store.report(thrown)).finally(() => setBusy(false));
+  };
+  const running = job !== undefined && isUnderWay(job.state) ? job : undefined;
+  const { progress } = running ?? {};
+  return (
+    <div class="cure">
+      {problem && <p class="field-error" role="alert">{problem}</p>}
+      {running && (
+        <>
+          <p role="status">
+            {wanted ? texts.cures.downloadingThenRetry(model) : texts.cures.downloading(model)}
+          </p>
+          <Progress
+            label={texts.cures.downloading(model)}
+            value={progress?.total ? progress.done / progress.total : null}
+            text={formatProgress(progress ?? null)}
+          />
+        </>
+      )}
+      <div class="actions-row">
+        {!wanted && (
+          <Button kind="primary" isBusy={isBusy} onClick={() => void start()}>
+            {running ? texts.cures.retryWhenDownloaded : texts.cures.download(model)}
+          </Button>
+        )}
+        {running && (
+          <Button
+            kind="quiet"
+            isBusy={isBusy && wanted !== undefined}
+            label={texts.activity.cancelJob(model)}
+            onClick={() => cancel(running.id)}
+          >
+            {texts.cancel}
+          </Button>
+        )}
       </div>
     </div>
   );

@@ -1,9 +1,8 @@
 /** The actions of a message: a few buttons, the rest in a menu; on touch screens all in a menu. */
 import { useRef, useState } from "preact/hooks";
 import type { Message } from "../../../api/types.ts";
-import { IconButton } from "../../../components/Button.tsx";
+import { CopyButton, copyText, IconButton } from "../../../components/Button.tsx";
 import { lazy } from "../../../components/Lazy.tsx";
-import { CopyButton, copyText } from "../../../components/content/CopyButton.tsx";
 import { useMedia } from "../../../components/hooks.ts";
 import { Menu, type MenuItem } from "../../../components/overlays/Menu.tsx";
 import { splitReasoning, textOf } from "../../../state/chat/message_text.ts";
@@ -18,7 +17,7 @@ const MessageDetails = lazy(() => import("./MessageDetails.tsx").then((file) => 
 
 const CompareDialog = lazy(() => import("./CompareDialog.tsx").then((file) => file.CompareDialog), { as: "overlay" });
 
-const RememberDialog = lazy(() => import("../../memory/RememberDialog.tsx").then((file) => file.RememberDialog), {
+const RememberDialog = lazy(() => import("../../memory/NoteDialog.tsx").then((file) => file.RememberDialog), {
   as: "overlay",
 });
 

@@ -7,7 +7,7 @@ import { PORTRAIT_PX } from "../../../state/app/device.ts";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { toPersonaPortraitProps, toPortraitProps } from "../../characters/portrait_props.ts";
+import { toPersonaPortraitProps, toPortraitProps } from "../../characters/Faces.tsx";
 
 const CharacterStory = lazy(
   () => import("../../characters/CharacterStory.tsx").then((file) => file.CharacterStory),

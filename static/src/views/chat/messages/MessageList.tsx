@@ -11,10 +11,9 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { MessageView } from "./MessageView.tsx";
-import { useJumpTarget } from "./jump_target.ts";
-import { useFollowEnd } from "./use_follow_end.ts";
+import { useFollowEnd, useJumpTarget } from "./scroll_position.ts";
 
-const ChatBackground = lazy(() => import("./ChatBackground.tsx").then((file) => file.ChatBackground), {
+const ChatBackground = lazy(() => import("../ChatBackground.tsx").then((file) => file.ChatBackground), {
   as: "overlay",
 });
 

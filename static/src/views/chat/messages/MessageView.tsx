@@ -24,8 +24,7 @@ import { formatClock, formatNumber, formatTime } from "../../../texts/format.ts"
 import { MessageActionBar, SpeakButton } from "./MessageActionBar.tsx";
 import { ReplyAuthor, UserAuthor } from "./MessageAuthor.tsx";
 import { Reasoning } from "./Reasoning.tsx";
-import { ReplyEnding, Unanswered } from "./ReplyEnding.tsx";
-import { StalledNote } from "./StalledNote.tsx";
+import { ReplyEnding, StalledNote, Unanswered } from "./ReplyEnding.tsx";
 
 const ImageViewer = lazy(() => import("../../images/ImageViewer.tsx").then((file) => file.ImageViewer), {
   as: "overlay",
@@ -33,14 +32,14 @@ const ImageViewer = lazy(() => import("../../images/ImageViewer.tsx").then((file
 const DocumentReader = lazy(() => import("../../documents/DocumentReader.tsx").then((file) => file.DocumentReader), {
   as: "overlay",
 });
-const MessageDocuments = lazy(() => import("./MessageDocuments.tsx").then((file) => file.MessageDocuments), {
+const MessageDocuments = lazy(() => import("./MessageAttachments.tsx").then((file) => file.MessageDocuments), {
   as: "overlay",
 });
 const MessageRecordings = lazy(
-  () => import("./MessageRecordings.tsx").then((file) => file.MessageRecordings),
+  () => import("./MessageAttachments.tsx").then((file) => file.MessageRecordings),
   { as: "overlay" },
 );
-const ToolRounds = lazy(() => import("./ToolRounds.tsx").then((file) => file.ToolRounds));
+const ToolRounds = lazy(() => import("./ToolCallCard.tsx").then((file) => file.ToolRounds));
 const UsedMemories = lazy(() => import("../../memory/UsedMemories.tsx").then((file) => file.UsedMemories), {
   as: "overlay",
 });

@@ -1,5 +1,5 @@
-/** One call of a tool: what it is called with, the owner's decision, and what the model saw of the result. */
-import { useEffect, useRef, useState } from "preact/hooks";
+/** Calls of tools: the rounds of a reply, and one call. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../../api/client.ts";
 import { type CallAddress, type ToolCall, type ToolDecision, toolsApi } from "../../../api/tools.ts";
 import { useFileUrl } from "../../../components/ApiFile.tsx";
@@ -8,10 +8,15 @@ import { TextField } from "../../../components/forms/Field.tsx";
 import { Icon } from "../../../components/Icon.tsx";
 import { ErrorNote } from "../../../components/Notice.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
-import type { ShownCall } from "../../../state/chat/tool_messages.ts";
+import { readRounds, type ShownCall, splitAtCalls } from "../../../state/chat/tool_messages.ts";
 import { useStore } from "../../../state/store.ts";
 import { formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
+import type { Message } from "../../../api/types.ts";
+import { Markdown } from "../../../components/content/Markdown.tsx";
+import { splitReasoning } from "../../../state/chat/message_text.ts";
+import type { ReplyStream } from "../../../state/chat/reply_stream.ts";
+import { Reasoning } from "./Reasoning.tsx";
 
 /** The card of a call. */
 export function ToolCallCard(
@@ -226,4 +231,44 @@ function isObject(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * What a reply did before its last text: texts of earlier rounds, and the calls of tools behind each. The rounds of a
+ * running reply, or those of stored messages.
+ */
+export function ToolRounds(
+  { chat, message, run, rounds: stored = [] }: {
+    chat: OpenChat;
+    /** The reply. */
+    message: Message;
+    run?: ReplyStream;
+    rounds?: readonly Message[];
+  },
+) {
+  const calls = run?.calls.value;
+  // The text before a call doesn't change, so its growth behind the last one renders nothing here.
+  const rounds = useMemo(
+    () => run && calls ? splitAtCalls(calls, run.text.peek(), run.reasoning.peek()) : readRounds(stored),
+    [run, calls, ...run ? [] : stored],
+  );
+  return (
+    <>
+      {rounds.map(({ text, reasoning, calls }, n) => {
+        const { thoughts, said } = splitReasoning(text);
+        const thought = [reasoning, thoughts].filter((part) => part !== "").join("\n\n");
+        return (
+          <div key={n} class="tool-round">
+            {thought !== "" && (
+              <Reasoning text={thought} isThinking={false} durationMs={undefined} tokens={undefined} />
+            )}
+            {said !== "" && <Markdown text={said} isFinal />}
+            {calls.map((call) => (
+              <ToolCallCard key={call.id} chat={chat} replyId={message.id} call={call} isLive={run !== undefined} />
+            ))}
+          </div>
+        );
+      })}
+    </>
+  );
 }

@@ -6,11 +6,11 @@ import { greet } from "../../../api/conversations.ts";
 import { IconButton } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
 import { Portrait } from "../../../components/Portrait.tsx";
-import { Select } from "../../../components/forms/Select.tsx";
+import { Select } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { toPortraitProps } from "../../characters/portrait_props.ts";
+import { toPortraitProps } from "../../characters/Faces.tsx";
 import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
 
 /** Width of the portraits, in pixels. */

@@ -9,7 +9,7 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { formatDateTime } from "../../../texts/format.ts";
-import { useResource } from "../../use_resource.ts";
+import { useResource } from "../../hooks.tsx";
 
 /** The list, reloaded when the conversation changes. */
 export function HistoryPanel({ chat }: { chat: OpenChat }) {

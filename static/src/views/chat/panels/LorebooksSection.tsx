@@ -2,11 +2,9 @@
 import type { ChatOptions, LorebookItem, PresetItem } from "../../../api/types.ts";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, asApiError } from "../../../api/client.ts";
-import { lorebookApi } from "../../../api/lorebooks.ts";
-import { presetApi } from "../../../api/presets.ts";
+import { lorebookApi, presetApi } from "../../../api/documents.ts";
 import { ErrorNote } from "../../../components/Notice.tsx";
-import { Select } from "../../../components/forms/Select.tsx";
-import { Switch } from "../../../components/forms/Switch.tsx";
+import { Select, Switch } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";

@@ -1,16 +1,14 @@
-/** The options of a chat: sampling, prompts, group, lorebooks. */
+/** The options of a chat: sampling, prompts, group, lorebooks, chapters. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ChatOptions } from "../../../api/types.ts";
+import type { Chapter, ChatOptions } from "../../../api/types.ts";
 import { Button } from "../../../components/Button.tsx";
 import { TextField } from "../../../components/forms/Field.tsx";
-import { Select } from "../../../components/forms/Select.tsx";
-import { Switch } from "../../../components/forms/Switch.tsx";
+import { Select, Switch } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { AlwaysAtHand } from "../../documents/AlwaysAtHand.tsx";
-import { BackgroundField } from "../BackgroundField.tsx";
-import { ChaptersSection } from "./ChaptersSection.tsx";
+import { BackgroundField } from "../ChatBackground.tsx";
 import { GroupSection } from "./GroupSection.tsx";
 import { LorebooksSection } from "./LorebooksSection.tsx";
 import { openChatPanel } from "./panels.tsx";
@@ -235,5 +233,69 @@ function SummarySection({ chat, onChange }: { chat: OpenChat; onChange: Change }
         />
       )}
     </section>
+  );
+}
+
+/** An edited chapter isn't written again by itself. */
+function ChaptersSection({ chat, chapters, onChange }: {
+  chat: OpenChat;
+  chapters: readonly Chapter[];
+  onChange: (change: (current: ChatOptions) => ChatOptions) => void;
+}) {
+  /** Found again by the last message it covers, because others may be added meanwhile. */
+  const write = (upTo: string, text: string) =>
+    onChange(({ chapters: current }) => ({
+      chapters: (current ?? []).flatMap((chapter) =>
+        chapter.up_to_message_id !== upTo ? [chapter] : text.trim() === "" ? [] : [{ ...chapter, text }]
+      ),
+    }));
+  return (
+    <ol class="chapter-list">
+      {chapters.map((chapter, n) => (
+        <ChapterField key={chapter.up_to_message_id} {...{ chat, chapter, n }} onWrite={write} />
+      ))}
+    </ol>
+  );
+}
+
+function ChapterField({ chat, chapter, n, onWrite }: {
+  chat: OpenChat;
+  chapter: Chapter;
+  n: number;
+  onWrite: (upTo: string, text: string) => void;
+}) {
+  const [text, setText] = useState(chapter.text);
+  const box = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (!box.current?.contains(document.activeElement)) setText(chapter.text);
+  }, [chapter.text]);
+  const t = texts.memory.chapters;
+  const { from_message_id: from, up_to_message_id: upTo } = chapter;
+  const link = (id: string) => `/c/${encodeURIComponent(chat.id)}#${encodeURIComponent(id)}`;
+  return (
+    <li ref={box}>
+      <TextField
+        label={t.title(n + 1)}
+        hint={
+          <>
+            {from && (
+              <>
+                <a href={link(from)}>{t.first}</a>
+                {" – "}
+              </>
+            )}
+            <a href={link(upTo)}>{t.last}</a>
+            {chapter.edited && ` · ${t.edited}`}
+          </>
+        }
+        rows={4}
+        value={text}
+        onInput={(typed) => {
+          setText(typed);
+          if (typed.trim() !== "") onWrite(upTo, typed);
+        }}
+      />
+      <Button kind="quiet" icon="trash" label={t.removeOne(n + 1)} onClick={() => onWrite(upTo, "")}>{t.remove}</Button>
+    </li>
   );
 }

@@ -10,7 +10,7 @@ import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { formatNumber } from "../../../texts/format.ts";
 import { texts } from "../../../texts/texts.ts";
 import { useStore } from "../../../state/store.ts";
-import { useResource } from "../../use_resource.ts";
+import { useResource } from "../../hooks.tsx";
 import { getSpeakerName } from "../composer/NextSpeakerBar.tsx";
 
 /** Reloaded when the chat changes, and on demand for the composer's text. */

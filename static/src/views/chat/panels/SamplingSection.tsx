@@ -1,10 +1,10 @@
 /** Thinking and sampling parameters of a chat. */
 import { useState } from "preact/hooks";
 import { TextField } from "../../../components/forms/Field.tsx";
-import { Select } from "../../../components/forms/Select.tsx";
+import { Select } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { withParam } from "../../../state/chat/reply_request.ts";
-import { findAnsweringModel, listEfforts } from "../../../state/connections/connection_state.ts";
+import { findAnsweringModel, getEffortLabel, listEfforts } from "../../../state/connections/connection_state.ts";
 import {
   formatStops,
   getParameterName,
@@ -14,7 +14,6 @@ import {
   parseNumber,
   parseStops,
 } from "../../../state/documents/sampling.ts";
-import { getEffortLabel } from "../../../state/connections/effort_names.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { getEffort, useThinking } from "../ThinkingMenu.tsx";

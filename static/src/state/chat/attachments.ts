@@ -1,0 +1,293 @@
+/** What goes with the next message: documents and which of their pages, images, recordings. */
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import type { ApiClient } from "../../api/client.ts";
+import type { DocumentUse, Message, StoredDocument } from "../../api/types.ts";
+import { newId } from "../app/ids.ts";
+
+/** One document in the composer. */
+export interface AttachedDocument {
+  key: number;
+  name: string;
+  /** Undefined during the upload. */
+  document: StoredDocument | undefined;
+  use: NonNullable<DocumentUse["use"]>;
+  /** With the use `pages`: which, such as `3-5,12`. */
+  pages?: DocumentUse["pages"];
+}
+
+/** How often to ask whether the text is read. */
+const POLL_MS = 700;
+
+/** The documents of one composer. */
+export class DocumentAttachments {
+  readonly items = signal<AttachedDocument[]>([]);
+  /** True during an upload. The server waits for text that is still being read. */
+  readonly isBusy = computed(() => this.items.value.some(({ document }) => document === undefined));
+  readonly #client: ApiClient;
+  #nextKey = 1;
+
+  constructor(client: ApiClient) {
+    this.#client = client;
+  }
+
+  /** Uploads a file. @throws {ApiError} if the server refuses it. */
+  async add(file: File): Promise<void> {
+    await this.#send(file.name, uploadDocument(this.#client, file));
+  }
+
+  /** Adds a link, which the server fetches. @throws {ApiError} if the server refuses it. */
+  async addLink(url: string): Promise<void> {
+    const sent = this.#client.send("POST", "/api/documents", { body: { url } });
+    await this.#send(url, sent.then((response) => response.json()));
+  }
+
+  /** Removes a document from the message. One that was only just uploaded goes to the trash. */
+  remove(key: number): void {
+    const removed = this.items.peek().find((item) => item.key === key)?.document;
+    this.items.value = this.items.peek().filter((item) => item.key !== key);
+    if (removed) void this.#client.send("DELETE", `/api/documents/${removed.id}`).catch(() => {});
+  }
+
+  /** Chooses what is sent of a document. */
+  setUse(key: number, { use = "auto", pages }: Pick<DocumentUse, "use" | "pages">): void {
+    this.#change(key, { use, pages });
+  }
+
+  /** Empties the list after sending. */
+  take(): AttachedDocument[] {
+    const taken = this.items.peek();
+    this.items.value = [];
+    return taken;
+  }
+
+  /** Restores documents that could not be sent. */
+  putBack(items: readonly AttachedDocument[]): void {
+    this.items.value = [...items, ...this.items.peek()];
+  }
+
+  async #send(name: string, sent: Promise<StoredDocument>): Promise<void> {
+    const key = this.#nextKey++;
+    this.items.value = [...this.items.peek(), { key, name, document: undefined, use: "auto" }];
+    try {
+      this.#change(key, { document: await sent });
+    } catch (thrown) {
+      this.items.value = this.items.peek().filter((item) => item.key !== key);
+      throw thrown;
+    }
+    await this.#follow(key);
+  }
+
+  /** Asks until the text is read. Ends when the message is sent. */
+  async #follow(key: number): Promise<void> {
+    for (;;) {
+      const document = this.items.peek().find((item) => item.key === key)?.document;
+      if (document?.state !== "extracting") return;
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      const response = await this.#client.send("GET", `/api/documents/${document.id}`).catch(() => undefined);
+      if (response === undefined) continue; // offline; the next request may get through
+      const found = await response.json() as StoredDocument;
+      this.#change(key, { document: found, name: found.name });
+    }
+  }
+
+  #change(key: number, changes: Partial<AttachedDocument>): void {
+    this.items.value = this.items.peek().map((item) => item.key === key ? { ...item, ...changes } : item);
+  }
+}
+
+/** Uploads a file. Its text is read afterward. @throws {ApiError} if the server refuses it. */
+export async function uploadDocument(client: ApiClient, file: File): Promise<StoredDocument> {
+  const form = new FormData();
+  form.append("file", file);
+  return await (await client.send("POST", "/api/documents", { form })).json() as StoredDocument;
+}
+
+/** Returns how a message names its documents. */
+export function toDocumentUses(items: readonly AttachedDocument[]): Message["documents"] {
+  const uses = items.flatMap(({ document, use, pages }) =>
+    document === undefined ? [] : [{ id: document.id, use, ...(use === "pages" && { pages: pages ?? "" }) }]
+  );
+  return uses.length === 0 ? undefined : uses;
+}
+
+/** One image in the composer. */
+export interface AttachedImage {
+  id: number;
+  name: string;
+  /** URL to show it here, stored or not. */
+  shownUrl: string;
+  /** URL for the message; undefined during the upload. */
+  url: string | undefined;
+}
+
+/** Stores an image under a name and returns its URL. */
+type StoreImage = (name: string, picture: Blob) => Promise<string>;
+
+/** Formats that models and the page support. */
+const ENDINGS: Record<string, string> = {
+  "image/png": "png",
+  "image/jpeg": "jpg",
+  "image/webp": "webp",
+  "image/gif": "gif",
+};
+
+/** The longer side that an image is reduced to, in pixels: models see no more, and photos of phones are far larger. */
+const MAX_SIDE_PX = 2048;
+
+/** Images up to this size are sent unchanged. */
+const MAX_PLAIN_BYTES = 1_000_000;
+
+const JPEG_QUALITY = 0.88;
+
+/** The images of one composer. */
+export class ImageAttachments {
+  readonly items = signal<AttachedImage[]>([]);
+  /** True during an upload. */
+  readonly isBusy = computed(() => this.items.value.some(({ url }) => url === undefined));
+  #store: StoreImage | undefined;
+  #nextId = 1;
+
+  /** @param store Undefined if nothing may be stored: images are then embedded in the message. */
+  constructor(store: StoreImage | undefined) {
+    this.#store = store;
+  }
+
+  /** Adds an image. @throws {Error} if the browser can't decode it, {ApiError} if the server refuses it. */
+  async add(file: File): Promise<void> {
+    const picture = await reduced(file);
+    const shownUrl = await readAsUrl(picture);
+    const id = this.#nextId++;
+    const url = this.#store ? undefined : shownUrl;
+    this.items.value = [...this.items.peek(), { id, name: file.name, shownUrl, url }];
+    if (!this.#store) return;
+    try {
+      const stored = await this.#store(`${newId()}.${ENDINGS[picture.type]}`, picture);
+      this.items.value = this.items.peek().map((each) => each.id === id ? { ...each, url: stored } : each);
+    } catch (thrown) {
+      this.remove(id);
+      throw thrown;
+    }
+  }
+
+  /** Removes an image. */
+  remove(id: number): void {
+    this.items.value = this.items.peek().filter((picture) => picture.id !== id);
+  }
+
+  /** Empties the list after sending. */
+  take(): AttachedImage[] {
+    const pictures = this.items.peek();
+    this.items.value = [];
+    return pictures;
+  }
+
+  /** Restores images that could not be sent. */
+  putBack(pictures: readonly AttachedImage[]): void {
+    this.items.value = [...pictures, ...this.items.peek()];
+  }
+}
+
+/** Stores an image that may be as large as a camera's, and returns its URL. @throws as `ImageAttachments.add` */
+export async function storeImage(store: StoreImage, file: File): Promise<string> {
+  const picture = await reduced(file);
+  return await store(`${newId()}.${ENDINGS[picture.type]}`, picture);
+}
+
+/** True for image files that can be sent. */
+export function isImageFile(file: File): boolean {
+  return Object.hasOwn(ENDINGS, file.type);
+}
+
+async function reduced(file: File): Promise<Blob> {
+  if (file.size <= MAX_PLAIN_BYTES || file.type === "image/gif") return file;
+  const bitmap = await createImageBitmap(file);
+  try {
+    const scale = Math.min(1, MAX_SIDE_PX / Math.max(bitmap.width, bitmap.height));
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.round(bitmap.width * scale);
+    canvas.height = Math.round(bitmap.height * scale);
+    canvas.getContext("2d")!.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+    const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/jpeg", JPEG_QUALITY));
+    return blob && blob.size < file.size ? blob : file;
+  } finally {
+    bitmap.close();
+  }
+}
+
+function readAsUrl(blob: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result));
+    reader.onerror = () => reject(reader.error ?? new Error(`Can't read a picture of ${blob.size} bytes`));
+    reader.readAsDataURL(blob);
+  });
+}
+
+/** One recording in the composer. */
+export interface AttachedRecording {
+  /** Name of the attachment. */
+  name: string;
+  /** True during the upload. */
+  isBusy: ReadonlySignal<boolean>;
+}
+
+/** The recordings of one composer. `speech/keep_recording.ts` adds them. */
+export class Recordings {
+  readonly items = signal<AttachedRecording[]>([]);
+  /** True during an upload. */
+  readonly isBusy = computed(() => this.items.value.some(({ isBusy }) => isBusy.value));
+
+  /** Adds a recording. */
+  add(recording: AttachedRecording): void {
+    this.items.value = [...this.items.peek(), recording];
+  }
+
+  /** Removes a recording. */
+  remove(name: string): void {
+    this.items.value = this.items.peek().filter((item) => item.name !== name);
+  }
+
+  /** Empties the list after sending. */
+  take(): AttachedRecording[] {
+    const taken = this.items.peek();
+    this.items.value = [];
+    return taken;
+  }
+
+  /** Restores recordings that could not be sent. */
+  putBack(items: readonly AttachedRecording[]): void {
+    this.items.value = [...items, ...this.items.peek()];
+  }
+}
+
+/** Highest page number; no document has more pages. */
+const MAX_PAGE = 1_000_000;
+
+/** Parses a list of pages. @returns The pages in order; undefined if the text isn't a list of pages up to `count`. */
+export function parsePageList(text: string, count = MAX_PAGE): number[] | undefined {
+  const pages = new Set<number>();
+  for (const part of text.split(",").map((each) => each.trim()).filter((each) => each !== "")) {
+    const match = /^(\d{1,7})(?:\s*[-–]\s*(\d{1,7}))?$/.exec(part);
+    if (match === null) return undefined;
+    const [first, last] = [Number(match[1]), Number(match[2] ?? match[1])];
+    if (first < 1 || last < first || last > Math.min(count, MAX_PAGE)) return undefined;
+    for (let page = first; page <= last; page++) pages.add(page);
+  }
+  return [...pages].sort((a, b) => a - b);
+}
+
+/** Formats pages as the API takes them: `3-5,12`. */
+export function formatPageList(pages: readonly number[]): string {
+  const ranges: [first: number, last: number][] = [];
+  for (const page of [...new Set(pages)].sort((a, b) => a - b)) {
+    const range = ranges.at(-1);
+    if (range !== undefined && page === range[1] + 1) range[1] = page;
+    else ranges.push([page, page]);
+  }
+  return ranges.map(([first, last]) => first === last ? `${first}` : `${first}-${last}`).join(",");
+}
+
+/** Returns a list of pages for readers: `3–5, 12`. */
+export function showPageList(pages: string): string {
+  return pages.replaceAll("-", "–").replaceAll(",", ", ");
+}

@@ -1,0 +1,169 @@
+/** What goes with the message, above the composer: documents, an offered link, recordings. */
+import { useState } from "preact/hooks";
+import { Button, IconButton } from "../../../components/Button.tsx";
+import { type AttachedDocument, parsePageList } from "../../../state/chat/attachments.ts";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+import { texts } from "../../../texts/texts.ts";
+import { describeDocument, DocumentUseMenu } from "../../documents/DocumentUseMenu.tsx";
+import { DocumentReader } from "../../documents/DocumentReader.tsx";
+import { asApiError } from "../../../api/client.ts";
+import { useStore } from "../../../state/store.ts";
+import { Icon } from "../../../components/Icon.tsx";
+import type { StoredDocument } from "../../../api/types.ts";
+import { TextField } from "../../../components/forms/Field.tsx";
+import { Dialog } from "../../../components/overlays/Dialog.tsx";
+
+/** The documents that go out with the message, above the composer's text: type, pages, tokens and state of each. */
+export function DocumentRow({ chat }: { chat: OpenChat }) {
+  return (
+    <ul class="document-row" aria-label={texts.documents.attached}>
+      {chat.documents.items.value.map((item) => <DocumentChip key={item.key} chat={chat} item={item} />)}
+    </ul>
+  );
+}
+
+function DocumentChip({ chat, item }: { chat: OpenChat; item: AttachedDocument }) {
+  const [isOpen, setOpen] = useState(false);
+  const [isChoosing, setChoosing] = useState(false);
+  const { document } = item;
+  const isReady = document?.state === "ready";
+  return (
+    <li class="document-chip" aria-busy={document === undefined || document.state === "extracting"}>
+      <button type="button" class="document-name" disabled={!isReady} onClick={() => setOpen(true)}>
+        <span>{document?.name ?? item.name}</span>
+        <small class={document?.state === "failed" ? "field-error" : "muted"} role="status">
+          {describeDocument(document)}
+        </small>
+      </button>
+      {isReady && (
+        <DocumentUseMenu
+          document={document}
+          use={item}
+          onChange={(use) => chat.documents.setUse(item.key, use)}
+        />
+      )}
+      <IconButton
+        icon="close"
+        label={texts.documents.remove(item.name)}
+        onClick={() => chat.documents.remove(item.key)}
+      />
+      {document && isScan(document) && (
+        <Button kind="quiet" icon="image" onClick={() => setChoosing(true)}>{texts.documents.sendAsPictures}</Button>
+      )}
+      {isChoosing && document && (
+        <PagePicturesDialog
+          chat={chat}
+          document={document}
+          onClose={() => setChoosing(false)}
+        />
+      )}
+      {isOpen && document && <DocumentReader id={document.id} name={document.name} onClose={() => setOpen(false)} />}
+    </li>
+  );
+}
+
+/** Replaces the link in the text by a document. If it can't be added, the link comes back. */
+export function LinkOffer({ chat, url }: { chat: OpenChat; url: string }) {
+  const store = useStore();
+  const attach = () => {
+    const text = chat.draft.text.peek();
+    chat.draft.type(text.slice(0, text.lastIndexOf(url)).trimEnd());
+    chat.documents.addLink(url).catch((thrown) => {
+      const now = chat.draft.text.peek();
+      chat.draft.type(now === "" ? url : `${now}\n\n${url}`);
+      store.toasts.show(asApiError(thrown).message, { isError: true });
+    });
+  };
+  return (
+    <div class="link-offer">
+      <Button kind="quiet" icon="plus" onClick={attach}>{texts.documents.attachPage}</Button>
+      <span class="muted">{new URL(url).host}</span>
+    </div>
+  );
+}
+
+/** The list above the text. */
+export function RecordingRow({ chat }: { chat: OpenChat }) {
+  const t = texts.talk;
+  return (
+    <ul class="document-row" aria-label={t.recordings}>
+      {chat.recordings.items.value.map(({ name, isBusy }, index) => (
+        <li key={name} class="document-chip recording-chip" aria-busy={isBusy.value}>
+          <Icon name="microphone" />
+          <span>{t.recordingN(index + 1)}</span>
+          <IconButton
+            icon="close"
+            label={t.removeRecording(index + 1)}
+            onClick={() =>
+              chat.recordings.remove(name)}
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Most pages at a time: each costs a vision model about as much as a page of text or two. */
+const MAX_PAGES = 4;
+
+/** Returns whether a document has pages that can be sent as images alone. */
+function isScan({ state, error, pages }: StoredDocument): boolean {
+  return state === "failed" && error?.code === "no_text" && pages > 0;
+}
+
+/** The dialog. Pages are attached one after the other; the first that can't be read ends it. */
+function PagePicturesDialog(
+  { chat, document, onClose }: { chat: OpenChat; document: StoredDocument; onClose: () => void },
+) {
+  const { api, toasts } = useStore();
+  const { id, name, pages: count } = document;
+  const t = texts.documents;
+  const [written, setWritten] = useState(count > 1 ? `1-${Math.min(count, MAX_PAGES)}` : "1");
+  const [isBusy, setBusy] = useState(false);
+  const chosen = parsePageList(written, count);
+  const isValid = chosen !== undefined && chosen.length > 0 && chosen.length <= MAX_PAGES;
+  const attach = async () => {
+    if (!isValid || isBusy) return;
+    setBusy(true);
+    try {
+      for (const n of chosen) {
+        const response = await api.client.send("GET", `/api/documents/${encodeURIComponent(id)}/pages/${n}/image`);
+        const file = new File([await response.blob()], t.pageOf(name, n), { type: "image/jpeg" });
+        await chat.pictures.add(file);
+      }
+    } catch (thrown) {
+      toasts.show(asApiError(thrown).message, { isError: true });
+    }
+    onClose();
+  };
+  return (
+    <Dialog
+      title={t.sendAsPictures}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>{texts.cancel}</Button>
+          <Button kind="primary" isDisabled={!isValid} isBusy={isBusy} onClick={() => void attach()}>
+            {t.attachPictures}
+          </Button>
+        </>
+      }
+    >
+      <p>{t.scanHint(MAX_PAGES)}</p>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void attach();
+        }}
+      >
+        <TextField
+          label={t.pages}
+          value={written}
+          placeholder="3-5, 12"
+          error={isValid ? undefined : t.badPictures(count, MAX_PAGES)}
+          onInput={setWritten}
+        />
+      </form>
+    </Dialog>
+  );
+}

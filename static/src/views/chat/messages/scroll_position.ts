@@ -1,0 +1,185 @@
+/** Where the reader is in the messages: keeps the end in view, and jumps to a message. */
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { OpenChat } from "../../../state/chat/open_chat.ts";
+
+/** A reader at most this far from the end follows it, in px. */
+const NEAR_END_PX = 64;
+
+/** The interface between following and the view. */
+interface Following {
+  /** The reader is not at the end. */
+  isAway: boolean;
+  /** Paragraphs that arrived since. */
+  newCount: number;
+  onScroll(): void;
+  /** Scrolls to the end and follows it. */
+  jump(): void;
+  /** The view is about to scroll by itself. */
+  leave(): void;
+}
+
+/**
+ * Keeps the end of the messages in view while the reader is there, and counts what arrives otherwise. Follows the end
+ * of a scroll container.
+ */
+export function useFollowEnd(
+  chat: OpenChat,
+  box: RefObject<HTMLElement | null>,
+  content: RefObject<HTMLElement | null>,
+): Following {
+  const isFollowing = useRef(true);
+  /** The last message and its length when the reader left the end. */
+  const seen = useRef<{ messageId: string | undefined; blocks: number }>({ messageId: undefined, blocks: 0 });
+  const [isAway, setAway] = useState(false);
+  const [newCount, setNewCount] = useState(0);
+
+  /** The last known scroll position. */
+  const last = useRef({ top: 0, fromEnd: 0 });
+
+  const toEnd = () => {
+    if (box.current) box.current.scrollTop = box.current.scrollHeight;
+    last.current = getScrollPosition(box.current);
+  };
+  const countNew = () => {
+    let count = 0;
+    const all = content.current?.querySelectorAll<HTMLElement>(".message") ?? [];
+    for (const element of [...all].reverse()) {
+      const blocks = element.querySelectorAll(".prose > *, .turn-text").length;
+      if (element.dataset.messageId === seen.current.messageId) {
+        return count + Math.max(0, blocks - seen.current.blocks);
+      }
+      count += blocks;
+    }
+    return 0;
+  };
+  const setFollowing = (follows: boolean) => {
+    isFollowing.current = follows;
+    const last = content.current?.querySelector<HTMLElement>(".message:last-of-type");
+    const blocks = last?.querySelectorAll(".prose > *, .turn-text").length ?? 0;
+    seen.current = { messageId: chat.window.hasBelow.peek() ? undefined : last?.dataset.messageId, blocks };
+    setNewCount(0);
+    setAway(!follows);
+  };
+
+  useLayoutEffect(() => {
+    if (isFollowing.current) toEnd();
+  }, []);
+  useEffect(() => {
+    const observer = new ResizeObserver(() => {
+      if (isFollowing.current) toEnd();
+      else setNewCount(countNew());
+    });
+    if (content.current) observer.observe(content.current);
+    if (box.current) observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+
+  // A reader wants to see what they send.
+  const lastOwn = chat.pages.items.value.findLast((message) => message.role === "user")?.id;
+  const known = useRef(lastOwn);
+  useEffect(() => {
+    if (known.current === lastOwn) return;
+    known.current = lastOwn;
+    chat.window.toEnd();
+    setFollowing(true);
+    toEnd();
+  }, [lastOwn]);
+
+  return {
+    isAway,
+    newCount,
+    onScroll() {
+      const place = getScrollPosition(box.current);
+      const isNear = place.fromEnd < NEAR_END_PX && !chat.window.hasBelow.peek();
+      // Growing or shrinking content moves the position, too; only a reader scrolls up and away at once.
+      const isLeaving = place.top < last.current.top - 1 && place.fromEnd > last.current.fromEnd + 1;
+      last.current = place;
+      if (isNear && !isFollowing.current) setFollowing(true);
+      else if (!isNear && isLeaving && isFollowing.current) setFollowing(false);
+    },
+    jump() {
+      chat.window.toEnd();
+      setFollowing(true);
+      // After pending rendering.
+      requestAnimationFrame(toEnd);
+      box.current?.focus({ preventScroll: true });
+    },
+    leave: () => setFollowing(false),
+  };
+}
+
+function getScrollPosition(box: HTMLElement | null): { top: number; fromEnd: number } {
+  if (!box) return { top: 0, fromEnd: 0 };
+  return { top: box.scrollTop, fromEnd: box.scrollHeight - box.scrollTop - box.clientHeight };
+}
+
+/** Name of the highlight in prose.css. */
+const FOUND = "found";
+
+/** Frames in which the position is corrected: nearby messages are only measured now. */
+const FRAMES = 4;
+
+/**
+ * Scrolls to a message that was jumped to, and highlights the words it was found by. Follows `chat.target`.
+ *
+ * @param onLeave Called before the view moves.
+ * @param onArrived Called after it has moved.
+ */
+export function useJumpTarget(
+  chat: OpenChat,
+  content: RefObject<HTMLElement | null>,
+  onLeave: () => void,
+  onArrived: () => void,
+): void {
+  const target = chat.target.value;
+  useLayoutEffect(() => {
+    const element = target && content.current?.querySelector(`[data-message-id="${CSS.escape(target.messageId)}"]`);
+    if (!target || !element) return;
+    onLeave();
+    let frame = 0;
+    const settle = (left: number) => {
+      element.scrollIntoView({ block: element.clientHeight > innerHeight / 2 ? "start" : "center" });
+      if (left > 0) frame = requestAnimationFrame(() => settle(left - 1));
+      else {
+        splitByWords(element, target.words);
+        onArrived();
+      }
+    };
+    settle(FRAMES);
+    element.classList.add("is-target");
+    const timer = setTimeout(() => element.classList.remove("is-target"), 1600);
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+      element.classList.remove("is-target");
+    };
+  }, [target]);
+  // Highlights belong to the search they came from.
+  const isSearching = chat.search.isOpen.value;
+  useEffect(() => () => void highlights()?.delete(FOUND), [isSearching]);
+}
+
+/** Highlights words without changing elements. Browsers without support only show the message. */
+function splitByWords(element: Element, words: readonly string[]): void {
+  const registry = highlights();
+  if (!registry) return;
+  const ranges: Range[] = [];
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const text = (node.textContent ?? "").toLowerCase();
+    for (const word of words) {
+      for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
+        const range = document.createRange();
+        range.setStart(node, at);
+        range.setEnd(node, Math.min(at + word.length, node.textContent!.length));
+        ranges.push(range);
+      }
+    }
+  }
+  registry.set(FOUND, new Highlight(...ranges));
+}
+
+function highlights(): HighlightRegistry | undefined {
+  return typeof Highlight === "function" ? CSS.highlights : undefined;
+}

@@ -1,0 +1,77 @@
+/** Hooks of views: data that is loaded when a page opens, lists of passkeys and tokens, and a button's action. */
+import { useEffect, useState } from "preact/hooks";
+import { type ApiError, asApiError } from "../api/client.ts";
+import { ErrorNote } from "../components/Notice.tsx";
+import { useStore } from "../state/store.ts";
+import { texts } from "../texts/texts.ts";
+import { describePasskeyError } from "../state/app/passkeys.ts";
+
+/** The data, or why it could not be loaded. */
+interface Resource<T> {
+  value: T | undefined;
+  error: ApiError | undefined;
+  isBusy: boolean;
+  again(): void;
+}
+
+/** Loads data; a later failure keeps it. */
+export function useResource<T>(read: () => Promise<T>): Resource<T> {
+  const [value, setValue] = useState<T>();
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(true);
+  const again = () => {
+    setBusy(true);
+    read().then((found) => {
+      setValue(found);
+      setError(undefined);
+    }, (thrown) => setError(asApiError(thrown))).finally(() => setBusy(false));
+  };
+  useEffect(again, []);
+  return { value, error, isBusy, again };
+}
+
+/** A list that is loaded when shown and reloaded on request. */
+export function useList<T>(read: () => Promise<T[]>) {
+  const [items, setItems] = useState<T[]>();
+  const [error, setError] = useState<ApiError>();
+  const { accessVersion } = useStore();
+  const version = accessVersion.value;
+  const refresh = async () => {
+    try {
+      setItems(await read());
+      setError(undefined);
+    } catch (thrown) {
+      setError(asApiError(thrown));
+    }
+  };
+  useEffect(() => void refresh(), [version]);
+  const note = error && <ErrorNote title={texts.privacy.loadFailed} error={error} onRetry={() => void refresh()} />;
+  return { items, note, refresh };
+}
+
+/** The state of the action and how to start it. */
+interface Action {
+  isBusy: boolean;
+  /** Why it last failed. */
+  failure: string | undefined;
+  run(): Promise<void>;
+}
+
+/** Creates an action of a button from a function: it runs once at a time, and its failure is shown next to it. */
+export function useAction(act: () => Promise<void>): Action {
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<string>();
+  const run = async () => {
+    if (isBusy) return;
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await act();
+    } catch (thrown) {
+      setFailure(describePasskeyError(thrown));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { isBusy, failure, run };
+}

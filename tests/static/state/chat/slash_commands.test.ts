@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import {
+  fillVariables,
+  listVariables,
+  templatesFor,
+  toTemplateSnippet,
+} from "../../../../static/src/state/chat/slash_commands.ts";
+
+const templates = [{ name: "Zusammenfassung", text: "Fasse zusammen." }, { name: "translate", text: "[[text]]" }];
+
+test("templates match the word after the slash, whatever its case, while the text is nothing else", () => {
+  const namesFor = (text: string) => templatesFor(text, templates).map(({ name }) => name);
+  expect(namesFor("/")).toEqual(["Zusammenfassung", "translate"]);
+  expect(namesFor("/zu")).toEqual(["Zusammenfassung"]);
+  expect(namesFor("/TRANS")).toEqual(["translate"]);
+  expect(namesFor("/trans late")).toEqual([]);
+  expect(namesFor("say /trans")).toEqual([]);
+});
+
+test("a snippet is the first line, shortened", () => {
+  expect(toTemplateSnippet("\n  One\nTwo")).toBe("One");
+  expect(toTemplateSnippet("🦊".repeat(8_000))).toBe(`${"🦊".repeat(100)}…`);
+});
+
+test("variables are listed once, in the order of the text", () => {
+  expect(listVariables("From [[source]] to [[ target ]], then [[source]]. [[]] [single] {{char}}")).toEqual([
+    "source",
+    "target",
+  ]);
+});
+
+test("a variable without a value stays, and values aren't searched for variables", () => {
+  expect(fillVariables("[[a]], [[ b ]], [[c]]", { a: "[[c]]", b: "$&", c: "" })).toBe("[[c]], $&, [[c]]");
+  expect(fillVariables("[[toString]]", {})).toBe("[[toString]]");
+});
