@@ -6,8 +6,8 @@ import { authRoutes } from "./auth.ts";
 import { characterRoutes } from "./characters.ts";
 import { chatRoutes } from "./chat.ts";
 import { connectionRoutes } from "./connections.ts";
-import { conversationRoutes } from "./conversations.ts";
-import { dataRoutes } from "./data.ts";
+import { conversationRoutes, searchRoutes } from "./conversations.ts";
+import { dataRoutes, trashRoutes } from "./data.ts";
 import { documentRoutes } from "./documents.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
@@ -17,23 +17,18 @@ import { importExportRoutes } from "./import_export.ts";
 import { jobRoutes } from "./jobs.ts";
 import { lorebookRoutes } from "./lorebooks.ts";
 import { memoryRoutes } from "./memories.ts";
-import { metricsRoute } from "./metrics.ts";
+import { metricsRoute } from "./server/metrics.ts";
 import { modelRoutes } from "./models.ts";
 import { openAiRoutes } from "./openai_api.ts";
 import { personaRoutes } from "./personas.ts";
 import { presetRoutes } from "./presets.ts";
 import { pushRoutes } from "./push.ts";
 import { ERRORS, json } from "./schemas/common.ts";
-import { searchRoutes } from "./search.ts";
 import { settingsRoutes } from "./settings.ts";
-import { speechRoutes } from "./speech.ts";
+import { speechRoutes, transcriptionRoutes } from "./speech.ts";
 import { tailnetRoutes } from "./tailnet.ts";
-import { toolServerRoutes } from "./tool_servers.ts";
-import { toolCallRoutes } from "./tool_calls.ts";
-import { transcriptionRoutes } from "./transcription.ts";
-import { trashRoutes } from "./trash.ts";
-import { healthzRoute } from "./ui.ts";
-import { webToolRoutes } from "./web_tools.ts";
+import { toolCallRoutes, toolServerRoutes, webToolRoutes } from "./tools.ts";
+import { healthzRoute } from "./server/ui.ts";
 
 const documentRoute = createRoute({
   method: "get",

@@ -25,8 +25,8 @@ import type { Services } from "../services/services.ts";
 import { errorBody, errorResponse, isDefect, statusOf, toAppError } from "./errors.ts";
 import { getBodyLimits, getRouteFacts } from "./http/route_facts.ts";
 import type { Router } from "./http/router.ts";
-import { METRICS_PATH, metricsFacts, metricsRoutes } from "./metrics.ts";
-import { HEALTHZ_PATH, healthzFacts, uiRoutes } from "./ui.ts";
+import { METRICS_PATH, metricsFacts, metricsRoutes } from "./server/metrics.ts";
+import { HEALTHZ_PATH, healthzFacts, uiRoutes } from "./server/ui.ts";
 
 /** Answers a request; never rejects. */
 type Handler = (request: Request, connection: ClientConnection) => Promise<Response>;

@@ -18,8 +18,8 @@ import {
   stopRoute,
   toChatRequest,
   toPreviewJson,
-} from "./schemas/chat.ts";
-import { callRoute, decideRoute } from "./schemas/tool_calls.ts";
+} from "./schemas/chat/chat.ts";
+import { callRoute, decideRoute } from "./schemas/tools.ts";
 import {
   ChunkFrames,
   doneFrame,
@@ -29,7 +29,7 @@ import {
   ReplyFrames,
   toCompletion,
   toReplyError,
-} from "./schemas/chat_frames.ts";
+} from "./schemas/chat/chat_frames.ts";
 
 /** How long an answer waits for the model's first sign before it begins as a stream that is kept alive. */
 const PATIENCE_MS = 10_000;

@@ -1,10 +1,12 @@
-/** `/api/conversations`: conversations, their messages, drafts, revisions and forks. */
+/**
+ * `/api/conversations` and `/api/search`: conversations, their messages, drafts, revisions and forks, and the search.
+ */
 import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { newRouter } from "./http/router.ts";
-import * as schema from "./schemas/conversations.ts";
-import * as messageSchema from "./schemas/messages.ts";
+import * as schema from "./schemas/chat/conversations.ts";
+import * as messageSchema from "./schemas/chat/messages.ts";
 import { rawAnswer, startedStream } from "./server/raw_response.ts";
 
 /** Routes of conversations. */
@@ -190,4 +192,20 @@ function forkRoutes(services: Services) {
       const { forks } = await services.conversations();
       return c.json(await forks.branches(c.req.valid("param").id), 200);
     });
+}
+
+/** Route of the search. */
+export function searchRoutes(services: Services) {
+  return newRouter().openapi(schema.searchRoute, async (c) => {
+    const search = await services.search();
+    const { q, conversation_id: conversationId, character_id: characterId, cursor } = c.req.valid("query");
+    const client = clientSignal(c);
+    try {
+      return c.json(await search.search({ query: q, conversationId, characterId, cursor }, client), 200);
+    } catch (error) {
+      // Typing on cancels the search before, so nobody reads this response.
+      if (client.aborted) return c.json({ items: [], next_cursor: null }, 200);
+      throw error;
+    }
+  });
 }

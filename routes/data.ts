@@ -1,4 +1,7 @@
-/** `/api/data`, `/api/findings` and `/api/licences`: disk usage, backups, diagnostics and licenses. */
+/**
+ * `/api/data`, `/api/findings`, `/api/licences` and `/api/trash`: disk usage, backups, diagnostics, licenses, and what
+ * was removed and can come back.
+ */
 import type { Services } from "../services/services.ts";
 import { licenceNotices } from "../services/diagnostics/license_notices.ts";
 import { attachment, sendFile } from "./http/file_response.ts";
@@ -7,12 +10,15 @@ import {
   backupFileRoute,
   changeBackupsRoute,
   dataRoute,
+  emptyTrashRoute,
   findingsRoute,
   licencesRoute,
   removeBackupRoute,
+  restoreTrashRoute,
   startBackupRoute,
   toBackupSettingsJson,
   toDataJson,
+  trashRoute,
 } from "./schemas/data.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import { rawAnswer } from "./server/raw_response.ts";
@@ -53,4 +59,18 @@ export function dataRoutes(services: Services) {
       return c.json(await diagnostics.findings(), 200);
     })
     .openapi(licencesRoute, async (c) => c.json(await licenceNotices(), 200));
+}
+
+/** Routes of the trash. */
+export function trashRoutes({ trash }: Services) {
+  return newRouter()
+    .openapi(trashRoute, (c) => c.json(trash.list(), 200))
+    .openapi(restoreTrashRoute, async (c) => {
+      await trash.restore(c.req.valid("param").id);
+      return c.body(null, 204);
+    })
+    .openapi(emptyTrashRoute, async (c) => {
+      await trash.empty();
+      return c.body(null, 204);
+    });
 }

@@ -13,7 +13,7 @@ import { openAiError } from "./errors.ts";
 import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
 import { parseFormField, readUpload } from "./http/form.ts";
 import { newRouter } from "./http/router.ts";
-import { ChunkFrames } from "./schemas/chat_frames.ts";
+import { ChunkFrames } from "./schemas/chat/chat_frames.ts";
 import * as schema from "./schemas/openai_api.ts";
 import { SpeechLanguage, TranscriptionPrompt } from "./schemas/transcription.ts";
 import { rawAnswer } from "./server/raw_response.ts";

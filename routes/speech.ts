@@ -1,12 +1,18 @@
-/** `/api/tts` and `/api/voices`: text-to-speech and voice voices. */
+/** `/api/voices`, `/v1/audio` and `/api/stt`: speech, voice samples, transcription. */
 import type { Services } from "../services/services.ts";
-import { clientSignal } from "../middleware/env.ts";
+import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
-import { readUpload } from "./http/form.ts";
+import { parseFormField, readUpload } from "./http/form.ts";
 import { sendFile } from "./http/file_response.ts";
 import { newRouter, schemaError } from "./http/router.ts";
 import * as schema from "./schemas/speech.ts";
 import { toVersionJson } from "./schemas/versions.ts";
+import type { TranscriptEvent } from "../services/transcription/transcript_events.ts";
+import { detectTranscriptionServers } from "../services/transcription/transcription_server.ts";
+import { errorBody } from "./errors.ts";
+import { EVENT_STREAM_HEADERS, eventStream } from "./http/event_stream.ts";
+import * as transcriptions from "./schemas/transcription.ts";
+import { rawAnswer } from "./server/raw_response.ts";
 
 /** Routes of speech. */
 export function speechRoutes(services: Services) {
@@ -123,4 +129,72 @@ function checked(
   const parsed = field.safeParse(value);
   if (parsed.success) return parsed.data;
   throw schemaError("form", parsed.error.issues.map((issue) => ({ ...issue, path: [name, ...issue.path] })));
+}
+
+/**
+ * Routes of transcription. @param services.config.discoverHosts Hosts that `discover` probes; never a client's choice.
+ * `/api/stt`: the transcription server, its test, the search for running ones, and recordings to text.
+ */
+export function transcriptionRoutes(services: Services) {
+  return newRouter()
+    .openapi(transcriptions.configRoute, async (c) => {
+      const { settings } = await services.transcription();
+      const config = settings.get();
+      c.header("ETag", etag(config.version));
+      return c.json(transcriptions.toTranscriptionConfigJson(config), 200);
+    })
+    .openapi(transcriptions.putConfigRoute, async (c) => {
+      const { settings } = await services.transcription();
+      const expected = preconditionOf(c.req.valid("header"));
+      const config = await settings.put(transcriptions.toTranscriptionConfigInput(c.req.valid("json")), expected);
+      c.header("ETag", etag(config.version));
+      return c.json(transcriptions.toTranscriptionConfigJson(config), 200);
+    })
+    .openapi(transcriptions.testRoute, async (c) => {
+      const transcription = await services.transcription();
+      const input = transcriptions.toTranscriptionConfigInput(c.req.valid("json"));
+      return c.json(transcriptions.toTranscriptionTestJson(await transcription.test(input, clientSignal(c))), 200);
+    })
+    .openapi(transcriptions.discoverRoute, async (c) => {
+      const found = await detectTranscriptionServers({ hosts: services.config.discoverHosts });
+      return c.json(found.map(transcriptions.toDetectedServerJson), 200);
+    })
+    .openapi(transcriptions.transcribeRoute, async (c) => {
+      const transcription = await services.transcription();
+      const form = await readUpload(c, "file");
+      const request = {
+        audio: form.file,
+        language: parseFormField(transcriptions.SpeechLanguage.optional(), "language", form.text("language")),
+        prompt: parseFormField(transcriptions.TranscriptionPrompt.optional(), "prompt", form.text("prompt")),
+      };
+      if (!/\btext\/event-stream\b/i.test(c.req.header("accept") ?? "")) {
+        return c.json(transcriptions.toTranscriptJson(await transcription.transcribe(request, clientSignal(c))), 200);
+      }
+      const events = transcription.stream(request, clientSignal(c));
+      // What fails before the first event is an ordinary error.
+      const first = await events.next();
+      return rawAnswer(c.body(eventStream(createFrames(c, events, first)), 200, EVENT_STREAM_HEADERS));
+    });
+}
+
+/** Creates the frames of a transcript. When the client leaves, its signal ends the request to the server. */
+function createFrames(c: AppContext, events: AsyncGenerator<TranscriptEvent>, first: IteratorResult<TranscriptEvent>) {
+  let next: IteratorResult<TranscriptEvent> | undefined = first;
+  let isOver = false;
+  return {
+    async next() {
+      if (isOver) return undefined;
+      try {
+        const { done, value } = next ?? await events.next();
+        next = undefined;
+        if (done) return undefined;
+        if (value.kind === "delta") return transcriptions.toTranscriptFrame("delta", { text: value.text });
+        return transcriptions.toTranscriptFrame("done", transcriptions.toTranscriptJson(value.transcript));
+      } catch (error) {
+        isOver = true;
+        return transcriptions.toTranscriptFrame("error", errorBody(error, c.var.requestId));
+      }
+    },
+    close: () => void events.return(undefined),
+  };
 }

@@ -1,5 +1,5 @@
 /** Answers as server-sent events: made when asked for, never gathered, kept alive while silent. */
-import { KEEP_ALIVE } from "../schemas/chat_frames.ts";
+import { KEEP_ALIVE } from "../schemas/chat/chat_frames.ts";
 
 /** Longest silence on an open stream. */
 const KEEP_ALIVE_MS = 15_000;

@@ -1,4 +1,4 @@
-/** Disk usage, backups, diagnostics and license notices. */
+/** Disk usage, backups, diagnostics, license notices and the trash. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { DataReport } from "../../services/diagnostics/data_report.ts";
 import type { BackupSettings } from "../../services/backup/backup_settings.ts";
@@ -164,3 +164,45 @@ export const licencesRoute = createRoute({
 
 /** The license notice of a package. */
 export type LicenseNoticeJson = z.output<typeof Notice>;
+
+/** Longer than other ids: some are made of the removed thing's own. */
+const TrashId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/, "an id has 1 to 100 letters, digits, _ or -");
+
+const TrashItem = z.object({
+  id: TrashId,
+  kind: z.string().openapi({ description: "conversation, message, …" }),
+  title: z.string(),
+  deleted_at: Time,
+}).openapi("TrashItem");
+const trashTags = ["Trash"];
+
+/** What is in it. */
+export const trashRoute = createRoute({
+  method: "get",
+  path: "/api/trash",
+  tags: trashTags,
+  summary: "List items deleted in the last seven days, newest first",
+  responses: { 200: json(z.array(TrashItem), "What can be restored"), ...ERRORS },
+});
+
+/** Bring one thing back. */
+export const restoreTrashRoute = createRoute({
+  method: "post",
+  path: "/api/trash/{id}/restore",
+  tags: trashTags,
+  summary: "Restore an item; 409 if its place is gone or taken",
+  request: { params: z.object({ id: TrashId }) },
+  responses: { 204: { description: "Restored" }, ...ERRORS },
+});
+
+/** Remove all for good. */
+export const emptyTrashRoute = createRoute({
+  method: "delete",
+  path: "/api/trash",
+  tags: trashTags,
+  summary: "Empty the trash permanently",
+  responses: { 204: { description: "The trash is empty" }, ...ERRORS },
+});
+
+/** A deleted item that can be restored. */
+export type TrashItemJson = z.output<typeof TrashItem>;

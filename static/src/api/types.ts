@@ -9,14 +9,15 @@ import type {
   ChatPreviewJson as ChatPreview,
   ChatRequestJson as ChatRequest,
   RunningReplyJson,
-} from "../../../routes/schemas/chat.ts";
+} from "../../../routes/schemas/chat/chat.ts";
 import type { ErrorJson } from "../../../routes/schemas/common.ts";
 import type { ConnectionJson } from "../../../routes/schemas/connections.ts";
 import type {
   ConversationJson,
   ConversationPatchJson as ConversationPatch,
   RecentConversationJson,
-} from "../../../routes/schemas/conversations.ts";
+  RevisionDiffJson as RevisionDiff,
+} from "../../../routes/schemas/chat/conversations.ts";
 import type { DataReportJson as DataReport } from "../../../routes/schemas/data.ts";
 import type { ImageBackendJson as ImageBackend } from "../../../routes/schemas/images.ts";
 import type { ImportReportJson as ImportReport } from "../../../routes/schemas/import_export.ts";
@@ -25,13 +26,12 @@ import type {
   LorebookJson as Lorebook,
   LorebookTestJson as LorebookTest,
 } from "../../../routes/schemas/lorebooks.ts";
-import type { MessageJson } from "../../../routes/schemas/messages.ts";
+import type { MessageJson } from "../../../routes/schemas/chat/messages.ts";
 import type {
   HubModelFilesJson as HubModelFiles,
   ModelDownloadJson as ModelDownload,
 } from "../../../routes/schemas/models.ts";
 import type { PresetOrderJson as PresetOrder } from "../../../routes/schemas/presets.ts";
-import type { RevisionDiffJson as RevisionDiff } from "../../../routes/schemas/conversations.ts";
 
 export type {
   MemoryInputJson as MemoryInput,
@@ -65,7 +65,7 @@ export type {
   ChatPreviewJson as ChatPreview,
   ChatRequestJson as ChatRequest,
   PromptPieceJson as PromptPiece,
-} from "../../../routes/schemas/chat.ts";
+} from "../../../routes/schemas/chat/chat.ts";
 export type {
   ConnectionInputJson as ConnectionInput,
   ConnectionTestJson as ConnectionTest,
@@ -75,10 +75,10 @@ export type {
   ConversationHeadJson as ConversationHead,
   ConversationPatchJson as ConversationPatch,
   ConversationSummaryJson as ConversationSummary,
-} from "../../../routes/schemas/conversations.ts";
+} from "../../../routes/schemas/chat/conversations.ts";
 export type { DataReportJson as DataReport, FindingJson as Finding } from "../../../routes/schemas/data.ts";
 export type { ChangeEventJson as ChangeEvent } from "../../../routes/schemas/events.ts";
-export type { BranchesJson as Branches } from "../../../routes/schemas/conversations.ts";
+export type { BranchesJson as Branches } from "../../../routes/schemas/chat/conversations.ts";
 export type { HealthJson as Health } from "../../../routes/schemas/health.ts";
 export type { WorkflowJson as Workflow } from "../../../routes/schemas/images.ts";
 export type {
@@ -111,7 +111,7 @@ export type {
   DamagedPartJson as DamagedPart,
   MessagePatchJson as MessagePatch,
   MessageVariantJson as MessageVariant,
-} from "../../../routes/schemas/messages.ts";
+} from "../../../routes/schemas/chat/messages.ts";
 export type {
   HubModelFilesJson as HubModelFiles,
   HubModelJson as HubModel,
@@ -129,18 +129,21 @@ export type {
 export type {
   RevisionDiffJson as RevisionDiff,
   RevisionJson as Revision,
-} from "../../../routes/schemas/conversations.ts";
+} from "../../../routes/schemas/chat/conversations.ts";
 export type { ModelRunnerJson as ModelRunner, RunModelJson as RunModel } from "../../../routes/schemas/models.ts";
 export type {
   DocumentJson as StoredDocument,
   DocumentUseJson as DocumentUse,
 } from "../../../routes/schemas/documents.ts";
-export type { DocumentHitJson as DocumentHit, SearchHitJson as SearchHit } from "../../../routes/schemas/search.ts";
+export type {
+  DocumentHitJson as DocumentHit,
+  SearchHitJson as SearchHit,
+} from "../../../routes/schemas/chat/conversations.ts";
 export type { SettingsJson as Settings, SettingsPatchJson as SettingsPatch } from "../../../routes/schemas/settings.ts";
 export type { SetupStatusJson as SetupStatus } from "../../../routes/schemas/settings.ts";
 export type { NotifyServerJson as NotifyServer, PushDeviceJson as PushDevice } from "../../../routes/schemas/push.ts";
 export type { TailnetStatusJson as TailnetStatus } from "../../../routes/schemas/tailnet.ts";
-export type { TrashItemJson as TrashItem } from "../../../routes/schemas/trash.ts";
+export type { TrashItemJson as TrashItem } from "../../../routes/schemas/data.ts";
 export type {
   SpeechConfigJson as SpeechConfig,
   SpeechConfigPatchJson as SpeechConfigPatch,
@@ -157,7 +160,7 @@ export type {
   WebToolsJson as WebTools,
   WebToolsPatchJson as WebToolsPatch,
   WebToolsTestJson as WebToolsTest,
-} from "../../../routes/schemas/web_tools.ts";
+} from "../../../routes/schemas/tools.ts";
 export type { VersionJson as Version } from "../../../routes/schemas/versions.ts";
 export type { VoiceImportJson as VoiceImport, VoiceSampleJson as VoiceSample } from "../../../routes/schemas/speech.ts";
 

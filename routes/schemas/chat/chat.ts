@@ -1,18 +1,18 @@
 /** Chat requests and the replies a server owns, on the wire. The frames of a stream are in chat_frames.ts. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { AnyChatRequest } from "../../services/chat/chat_request.ts";
-import { toSentJson } from "../../services/chat/reply_saver.ts";
-import type { ChatPreview } from "../../services/chat/chat_preview.ts";
-import type { ChatMessage } from "../../services/llm/chat_event.ts";
-import type { LoreSource } from "../../services/prompts/prompt_blocks.ts";
-import type { Counted, PromptEntry } from "../../services/prompts/prompt_messages.ts";
-import { REASONING_EFFORTS } from "../../services/llm/dialects/dialect.ts";
-import { isTimeZone } from "../../services/prompts/macros/macro_text.ts";
-import { ERRORS, Id, json, jsonBody, Time } from "./common.ts";
-import { MissedEntry } from "./lorebooks.ts";
-import { DocumentUses, SentDocument } from "./documents.ts";
+import type { AnyChatRequest } from "../../../services/chat/chat_request.ts";
+import { toSentJson } from "../../../services/chat/reply_saver.ts";
+import type { ChatPreview } from "../../../services/chat/chat_preview.ts";
+import type { ChatMessage } from "../../../services/llm/chat_event.ts";
+import type { LoreSource } from "../../../services/prompts/prompt_blocks.ts";
+import type { Counted, PromptEntry } from "../../../services/prompts/prompt_messages.ts";
+import { REASONING_EFFORTS } from "../../../services/llm/dialects/dialect.ts";
+import { isTimeZone } from "../../../services/prompts/macros/macro_text.ts";
+import { ERRORS, Id, json, jsonBody, Time } from "../common.ts";
+import { MissedEntry } from "../lorebooks.ts";
+import { DocumentUses, SentDocument } from "../documents.ts";
 import { MessageAnswer } from "./messages.ts";
-import { ToolCall } from "./tool_calls.ts";
+import { ToolCall } from "../tools.ts";
 
 const RequestMessage = z.looseObject({
   role: z.string().min(1).max(32),
@@ -21,7 +21,7 @@ const RequestMessage = z.looseObject({
 });
 
 /** The chat request. Other fields pass through to the model: `top_k`, `min_p`, `max_tokens`, `seed`, `stop`, … */
-export const ChatBody = z.looseObject({
+const ChatBody = z.looseObject({
   model: z.string().min(1).nullish(),
   connection_id: Id.nullish().openapi({
     description: "The connection for this request; else the conversation's, else the active one",

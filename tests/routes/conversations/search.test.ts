@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { filesWithText } from "../helpers/files/storage_folder.ts";
-import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { filesWithText } from "../../helpers/files/storage_folder.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 interface Hit {
   conversation_id: string;

@@ -1,7 +1,7 @@
 /** Messages on the wire. They are the client's documents: fields unknown here are kept. */
-import type { Message } from "../../services/conversations/message.ts";
+import type { Message } from "../../../services/conversations/message.ts";
 import { createRoute, z } from "@hono/zod-openapi";
-import { DocumentUse, MAX_DOCUMENTS, SentDocument } from "./documents.ts";
+import { DocumentUse, MAX_DOCUMENTS, SentDocument } from "../documents.ts";
 import {
   ERRORS,
   Id,
@@ -13,7 +13,7 @@ import {
   Time,
   UpstreamFailure,
   WithVariants,
-} from "./common.ts";
+} from "../common.ts";
 
 const Content = z.union([z.string(), z.array(z.looseObject({ type: z.string() }))])
   .openapi({ description: "Text, or OpenAI content parts" });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { openTestApp } from "../helpers/app/test_app.ts";
-import { openFakeSearxng } from "../helpers/fakes/fake_searxng.ts";
-import { filesWithText } from "../helpers/files/storage_folder.ts";
+import { openTestApp } from "../../helpers/app/test_app.ts";
+import { openFakeSearxng } from "../../helpers/fakes/fake_searxng.ts";
+import { filesWithText } from "../../helpers/files/storage_folder.ts";
 
 const WEB = "/api/tools/web";
 

@@ -1,10 +1,10 @@
 /** `GET /metrics`: numbers for Prometheus, if `metrics` is on. */
 import { Hono } from "hono";
-import type { Env } from "../middleware/env.ts";
-import type { RouteFacts } from "../middleware/route_table.ts";
-import { AppError } from "../services/errors.ts";
-import { EXPOSITION_TYPE, type Metrics } from "../services/metrics/metrics.ts";
-import type { BodyLimits } from "./http/route_facts.ts";
+import type { Env } from "../../middleware/env.ts";
+import type { RouteFacts } from "../../middleware/route_table.ts";
+import { AppError } from "../../services/errors.ts";
+import { EXPOSITION_TYPE, type Metrics } from "../../services/metrics/metrics.ts";
+import type { BodyLimits } from "../http/route_facts.ts";
 
 /** Path that Prometheus scrapes by default. */
 export const METRICS_PATH = "/metrics";

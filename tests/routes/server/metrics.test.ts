@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
-import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 /** Values by `name{labels}`. @throws if a line isn't in the text format. */
 function parse(text: string): Map<string, number> {

@@ -1,10 +1,10 @@
 /** The frames of a chat stream: OpenAI's `chat.completion.chunk`, whatever the model server speaks. */
-import type { ToolCallUpdate } from "../../services/chat/reply_calls.ts";
-import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../services/chat/reply_source.ts";
-import type { ChatEvent, ChatNotice, OpenAiCompletion } from "../../services/llm/chat_event.ts";
-import { utf8Bytes } from "../../services/crypto/utf8_bytes.ts";
-import { AppError, type ErrorCode } from "../../services/errors.ts";
-import { errorBody } from "../errors.ts";
+import type { ToolCallUpdate } from "../../../services/chat/reply_calls.ts";
+import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../../services/chat/reply_source.ts";
+import type { ChatEvent, ChatNotice, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
+import { utf8Bytes } from "../../../services/crypto/utf8_bytes.ts";
+import { AppError, type ErrorCode } from "../../../services/errors.ts";
+import { errorBody } from "../../errors.ts";
 
 const encoder = new TextEncoder();
 const DONE = "data: [DONE]\n\n";
@@ -13,7 +13,7 @@ const DONE = "data: [DONE]\n\n";
 export const KEEP_ALIVE = encoder.encode(": keep-alive\n\n");
 
 /** What is the same in all chunks of one answer. */
-export interface ChunkHead {
+interface ChunkHead {
   id: string;
   /** Seconds since 1970. */
   created: number;

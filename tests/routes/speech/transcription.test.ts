@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { silentMp3, wavFile } from "../helpers/fakes/fake_speech.ts";
-import { openFakeTranscription } from "../helpers/fakes/fake_transcription.ts";
-import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
+import { silentMp3, wavFile } from "../../helpers/fakes/fake_speech.ts";
+import { openFakeTranscription } from "../../helpers/fakes/fake_transcription.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 const EVENTS = { headers: { accept: "text/event-stream" } };
 

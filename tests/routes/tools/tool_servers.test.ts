@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
-import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
-import { freePort } from "../real/helpers/free_port.ts";
+import { codeOf, fetchAs } from "../../helpers/app/fetch_as.ts";
+import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
+import { freePort } from "../../real/helpers/free_port.ts";
 
 let app: TestApp;
 beforeEach(async () => void (app = await openTestApp({ config: { toolsAllowPrograms: true } })));

@@ -1,9 +1,9 @@
 /** Everything outside /api: the page from its current build, and the health check. */
 import { Hono } from "hono";
-import type { AppContext, Env } from "../middleware/env.ts";
-import type { RouteFacts } from "../middleware/route_table.ts";
-import { AppError } from "../services/errors.ts";
-import type { BodyLimits } from "./http/route_facts.ts";
+import type { AppContext, Env } from "../../middleware/env.ts";
+import type { RouteFacts } from "../../middleware/route_table.ts";
+import { AppError } from "../../services/errors.ts";
+import type { BodyLimits } from "../http/route_facts.ts";
 
 /** Path of the health check for containers and proxies. It needs no authentication and answers 204. */
 export const HEALTHZ_PATH = "/healthz";
@@ -50,7 +50,7 @@ export const PAGE_POLICY = [
  * Policy of the frame that draws diagrams: a sandbox without an origin that loads nothing. Its page has the hash of the
  * one script that may run.
  */
-export const DIAGRAM_POLICY = [
+const DIAGRAM_POLICY = [
   "default-src 'none'",
   "script-src 'unsafe-inline'",
   "style-src 'unsafe-inline'",
@@ -179,7 +179,7 @@ export const CURRENT_FILE = "current";
 export const IN_USE_FILE = "in_use.lock";
 
 /** A build that stays on disk until it's disposed of. */
-export interface OpenUiFolder extends Disposable {
+interface OpenUiFolder extends Disposable {
   /** Path of the folder; without a page when nothing has been built. */
   readonly path: string;
 }

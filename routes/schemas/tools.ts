@@ -1,0 +1,232 @@
+/** Schemas of calls of tools and of the built-in web tools. */
+import { createRoute, z } from "@hono/zod-openapi";
+import type { ToolCallRecord } from "../../services/tools/tool_call_store.ts";
+import { toCallJson } from "../../services/chat/tools/tool_messages.ts";
+import { ERRORS, Id, IfMatch, json, jsonBody, Time } from "./common.ts";
+import type { Tool } from "../../services/tools/tool_registry.ts";
+import type { WebConfig, WebConfigInput } from "../../services/tools/web/web_settings.ts";
+import type { WebTestResult } from "../../services/tools/web/web_tools.ts";
+
+const State = z.enum(["pending", "running", "done", "failed", "denied", "unknown"]);
+
+/** A call of a tool. */
+export const ToolCall = z.object({
+  id: z.string(),
+  name: z.string().openapi({ description: "The name that the model used" }),
+  arguments: z.string().openapi({ description: "A JSON object as text, as it is or will be called" }),
+  proposed_arguments: z.string().optional().openapi({ description: "What the model wanted, if the owner changed it" }),
+  state: State.openapi({ description: "unknown where the server was killed while it ran" }),
+  result: z.string().optional().openapi({ description: "The text that the model sees" }),
+  server_id: z.string().optional(),
+  server_name: z.string().optional(),
+  tool_name: z.string().optional().openapi({ description: "The tool's name at its server" }),
+  hints: z.object({ readOnly: z.boolean().optional(), destructive: z.boolean().optional() }).optional().openapi({
+    description: "What the server says of the tool's effects. It can be wrong",
+  }),
+  decided_by: z.string().optional().openapi({
+    description: "session, local or a token; chat or always for a permission; system for a call that Parlor ended",
+  }),
+  duration_ms: z.number().optional().openapi({ description: "How long the tool ran" }),
+  message_id: z.string().openapi({ description: "The message with the call" }),
+}).openapi("ToolCall");
+
+const WholeToolCall = ToolCall.extend({
+  result_full: z.string().optional().openapi({ description: "The whole text of the result, at most 1 MiB" }),
+}).openapi("WholeToolCall");
+
+const CallParams = z.object({ mid: Id, call_id: z.string().min(1).max(200) });
+const CallQuery = z.object({ conversation_id: Id.optional() });
+
+/** Decide about a call. */
+export const decideRoute = createRoute({
+  method: "post",
+  path: "/api/chat/replies/{mid}/tool_calls/{call_id}",
+  tags: ["chat"],
+  summary: "Allow or deny a call of a tool that waits",
+  request: {
+    params: CallParams,
+    query: CallQuery,
+    body: jsonBody(z.object({
+      decision: z.enum(["allow", "deny"]),
+      arguments: z.string().max(1024 * 1024).nullish().openapi({
+        description: "A JSON object as text, instead of what the model wanted",
+      }),
+      remember: z.enum(["chat", "always"]).nullish().openapi({
+        description: "Holds for later calls of the tool, in this chat or in all",
+      }),
+    })),
+  },
+  responses: {
+    200: json(ToolCall, "The call. The same decision again changes nothing; another one is 409"),
+    ...ERRORS,
+  },
+});
+
+/** One call with its whole result. */
+export const callRoute = createRoute({
+  method: "get",
+  path: "/api/chat/replies/{mid}/tool_calls/{call_id}",
+  tags: ["chat"],
+  summary: "Fetch a call of a tool with its whole result",
+  request: { params: CallParams, query: CallQuery },
+  responses: { 200: json(WholeToolCall, "The call"), ...ERRORS },
+});
+
+const ListedCall = z.object({
+  conversation_id: z.string(),
+  message_id: z.string(),
+  call: ToolCall,
+  decided_by: z.string().nullable(),
+  decided_at: Time.nullable(),
+  duration_ms: z.number().nullable().openapi({ description: "How long the tool ran" }),
+});
+
+/** The list of all calls. */
+export const callListRoute = createRoute({
+  method: "get",
+  path: "/api/tools/calls",
+  tags: ["tools"],
+  summary: "List all calls of tools, newest first: with what, who allowed it, and how long it took",
+  request: { query: z.object({ cursor: z.coerce.number().int().min(1).optional() }) },
+  responses: {
+    200: json(
+      z.object({ items: z.array(ListedCall), next_cursor: z.string().nullable() }).openapi("ToolCallList"),
+      "A page. Calls of deleted conversations leave the list when the trash is emptied",
+    ),
+    ...ERRORS,
+  },
+});
+
+/** Gives a call of the list its form on the wire. */
+export function toListedCallJson(record: ToolCallRecord) {
+  const { conversationId, messageId, decidedBy, decidedAtMs, startedAtMs, endedAtMs } = record;
+  return {
+    conversation_id: conversationId,
+    message_id: messageId,
+    call: toCallJson(record),
+    decided_by: decidedBy ?? null,
+    decided_at: decidedAtMs === undefined ? null : new Date(decidedAtMs).toISOString(),
+    duration_ms: startedAtMs === undefined || endedAtMs === undefined ? null : endedAtMs - startedAtMs,
+  };
+}
+
+/** A call of a tool. */
+export type ToolCallAnswer = z.output<typeof ToolCall>;
+
+const Permission = z.enum(["ask", "allow", "deny"]);
+
+const WebTool = z.object({
+  name: z.string().openapi({ example: "web_search" }),
+  description: z.string(),
+  input_schema: z.record(z.string(), z.unknown()),
+  permission: Permission,
+  enabled: z.boolean().openapi({ description: "Whether models are offered it" }),
+}).openapi("WebTool");
+
+const WebConfigAnswer = z.object({
+  search_url: z.string().nullable().openapi({ description: "Address of a SearXNG server" }),
+  search: z.boolean().openapi({ description: "Whether web_search is on; never without an address" }),
+  read_page: z.boolean().openapi({ description: "Whether read_page is on" }),
+  tools: z.array(WebTool),
+}).openapi("WebTools");
+
+const WebConfigBody = z.object({
+  search_url: z.string().max(2000).nullish().openapi({ description: "null removes the address" }),
+  search: z.boolean().optional(),
+  read_page: z.boolean().optional(),
+}).openapi("WebToolsPatch", {
+  description: "Omitted fields keep their value. Until they are set, both tools are on while there is an address",
+});
+
+const TestBody = z.object({
+  search_url: z.string().max(2000).optional().openapi({ description: "By default the stored address" }),
+}).openapi("WebToolsTestRequest");
+
+const TestAnswer = z.object({
+  working: z.boolean(),
+  error: z.string().optional(),
+  results: z.number().int(),
+  latency_ms: z.number().int(),
+}).openapi("WebToolsTest");
+
+/** Converts a change of the settings from its JSON form. */
+export function toWebConfigInput(body: z.infer<typeof WebConfigBody>): WebConfigInput {
+  const { search_url: searchUrl, search, read_page: readPage } = body;
+  return { searchUrl, search, readPage };
+}
+
+/** Converts a tool to its JSON form. */
+export function toWebToolJson({ tool, isOn }: { tool: Tool; isOn: boolean }): z.infer<typeof WebTool> {
+  const { name, description, inputSchema: input_schema, permission } = tool;
+  return { name, description, input_schema, permission, enabled: isOn };
+}
+
+/** Converts the settings to their JSON form. */
+export function toWebConfigJson(
+  { searchUrl, canSearch, canReadPages }: WebConfig,
+  tools: { tool: Tool; isOn: boolean }[],
+): z.infer<typeof WebConfigAnswer> {
+  return {
+    search_url: searchUrl ?? null,
+    search: canSearch,
+    read_page: canReadPages,
+    tools: tools.map(toWebToolJson),
+  };
+}
+
+/** Converts the result of a test to its JSON form. */
+export function toWebTestJson(result: WebTestResult): z.infer<typeof TestAnswer> {
+  const { isWorking: working, error, results, latencyMs: latency_ms } = result;
+  return { working, error, results, latency_ms };
+}
+
+const tags = ["Tools"];
+const path = "/api/tools/web";
+
+/** The settings. */
+export const webConfigRoute = createRoute({
+  method: "get",
+  path,
+  tags,
+  summary: "Settings of web search and page reading, and both tools",
+  responses: { 200: json(WebConfigAnswer, "The settings; the ETag is their version"), ...ERRORS },
+});
+
+/** Change the settings. */
+export const putWebConfigRoute = createRoute({
+  method: "put",
+  path,
+  tags,
+  summary: "Set the SearXNG server, and turn web search and page reading on or off",
+  request: { headers: IfMatch, body: jsonBody(WebConfigBody) },
+  responses: { 200: json(WebConfigAnswer, "The new settings"), ...ERRORS },
+});
+
+/** Test an address. */
+export const testWebRoute = createRoute({
+  method: "post",
+  path: `${path}/test`,
+  tags,
+  summary: "Search for a common word, without saving the address",
+  request: { body: jsonBody(TestBody) },
+  responses: { 200: json(TestAnswer, "Whether it works"), ...ERRORS },
+});
+
+/** Change a permission. */
+export const webPermissionRoute = createRoute({
+  method: "patch",
+  path: `${path}/tools/{name}`,
+  tags,
+  summary: "Set whether calls of a built-in tool wait for approval, run at once or are refused",
+  request: { params: z.object({ name: z.string() }), body: jsonBody(z.object({ permission: Permission })) },
+  responses: { 200: json(WebTool, "The tool"), ...ERRORS },
+});
+
+/** Settings of the web tools. */
+export type WebToolsJson = z.output<typeof WebConfigAnswer>;
+
+/** Settings of the web tools to change. */
+export type WebToolsPatchJson = z.input<typeof WebConfigBody>;
+
+/** The result of a test. */
+export type WebToolsTestJson = z.output<typeof TestAnswer>;
