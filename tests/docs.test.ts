@@ -1,6 +1,7 @@
 import { dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { CONFIG_KEYS } from "../services/config/config_keys.ts";
+import { runParlor } from "./helpers/processes/parlor_command.ts";
 import { en, loadLater } from "../static/src/texts/en/en.ts";
 
 const ROOT = resolve(import.meta.dirname!, "..");
@@ -131,6 +132,23 @@ test("flags, variables and configuration keys named on a page exist", () => {
     }
   }
   expect(wrong).toEqual([]);
+});
+
+test("commands of parlor named on a page exist", async () => {
+  const named = new Map<string, Set<string>>();
+  for (const [path, text] of texts) {
+    if (!isWritten(path)) continue;
+    for (const [, command = "", word] of text.matchAll(/`parlor ([a-z]+)(?: ([a-z]+))?(?= [A-Z]|[ `.])/g)) {
+      const words = named.get(command) ?? named.set(command, new Set()).get(command)!;
+      if (word !== undefined && /^(auth|import|key)$/.test(command)) words.add(word);
+    }
+  }
+  for (const [command, words] of named) {
+    const { code, stdout } = await runParlor(["help", command]);
+    expect([command, code]).toEqual([command, 0]);
+    for (const word of words) expect(stdout).toMatch(new RegExp(`(^Usage: parlor ${command}|^) +${word}\\b`, "m"));
+  }
+  expect([...named.keys()].sort()).toEqual(expect.arrayContaining(["auth", "backup", "doctor", "import", "restore"]));
 });
 
 test("settings screens named on a page exist", async () => {

@@ -14,6 +14,7 @@ import {
   openCommandReader,
   parseBlocks,
   readDocBlocks,
+  readTexts,
 } from "./helpers/files/doc_blocks.ts";
 import { tempFolder } from "./helpers/files/storage_folder.ts";
 import { DOC_HOME, tryClient, tryParlor } from "./helpers/processes/doc_commands.ts";
@@ -22,10 +23,6 @@ const BLOCKS = await readDocBlocks();
 const CURL = await findOnPath("curl");
 const PYTHON = await findOnPath("python3");
 const RELEASE_FILES = ["SHA256SUMS", "parlor.rb", ...parseTargets(["--target", "all"]).map(({ file }) => file)];
-
-/** The blocks of a page of the guide in one language. */
-const textsOf = (language: string, page: string) =>
-  BLOCKS.filter((block) => block.page === `docs/guide/${page}` && block.language === language).map(({ text }) => text);
 
 async function run(program: string, args: string[]): Promise<{ code: number; output: string }> {
   const { code, stdout, stderr } = await new Deno.Command(program, { args, stdin: "null" }).output();
@@ -120,10 +117,11 @@ const LANGUAGES: Record<string, Check> = {
     const tasks = [...text.matchAll(/-Argument ".*\\parlor\.exe(.*?)"/g)].map(([, args]) => args!.trim());
     for (const args of tasks) await tryParlor(args === "" ? [] : args.split(" "));
   },
-  // The package openai is installed for tests/real/openai_python.test.ts alone.
-  python: async ({ text }, skip) => {
+  // Its syntax here. The package that it needs is there.
+  python: async (block, skip) => {
+    await triedBy("real/openai_python.test.ts")(undefined, block);
     if (PYTHON === undefined) skip("Python isn't installed");
-    expect((await run(PYTHON!, ["-c", "import ast, sys; ast.parse(sys.argv[1])", text])).output).toBe("");
+    expect((await run(PYTHON!, ["-c", "import ast, sys; ast.parse(sys.argv[1])", block.text])).output).toBe("");
   },
   sh: async (block, skip) => {
     await using reader = await openCommandReader(Object.keys(PROGRAMS), {
@@ -143,8 +141,11 @@ const LANGUAGES: Record<string, Check> = {
   },
   // The property list is tried below.
   xml: ({ page }) => expect(page).toBe("docs/guide/install.md"),
-  // What Compose files say is in compose_files.test.ts.
-  yaml: ({ text }) => expect(parseDocument(text).errors).toEqual([]),
+  yaml: async (block) => {
+    expect(parseDocument(block.text).errors).toEqual([]);
+    if (/^services:$/m.test(block.text)) await triedBy("compose_files.test.ts")(undefined, block);
+    if (/^scrape_configs:$/m.test(block.text)) await triedBy("real/prometheus.test.ts")(undefined, block);
+  },
 };
 
 /** Reads configuration as a start does. @throws {AppError} for what a start refuses */
@@ -239,7 +240,7 @@ test.skipIf(SYSTEMD === undefined)(
   "systemd accepts the service with the backup folder and the credential",
   async () => {
     await using folder = await tempFolder();
-    const [unit = "", ...additions] = textsOf("ini", "install.md");
+    const [unit = "", ...additions] = await readTexts("docs/guide/install.md", "ini");
     const service = folder.file("parlor.service");
     await Deno.writeTextFile(service, unit.replace("/usr/local/bin/parlor", "/bin/true"));
     await Deno.mkdir(`${service}.d`);
@@ -254,7 +255,7 @@ test.skipIf(SYSTEMD === undefined)(
 
 test.skipIf(PYTHON === undefined)("the property list for launchd starts the program at login", async () => {
   await using folder = await tempFolder();
-  const [plist = ""] = textsOf("xml", "install.md");
+  const [plist = ""] = await readTexts("docs/guide/install.md", "xml");
   await Deno.writeTextFile(folder.file("parlor.plist"), plist);
   const script = "import json, plistlib, sys; print(json.dumps(plistlib.load(open(sys.argv[1], 'rb'))))";
   const { output } = await run(PYTHON!, ["-c", script, folder.file("parlor.plist")]);

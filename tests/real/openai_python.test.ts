@@ -2,6 +2,8 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { openOpenAiApp, saveMira } from "../helpers/app/openai_app.ts";
+import { readTexts } from "../helpers/files/doc_blocks.ts";
+import { tryClient } from "../helpers/processes/doc_commands.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const INSTALLED = realPart("REAL_OPENAI_DIR", "openai.sh");
@@ -32,5 +34,10 @@ describe.skipIf(INSTALLED === undefined)("with OpenAI's client for Python", { ti
     });
     const images = at.llm.chats.filter(({ body }) => body.includes("data:image/png;base64,AAAA"));
     expect(images).toHaveLength(1);
+  });
+
+  test("the program of docs/guide/openai-api.md prints the reply", async () => {
+    const [program] = await readTexts("docs/guide/openai-api.md", "python");
+    expect(await tryClient(`${INSTALLED}/venv/bin/python`, ["-c", program!])).toBe("Hello\n");
   });
 });

@@ -4,22 +4,18 @@ import { parse } from "smol-toml";
 import { enrol } from "../helpers/app/enrolled.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 import { openGatedApp, Visitor } from "../helpers/app/visitor.ts";
+import { readTexts } from "../helpers/files/doc_blocks.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 import { realPart } from "./helpers/real_part.ts";
 
 const OPERATIONS = realPart("REAL_OPERATIONS_DIR", "operations.sh");
 const BIN = `${OPERATIONS}/unpacked/usr/bin`;
-const GUIDE = new URL("../../docs/guide/", import.meta.url);
-
-/** The code blocks of a guide in one language. */
-async function printed(page: string, language: string): Promise<string[]> {
-  const text = await Deno.readTextFile(new URL(page, GUIDE));
-  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, "gm"))].map(([, block]) => block!);
-}
 
 /** The arguments after the program in the guide's `backup_after`, with folders of the test in place of the guide's. */
 async function afterBackup(program: string, folders: Record<string, string>): Promise<string[]> {
-  const commands = (await printed("backup.md", "toml")).map((block) => parse(block).backup_after as string[]);
+  const commands = (await readTexts("docs/guide/backup.md", "toml")).map((block) =>
+    parse(block).backup_after as string[]
+  );
   const [, ...args] = commands.find(([first]) => first === program)!;
   return [`${BIN}/${program}`, ...args.map((arg) => folders[arg] ?? arg)];
 }
@@ -60,7 +56,7 @@ describe.skipIf(OPERATIONS === undefined)("as the guides print it", () => {
     const [folder, repo, password] = [home.file("backups"), home.file("repo"), home.file("password")];
     const folders = { "sftp:me@nas:/srv/parlor": repo, "/etc/parlor/restic": password, "/var/backups/parlor": folder };
     await Deno.writeTextFile(password, "swordfish\n");
-    const init = (await printed("backup.md", "sh")).map((block) => block.trim().split(/\s+/))
+    const init = (await readTexts("docs/guide/backup.md", "sh")).map((block) => block.trim().split(/\s+/))
       .find(([program, ...args]) => program === "restic" && args.includes("init"))!;
     await run(`${BIN}/restic`, init.slice(1).map((arg) => folders[arg as keyof typeof folders] ?? arg));
     const file = await backUp(folder, await afterBackup("restic", folders));
@@ -86,12 +82,29 @@ describe.skipIf(OPERATIONS === undefined)("as the guides print it", () => {
     const stranger = { host: "evil.example", address: "203.0.113.9" };
     expect((await new Visitor(app, stranger).get("/api/settings")).status).toBe(403);
     await Deno.writeTextFile(home.file("log"), app.logLines.join("\n") + "\n");
-    const filter = (await printed("monitoring.md", "ini")).find((block) => block.includes("[Definition]"))!;
+    const filter = (await readTexts("docs/guide/monitoring.md", "ini")).find((block) =>
+      block.includes("[Definition]")
+    )!;
     await Deno.writeTextFile(home.file("parlor.conf"), filter);
     const env = { PYTHONPATH: `${OPERATIONS}/unpacked/usr/lib/python3/dist-packages` };
     const args = ["--config", `${OPERATIONS}/unpacked/etc/fail2ban`, "--out", "ip"];
     const program = `${BIN}/fail2ban-regex`;
     const found = await run("python3", [program, ...args, home.file("log"), home.file("parlor.conf")], env);
     expect(found).toBe("203.0.113.7\n");
+  });
+
+  test("fail2ban reads the jail with its filter", async () => {
+    const config = home.file("fail2ban");
+    await run("cp", ["-r", `${OPERATIONS}/unpacked/etc/fail2ban`, config]);
+    for (const text of await readTexts("docs/guide/monitoring.md", "ini")) {
+      const [, path] = /^# \/etc\/fail2ban\/(\S+)\n/.exec(text)!;
+      await Deno.writeTextFile(`${config}/${path}`, text);
+    }
+    const env = { PYTHONPATH: `${OPERATIONS}/unpacked/usr/lib/python3/dist-packages` };
+    const commands = await run("python3", [`${BIN}/fail2ban-client`, "--conf", config, "-d"], env);
+    expect(commands).toContain("['add', 'parlor', 'systemd']");
+    expect(commands).toContain("['set', 'parlor', 'maxretry', 10]");
+    expect(commands).toMatch(/^\['set', 'parlor', 'addfailregex', .*Refused a sign-in/m);
+    expect(commands).toContain("['set', 'parlor', 'addjournalmatch', '_SYSTEMD_UNIT=parlor.service']");
   });
 });

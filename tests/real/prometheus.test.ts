@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { openTestApp } from "../helpers/app/test_app.ts";
+import { readTexts } from "../helpers/files/doc_blocks.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 import { realPart } from "./helpers/real_part.ts";
 
@@ -32,14 +33,11 @@ test.skipIf(PROMETHEUS === undefined)(
     const { code, stderr } = await lint.output();
     expect([code, new TextDecoder().decode(stderr)]).toEqual([0, ""]);
 
+    const [shown = ""] = await readTexts("docs/guide/monitoring.md", "yaml");
+    expect(shown).toContain('["localhost:8787"]');
     await Deno.writeTextFile(
       folder.file("prometheus.yml"),
-      `scrape_configs:
-  - job_name: parlor
-    scrape_interval: 1s
-    static_configs:
-      - targets: ["localhost:${app.port}"]
-`,
+      `global:\n  scrape_interval: 1s\n${shown.replace("localhost:8787", `localhost:${app.port}`)}`,
     );
     const port = freePort();
     await using _prometheus = start(`${PROMETHEUS}/bin/prometheus`, [

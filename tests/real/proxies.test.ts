@@ -1,5 +1,4 @@
 /** Caddy and nginx in front of the server, by the lines that docs/guide/reverse-proxy.md prints. */
-import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
@@ -7,6 +6,7 @@ import { openPage } from "../helpers/app/browser.ts";
 import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
 import { type Device, openDevice, openPasskeyBrowser } from "../helpers/app/passkey_browser.ts";
 import { makeCertificate } from "../helpers/files/tls_certificate.ts";
+import { readTexts } from "../helpers/files/doc_blocks.ts";
 import { PHONE } from "../helpers/app/ui_page.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { startTimes } from "./helpers/times.ts";
@@ -63,8 +63,8 @@ const KINDS = {
 
 /** Gives the lines of a language that the page prints. */
 async function printed(language: string): Promise<string> {
-  const page = await Deno.readTextFile(fileURLToPath(new URL("../../docs/guide/reverse-proxy.md", import.meta.url)));
-  return new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(page)![1]!;
+  const [text] = await readTexts("docs/guide/reverse-proxy.md", language);
+  return text!;
 }
 
 function freePort(): number {

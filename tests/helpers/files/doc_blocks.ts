@@ -30,6 +30,12 @@ export async function readDocBlocks(): Promise<DocBlock[]> {
     .flat();
 }
 
+/** Returns the texts of a page's blocks in one language. */
+export async function readTexts(page: string, language: string): Promise<string[]> {
+  return (await readDocBlocks()).filter((block) => block.page === page && block.language === language)
+    .map(({ text }) => text);
+}
+
 /**
  * Parses the fenced blocks of a page, also those in lists.
  *

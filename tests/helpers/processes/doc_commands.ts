@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 export const DOC_HOME = "/home/me";
 const PASSPHRASE = "correct horse battery staple";
 
-/** Where a command runs: in an empty folder, which is the home folder, too, on the data of a server that has stopped. */
+/** Where a command runs: in an empty folder, which is the home folder, too. */
 interface Scene {
   folder: string;
   dataDir: string;
@@ -29,6 +29,7 @@ interface Expected {
   prints: RegExp;
 }
 
+const makeData = (scene: Scene) => tryServer(scene, []);
 const startServer = async (scene: Scene) => scene.server = await startChildServer(scene);
 
 /** By command. Anything else starts a server. */
@@ -39,7 +40,7 @@ const COMMANDS: Record<string, Expected> = {
   "auth whoami": { prints: /^parlor: Not signed in/ },
   "auth invite": { before: startServer, prints: /^Invite: \w+/ },
   backup: { before: startServer, prints: /^Backed up .* and verified the backup/ },
-  doctor: { prints: /^No problems found/m },
+  doctor: { before: makeData, prints: /^No problems found/m },
   health: { before: startServer, prints: /^The server responds at/ },
   import: {
     async before({ folder }) {
@@ -51,17 +52,19 @@ const COMMANDS: Record<string, Expected> = {
     },
     prints: /^(Imported|Dry run.*):\n(.*\n)* {2}character +2 new/,
   },
-  "key export": { prints: /^Exported the storage key/ },
+  "key export": { before: makeData, prints: /^Exported the storage key/ },
   "key import": {
     async before(scene) {
+      await makeData(scene);
       await runCommand(scene, ["key", "export", "parlor.key"]);
       await Deno.remove(`${scene.dataDir}/storage-key`);
     },
     prints: /^Imported the storage key/,
   },
-  "key rotate": { prints: /^Encrypted \d+ values with a new key/ },
+  "key rotate": { before: makeData, prints: /^Encrypted \d+ values with a new key/ },
   restore: {
     async before(scene, args) {
+      await makeData(scene);
       await runCommand(scene, ["backup", "parlor.backup"]);
       if (!args.includes("--replace")) await Deno.remove(scene.dataDir, { recursive: true });
     },
@@ -80,7 +83,6 @@ export async function tryParlor(shown: readonly string[]): Promise<void> {
   );
   const command = [args.slice(0, 2).join(" "), args[0]!].find((name) => Object.hasOwn(COMMANDS, name));
   if (command === undefined) return await tryServer(scene, args);
-  await tryServer(scene, []);
   const { before, prints } = COMMANDS[command]!;
   try {
     await before?.(scene, args);
