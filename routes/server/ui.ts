@@ -170,7 +170,7 @@ async function readFile(path: string): Promise<Uint8Array<ArrayBuffer> | undefin
 }
 
 /** Where the builds are; inside the executable the same path leads to the one it carries. */
-const UI_BUILDS = `${import.meta.dirname}/../static/dist`;
+const UI_BUILDS = `${import.meta.dirname}/../../static/dist`;
 
 /** Holds the name of the build that a server opens when it starts. */
 export const CURRENT_FILE = "current";
