@@ -14,7 +14,7 @@ import {
 } from "./build/inventory.ts";
 import { type BuildTarget, getOwnTarget, parseTargets } from "./build/targets.ts";
 import { ensureUi } from "./build/ui_builds.ts";
-import { CURRENT_FILE } from "./routes/server/ui.ts";
+import { CURRENT_FILE } from "./routes/ui.ts";
 
 /** One thing this file can build; `args` are the words after the mode's name. */
 type Mode = (args: string[]) => Promise<void>;

@@ -3,7 +3,7 @@ import denoConfig from "./deno.json" with { type: "json" };
 import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/server/listener.ts";
 import { openTailnetDoor } from "./routes/server/tailnet_listener.ts";
-import { openUiFolder } from "./routes/server/ui.ts";
+import { openUiFolder } from "./routes/ui.ts";
 import { type DataCommand, type DataOutside, PASSPHRASE_VARIABLE } from "./services/cli/cli_environment.ts";
 import type { ImportOutside } from "./services/cli/import.ts";
 import { type Config, loadConfig } from "./services/config/config.ts";

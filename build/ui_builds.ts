@@ -1,10 +1,10 @@
 /**
  * Builds the page once per state of its sources. Every build is a folder of its own in static/dist, renamed into place when
- * it's whole; routes/server/ui.ts reads them. docs/decisions/0032 has the reasons.
+ * it's whole; routes/ui.ts reads them. docs/decisions/0032 has the reasons.
  */
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { CURRENT_FILE, IN_USE_FILE } from "../routes/server/ui.ts";
+import { CURRENT_FILE, IN_USE_FILE } from "../routes/ui.ts";
 import type { BuiltFile } from "./ui.ts";
 
 const ROOT = new URL("../", import.meta.url);

@@ -4,7 +4,7 @@ import { uuidV7 } from "../services/crypto/random.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Env } from "./env.ts";
 
-/** Content security policy of everything except the page, which sets its own (routes/server/ui.ts). */
+/** Content security policy of everything except the page, which sets its own (routes/ui.ts). */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox";
 
 /** One year, as the API promises. */

@@ -28,7 +28,7 @@ import { settingsRoutes } from "./settings.ts";
 import { speechRoutes, transcriptionRoutes } from "./speech.ts";
 import { tailnetRoutes } from "./tailnet.ts";
 import { toolCallRoutes, toolServerRoutes, webToolRoutes } from "./tools.ts";
-import { healthzRoute } from "./server/ui.ts";
+import { healthzRoute } from "./ui.ts";
 
 const documentRoute = createRoute({
   method: "get",

@@ -26,7 +26,7 @@ import { errorBody, errorResponse, isDefect, statusOf, toAppError } from "./erro
 import { getBodyLimits, getRouteFacts } from "./http/route_facts.ts";
 import type { Router } from "./http/router.ts";
 import { METRICS_PATH, metricsFacts, metricsRoutes } from "./server/metrics.ts";
-import { HEALTHZ_PATH, healthzFacts, uiRoutes } from "./server/ui.ts";
+import { HEALTHZ_PATH, healthzFacts, uiRoutes } from "./ui.ts";
 
 /** Answers a request; never rejects. */
 type Handler = (request: Request, connection: ClientConnection) => Promise<Response>;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { fileURLToPath } from "node:url";
 import { ensureUi, findUi } from "../../build/ui_builds.ts";
-import { findUiFolder, openUiFolder } from "../../routes/server/ui.ts";
+import { findUiFolder, openUiFolder } from "../../routes/ui.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const SEVERAL_BUILDS_MS = 180_000;

@@ -1,6 +1,6 @@
 /** The built page for tests: built again only when its sources have changed, as in any start from source. */
 import { ensureUi } from "../../../build/ui_builds.ts";
-import { openUiFolder } from "../../../routes/server/ui.ts";
+import { openUiFolder } from "../../../routes/ui.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 

@@ -2,7 +2,7 @@
 import { type App, createApp } from "../../../routes/app.ts";
 import { type Listener, type ListenerLimits, openListener } from "../../../routes/server/listener.ts";
 import { openTailnetDoor } from "../../../routes/server/tailnet_listener.ts";
-import { findUiFolder } from "../../../routes/server/ui.ts";
+import { findUiFolder } from "../../../routes/ui.ts";
 import { type Config, loadConfig } from "../../../services/config/config.ts";
 import type { BackendLimits } from "../../../services/image_generation/backend.ts";
 import { createLog } from "../../../services/log.ts";

@@ -8,7 +8,7 @@ import type {
   Message,
   Settings,
 } from "../../../static/src/api/types.ts";
-import { uiRoutes } from "../../../routes/server/ui.ts";
+import { uiRoutes } from "../../../routes/ui.ts";
 import { characterRoutes, FakeCharacters } from "./fake_characters.ts";
 import { conversationRoutes } from "./fake_conversations.ts";
 import { FakeHouse, houseRoutes } from "./fake_house.ts";

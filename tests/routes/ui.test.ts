@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { conditionalGet } from "../../../middleware/conditional_get.ts";
-import { PAGE_POLICY, uiRoutes } from "../../../routes/server/ui.ts";
-import { errorResponse } from "../../../routes/errors.ts";
-import { newRouter } from "../../../routes/http/router.ts";
+import { conditionalGet } from "../../middleware/conditional_get.ts";
+import { PAGE_POLICY, uiRoutes } from "../../routes/ui.ts";
+import { errorResponse } from "../../routes/errors.ts";
+import { newRouter } from "../../routes/http/router.ts";
 
 let folder: string;
 const app = newRouter();

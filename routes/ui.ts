@@ -1,9 +1,9 @@
 /** Everything outside /api: the page from its current build, and the health check. */
 import { Hono } from "hono";
-import type { AppContext, Env } from "../../middleware/env.ts";
-import type { RouteFacts } from "../../middleware/route_table.ts";
-import { AppError } from "../../services/errors.ts";
-import type { BodyLimits } from "../http/route_facts.ts";
+import type { AppContext, Env } from "../middleware/env.ts";
+import type { RouteFacts } from "../middleware/route_table.ts";
+import { AppError } from "../services/errors.ts";
+import type { BodyLimits } from "./http/route_facts.ts";
 
 /** Path of the health check for containers and proxies. It needs no authentication and answers 204. */
 export const HEALTHZ_PATH = "/healthz";
@@ -170,7 +170,7 @@ async function readFile(path: string): Promise<Uint8Array<ArrayBuffer> | undefin
 }
 
 /** Where the builds are; inside the executable the same path leads to the one it carries. */
-const UI_BUILDS = `${import.meta.dirname}/../../static/dist`;
+const UI_BUILDS = `${import.meta.dirname}/../static/dist`;
 
 /** Holds the name of the build that a server opens when it starts. */
 export const CURRENT_FILE = "current";
