@@ -146,7 +146,7 @@ const UPSTREAM_CODE_NAMES: Partial<Record<UpstreamErrorKind, string>> = {
 };
 
 /** Makes the status and the body. @param status That of the error's code outside this API. */
-export function toOpenAiError(error: AppError, status: ContentfulStatusCode): OpenAiError {
+function toOpenAiError(error: AppError, status: ContentfulStatusCode): OpenAiError {
   const passedOn = error instanceof UpstreamError ? PASSED_ON.find((status) => status === error.status) : undefined;
   const shown = passedOn ?? status;
   const param = error.issues?.[0]?.path || null;

@@ -256,7 +256,7 @@ export function checkAttachmentType(c: AppContext): void {
 }
 
 /** Rejects a body whose content type can't be an image. @throws {AppError} `unsupported_media_type` */
-export function checkImageType(c: AppContext): void {
+function checkImageType(c: AppContext): void {
   if (PICTURE_TYPE.test(c.req.header("content-type") ?? "")) return;
   throw new AppError("unsupported_media_type", "An image must be sent with its own type, as Content-Type: image/png");
 }

@@ -99,6 +99,3 @@ export function toAttachmentJson({ name, type, sizeBytes, widthPx, heightPx }: A
     height: heightPx,
   };
 }
-
-/** An image or a recording, as the API returns it. */
-export type AttachmentJson = z.output<typeof AttachmentAnswer>;

@@ -38,7 +38,7 @@ const CharacterItem = z.object({
 }).openapi("CharacterItem");
 
 /** A character with its card. */
-export const Character = CharacterItem.extend({
+const Character = CharacterItem.extend({
   has_assets: z.boolean().openapi({
     description: "Imported from a CHARX file with other files, which a CHARX export contains",
   }),

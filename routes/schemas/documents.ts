@@ -196,6 +196,3 @@ export type DocumentJson = z.output<typeof Document>;
 
 /** How one document is used. */
 export type DocumentUseJson = z.input<typeof DocumentUse>;
-
-/** What of a document is sent. */
-export type SentDocumentJson = z.output<typeof SentDocument>;

@@ -381,9 +381,6 @@ export function toImageFrame(event: "job" | "progress" | "done" | "error", data:
   return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-/** How images are generated where a request says nothing. */
-export type ImageSettingsJson = z.output<typeof Settings>;
-
 /** An image backend; its key never leaves the server. */
 export type ImageBackendJson = z.output<typeof ProfileAnswer>;
 

@@ -14,7 +14,7 @@ const Counts = z.object({
 });
 
 /** `detail` of the job of an ended import. */
-export const ImportReport = z.object({
+const ImportReport = z.object({
   kind: z.enum(IMPORT_KINDS),
   dry_run: z.boolean(),
   upload_id: z.string().optional().openapi({ description: "After a dry run: imports the same upload, for an hour" }),
@@ -126,9 +126,6 @@ const ExportSelection = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("conversations"), ids, format: z.enum(CHAT_FORMATS) }),
   z.object({ kind: z.literal("characters"), ids, format: z.enum(CARD_FORMATS) }),
 ]).openapi("ExportSelection");
-
-/** What the page asks to export. */
-export type ExportSelectionJson = z.input<typeof ExportSelection>;
 
 /** `POST /api/export` */
 export const exportSelectionRoute = createRoute({

@@ -53,7 +53,7 @@ const NamedEntry = z.object({
 });
 
 /** An entry that goes into a prompt. */
-export const FiredEntry = NamedEntry.extend({
+const FiredEntry = NamedEntry.extend({
   content: z.string(),
   position: z.string(),
   depth: z.number().optional(),

@@ -117,9 +117,6 @@ export type SettingsJson = z.output<typeof Answer>;
 /** A template of the composer. */
 export type PromptTemplateJson = z.output<typeof PromptTemplate>;
 
-/** Settings to change. */
-export type SettingsPatchJson = z.input<typeof Body>;
-
 const SetupStatus = z.object({
   completed: z.boolean(),
   in_container: z.boolean().describe("The server runs in a container: 127.0.0.1 is not the machine around it"),

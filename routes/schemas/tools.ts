@@ -110,9 +110,6 @@ export function toListedCallJson(record: ToolCallRecord) {
   };
 }
 
-/** A call of a tool. */
-export type ToolCallAnswer = z.output<typeof ToolCall>;
-
 const Permission = z.enum(["ask", "allow", "deny"]);
 
 const WebTool = z.object({

@@ -101,7 +101,7 @@ function getMacroFields(card: Card | undefined) {
 }
 
 /** A conversation to scan. */
-export interface ScannedConversation {
+interface ScannedConversation {
   /** Oldest first, without hidden messages. The newest ones are enough. */
   messages: ScannedMessage[];
   /** Number of messages in the whole conversation. */
@@ -124,7 +124,7 @@ export interface TrialRequest {
 }
 
 /** Dependencies of a trial. */
-export interface TrialDeps {
+interface TrialDeps {
   lorebooks: Lorebooks;
   matcher: KeyMatcher;
   /** @throws {AppError} `not_found` */
@@ -140,7 +140,7 @@ const DRAFT = "draft";
  *
  * @throws {AppError} `invalid_request` without a book or anything to scan; `not_found`; `unprocessable`
  */
-export async function tryLorebook(request: TrialRequest, parts: TrialDeps): Promise<Activation> {
+async function tryLorebook(request: TrialRequest, parts: TrialDeps): Promise<Activation> {
   const owner = await loadBook(request, parts.lorebooks);
   if (request.conversationId === undefined && request.text === undefined) {
     throw invalidTrial("conversation_id", "a trial needs a conversation or a text to scan");

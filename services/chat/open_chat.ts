@@ -186,20 +186,20 @@ function toDocumentReader({ documents, passages }: DocumentServices): DocumentRe
 }
 
 /** Dependencies of prompt assembly. */
-export interface PromptRoomOptions extends PromptContextDeps {
+interface PromptRoomOptions extends PromptContextDeps {
   upstream: UpstreamClient;
   ratios: TokenRatios;
   openDocuments(): Promise<DocumentReader>;
 }
 
 /** The services that assemble prompts. */
-export interface PromptRoom {
+interface PromptRoom {
   prompts: Prompts;
   scenes: PromptContexts;
 }
 
 /** Creates the services. */
-export function openPrompts({ upstream, ratios, openDocuments, ...parts }: PromptRoomOptions): PromptRoom {
+function openPrompts({ upstream, ratios, openDocuments, ...parts }: PromptRoomOptions): PromptRoom {
   return {
     prompts: new Prompts(new TokenCounter(upstream, ratios), new ContextSizes(upstream), openDocuments),
     scenes: new PromptContexts(parts),

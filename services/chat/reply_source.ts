@@ -62,7 +62,7 @@ export interface ReplySource {
 }
 
 /** Returns everything after a position in at most two events, reasoning first. */
-export function restAfter(cursor: ReplyCursor, text: string, reasoning: string, seq: number): ReplyBatch {
+function restAfter(cursor: ReplyCursor, text: string, reasoning: string, seq: number): ReplyBatch {
   const batch: ReplyEvent[] = [];
   if (cursor.reasoningLength < reasoning.length) {
     const delta = reasoning.slice(cursor.reasoningLength);

@@ -118,7 +118,7 @@ export interface InviteConfig extends ListenConfig {
  * @param readConfig Reads the configuration with the options that are not this command's own.
  * @throws {AppError} with a message for the terminal if no server answers or the data folder belongs to another user.
  */
-export async function authInvite(
+async function authInvite(
   args: readonly string[],
   outside: CliOutside,
   readConfig: (rest: string[]) => InviteConfig,

@@ -52,7 +52,7 @@ export async function saveConfigKey(
 }
 
 /** Formats a value as TOML; a missing one as an empty string. */
-export function toToml(value: ConfigValue): string {
+function toToml(value: ConfigValue): string {
   return JSON.stringify(value ?? "");
 }
 

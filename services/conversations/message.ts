@@ -20,19 +20,6 @@ export interface MessageError {
   upstream?: UpstreamFailure;
 }
 
-/** How far a call of a tool is. `unknown`: it ran when the server was killed. */
-export type ToolCallState = "pending" | "running" | "done" | "failed" | "denied" | "unknown";
-
-/** A call of a tool in a message, in OpenAI's form. What Parlor runs itself has more fields. */
-export interface MessageToolCall {
-  id: string;
-  type: "function";
-  function: { name: string; arguments: string };
-  /** Absent for calls that the client answers. */
-  state?: ToolCallState;
-  [field: string]: unknown;
-}
-
 /** One message. Fields that the API doesn't know belong to the client and are stored. */
 export interface Message {
   id: string;

@@ -7,7 +7,7 @@ import type { Log } from "../log.ts";
 import type { Core } from "./open_core.ts";
 
 /** A cleanup task. */
-export interface MaintenanceTask {
+interface MaintenanceTask {
   /** What it does, for the log: `"remove expired trash"`. */
   name: string;
   /** How often it runs after the first time; only once if absent. */
@@ -33,7 +33,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const FIRST_RUN_MS = 1_000;
 
 /** Runs cleanup tasks. A task that fails is logged and doesn't stop the others. */
-export class Maintenance {
+class Maintenance {
   readonly #tasks: readonly MaintenanceTask[];
   readonly #log: Log;
   readonly #timers: ReturnType<typeof setTimeout>[] = [];

@@ -53,7 +53,7 @@ export async function openZip(path: string): Promise<ImportSource> {
 }
 
 /** Reports whether a path stays inside. Paths are never opened, but one that leads outside is suspicious. */
-export function isPlainPath(path: string): boolean {
+function isPlainPath(path: string): boolean {
   return path !== "" && path.length <= 4096 && !/^[/\\]|^[A-Za-z]:|\\|\0/.test(path) &&
     !path.split("/").some((name) => name === ".." || name === "." || name === "");
 }

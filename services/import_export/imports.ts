@@ -34,7 +34,7 @@ interface ImportParams extends ImportRequest {
 }
 
 /** Kind of the jobs. */
-export const IMPORT = "import";
+const IMPORT = "import";
 
 const TITLES: Record<ImportKind, string> = {
   sillytavern: "Import from SillyTavern",

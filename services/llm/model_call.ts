@@ -194,7 +194,7 @@ function describeDetails(details: unknown): string | undefined {
 }
 
 /** Parses an error body that may be JSON or plain text. Returns undefined if it is empty or a web page. */
-export function parseErrorBody(body: string): ErrorReport | undefined {
+function parseErrorBody(body: string): ErrorReport | undefined {
   try {
     return parseErrorReport(JSON.parse(body));
   } catch {
@@ -253,7 +253,7 @@ const EXPLANATIONS: Partial<Record<UpstreamErrorKind, string>> = {
  * @param server As errors name it: `the model at "http://127.0.0.1:8080"`.
  * @param status HTTP status; 200 for an error inside a response.
  */
-export function createReportedError(
+function createReportedError(
   server: string,
   status: number,
   report: ErrorReport | undefined,

@@ -14,8 +14,7 @@ import { CallLog, type CallMeter, meterUsage, observeStream, reportFailure, repo
 import type { Provider, ProviderKind, UpstreamTarget } from "./provider.ts";
 import { splitCompletion, splitStream } from "./streaming/reasoning_splitter.ts";
 
-export type { ChatStream, ListenToNotices, ModelList, Provider, ProviderKind, UpstreamTarget } from "./provider.ts";
-export type { CallTimeouts } from "../http/timeouts.ts";
+export type { ChatStream, ListenToNotices, UpstreamTarget } from "./provider.ts";
 
 /** All protocols behind one interface. */
 export interface UpstreamClient extends Required<Provider> {

@@ -28,7 +28,7 @@ import {
   type ScanEntry,
 } from "./scan_entries.ts";
 
-export type { ActivationBook, EntryPosition, LorebookScanSource, ScanDefaults } from "./scan_entries.ts";
+export type { ActivationBook, EntryPosition, LorebookScanSource } from "./scan_entries.ts";
 export type { ActivationState } from "./activation_rules.ts";
 export type { KeyMatcher } from "./key_matcher.ts";
 

@@ -66,11 +66,11 @@ export interface KeyJob {
 }
 
 /** Flags of a key. */
-export const CASE_SENSITIVE = 1;
-export const WHOLE_WORD = 2;
-export const PATTERN = 4;
+const CASE_SENSITIVE = 1;
+const WHOLE_WORD = 2;
+const PATTERN = 4;
 /** Number of flag combinations. */
-export const FLAG_VALUES = 8;
+const FLAG_VALUES = 8;
 
 /** Packs queries into a job. */
 export function packKeyJob(texts: string[], queries: readonly KeyQuery[]): KeyJob {

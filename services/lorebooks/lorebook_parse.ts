@@ -21,7 +21,7 @@ export interface ParsedLorebook {
 }
 
 /** Maximum number of entries. Large books have a few hundred. */
-export const MAX_ENTRIES = 10_000;
+const MAX_ENTRIES = 10_000;
 /** Maximum JSON size of a book, in bytes. */
 export const MAX_BOOK_BYTES = 10 * 1024 * 1024;
 

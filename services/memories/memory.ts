@@ -110,7 +110,7 @@ const CJK = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 const NEAR = 0.8;
 
 /** Returns a text without what doesn't change its meaning: case, punctuation and spaces. */
-export function normalizeMemory(text: string): string {
+function normalizeMemory(text: string): string {
   return text.normalize("NFKC").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
 }
 

@@ -11,7 +11,7 @@ import { MAX_MEMORY_TEXT, type MemoryScope } from "./memory.ts";
 import type { MemoryProposals, MemoryUse, ProposalOutcome } from "./memory_proposals.ts";
 
 /** Id of the tool's server. */
-export const MEMORY_SERVER_ID = "memory";
+const MEMORY_SERVER_ID = "memory";
 
 /** The chat that a call comes from. */
 export interface ToolChat {

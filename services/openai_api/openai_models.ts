@@ -159,7 +159,7 @@ function toSeconds(ms: number): number {
 }
 
 /** The active connection and its model. */
-export const DEFAULT_MODEL = "default";
+const DEFAULT_MODEL = "default";
 
 /** What a model name means. */
 export type ModelName =
@@ -185,7 +185,7 @@ export function toSlug(name: string): string {
 }
 
 /** Creates the error for a model that doesn't exist. @param reason Why, if it isn't obvious. */
-export function createModelNotFoundError(name: string, reason = "GET /api/v1/models lists the models"): AppError {
+function createModelNotFoundError(name: string, reason = "GET /api/v1/models lists the models"): AppError {
   const message = `The model "${name.slice(0, 200)}" does not exist; ${reason}`;
   return new AppError("not_found", message, { issues: [{ path: "model", message }] });
 }

@@ -326,7 +326,7 @@ function cleanText(text: string): string {
 }
 
 /** Splits example dialogue at `<START>`. @returns The dialogues without the markers. */
-export function splitExampleDialogues(text: string): string[] {
+function splitExampleDialogues(text: string): string[] {
   return text.replaceAll("\r", "").split(/^[ \t]*<START>[ \t]*$|<START>/gim).map((dialogue) => dialogue.trim())
     .filter((dialogue) => dialogue !== "");
 }

@@ -170,7 +170,7 @@ export interface DroppedLore extends Omit<LoreSource, "reason"> {
 }
 
 /** Result of a scan. */
-export interface LorebookScanResult {
+interface LorebookScanResult {
   /** Lowest order first. */
   lore: PromptLore[];
   dropped: DroppedLore[];
@@ -184,7 +184,7 @@ export interface LorebookScanResult {
 const BUDGET_SHARE = 0.25;
 
 /** Scans the lorebooks. @param expand Expands macros. */
-export async function scanLorebooks(
+async function scanLorebooks(
   { context, speaker, books, generation, turn, greetingIndex, matcher }: LorebookScanInput,
   seen: HistoryWindow,
   random: SeededRandom,

@@ -107,7 +107,7 @@ export function isDefault<Key extends keyof OwnerSettings>(key: Key, value: Owne
 }
 
 /** The limits of prompt templates. */
-export const TEMPLATE_LIMITS = { count: 50, textChars: 8_000 } as const;
+const TEMPLATE_LIMITS = { count: 50, textChars: 8_000 } as const;
 
 const TEMPLATE_NAME = /^[\p{L}\p{N}_-]{1,40}$/u;
 

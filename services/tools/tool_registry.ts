@@ -190,7 +190,7 @@ export class ToolRegistry {
 }
 
 /** Gives each tool a name that no other has: its own if possible, else with its server's in front. */
-export function nameTools(tools: readonly Tool[]): OfferedTool[] {
+function nameTools(tools: readonly Tool[]): OfferedTool[] {
   const counts = new Map<string, number>();
   for (const { name } of tools) counts.set(name, (counts.get(name) ?? 0) + 1);
   const isOwn = ({ name }: Tool) => counts.get(name) === 1 && VALID_NAME.test(name);

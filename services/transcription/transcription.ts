@@ -247,7 +247,7 @@ export class Transcription {
 }
 
 /** Returns the models that transcribe by their names; all if none does. */
-export function chooseTranscriptionModels(models: string[]): string[] {
+function chooseTranscriptionModels(models: string[]): string[] {
   const matching = models.filter((id) => TRANSCRIPTION_MODEL.test(id));
   return matching.length > 0 ? matching : models;
 }
@@ -279,7 +279,7 @@ const RATE_HZ = 16_000;
 const HEADER_BYTES = 44;
 
 /** Creates one second of almost silence as WAV: mono, 16 bit, 16 kHz. Some servers refuse a recording of zeros only. */
-export function createTestRecording(): Uint8Array<ArrayBuffer> {
+function createTestRecording(): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(HEADER_BYTES + RATE_HZ * 2);
   const view = new DataView(bytes.buffer);
   const writeText = (at: number, text: string) => bytes.set(new TextEncoder().encode(text), at);

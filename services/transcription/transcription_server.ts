@@ -233,7 +233,7 @@ export class TranscriptionServer {
 }
 
 /** Reads a transcript in OpenAI's `json` or `verbose_json` form. Returns undefined for anything else. */
-export function parseTranscript(value: unknown): Transcript | undefined {
+function parseTranscript(value: unknown): Transcript | undefined {
   const { text, language, duration, segments } = asObject(value);
   if (typeof text !== "string") return undefined;
   const durationS = asNumber(duration);

@@ -75,7 +75,7 @@ const ConversationFields = z.looseObject({
 const ConversationBody = ConversationFields.extend({ messages: z.array(MessageInDocument) });
 
 /** A conversation with all its messages. */
-export const ConversationAnswer = ConversationFields.extend({
+const ConversationAnswer = ConversationFields.extend({
   id: Id,
   title: z.string(),
   created_at: Time,

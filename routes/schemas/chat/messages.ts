@@ -270,9 +270,6 @@ export type MessageJson =
     >;
   };
 
-/** The fields of a message that a client changes. */
-export type MessagePatchJson = NamedFields<z.input<typeof MessageFields>>;
-
 /** What changed in a conversation since a revision. */
 export type ConversationChangesJson = z.output<typeof Changes>;
 

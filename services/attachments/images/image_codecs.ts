@@ -209,7 +209,7 @@ function copyOut(codec: { memory: WebAssembly.Memory }, address: number, sizeByt
 }
 
 /** Position and size of a frame on the canvas, in pixels. */
-export interface FrameRect {
+interface FrameRect {
   x: number;
   y: number;
   width: number;
@@ -223,7 +223,7 @@ export interface FrameRect {
  * @throws {ImageError} if there is no frame
  * @see GIF89a specification, sections 18 to 26
  */
-export function findFirstGifFrame(bytes: Uint8Array): FrameRect {
+function findFirstGifFrame(bytes: Uint8Array): FrameRect {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const flags = bytes[10]!;
   let at = 13 + (flags & 0x80 ? 3 << (flags & 7) + 1 : 0);
@@ -238,7 +238,7 @@ export function findFirstGifFrame(bytes: Uint8Array): FrameRect {
 }
 
 /** First frame of an animated WebP file. */
-export interface WebpFrame extends FrameRect {
+interface WebpFrame extends FrameRect {
   /** The frame as a still WebP file. */
   file: Uint8Array;
 }
@@ -251,7 +251,7 @@ export interface WebpFrame extends FrameRect {
  * @throws {ImageError} if there is no frame
  * @see RFC 9649, section 2.7.1.1
  */
-export function extractFirstWebpFrame(bytes: Uint8Array): WebpFrame | undefined {
+function extractFirstWebpFrame(bytes: Uint8Array): WebpFrame | undefined {
   const isAnimated = bytes[15] === 0x58 && (bytes[20]! & 2) !== 0; // VP8X with the animation flag
   if (!isAnimated) return undefined;
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

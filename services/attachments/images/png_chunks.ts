@@ -4,7 +4,7 @@ import { AppError } from "../../errors.ts";
 import { joinBytes } from "../../storage/file_pieces.ts";
 
 /** The first eight bytes of every PNG. */
-export const PNG_SIGNATURE: readonly number[] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
+const PNG_SIGNATURE: readonly number[] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 
 /** Maximum number of chunks. */
 export const MAX_CHUNKS = 10_000;

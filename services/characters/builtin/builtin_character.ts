@@ -10,7 +10,7 @@ import { embedCard } from "../png/png_card.ts";
 import { type Card, parseCard } from "../card/card.ts";
 
 /** Id of the built-in character. */
-export const BUILTIN_CHARACTER_ID = "pim";
+const BUILTIN_CHARACTER_ID = "pim";
 
 /** Persistent flag: the character was installed once, even if it was deleted later. */
 export interface InstalledFlag {
@@ -115,7 +115,7 @@ key there. Tell me which one you have in mind and I will walk you through it.
 {{char}}: I am afraid not. I can help you argue about toppings, though.`;
 
 /** Creates the card of the built-in character. */
-export function createBuiltinCard(): Card {
+function createBuiltinCard(): Card {
   return parseCard({
     spec: "chara_card_v3",
     spec_version: "3.0",

@@ -26,7 +26,7 @@ export interface GenerationRequest {
 }
 
 /** Job detail. */
-export interface GenerationDetail {
+interface GenerationDetail {
   /** Set once the card is stored. */
   character_id?: string;
   name?: string;
@@ -154,7 +154,7 @@ function reportCharacter(context: JobContext, id: string, { data }: Card, isCut:
 const NAMELESS = "Unnamed";
 
 /** Creates a card. Examples get a `<START>` line if they have none. */
-export function toGeneratedCard(fields: CharacterFields): Card {
+function toGeneratedCard(fields: CharacterFields): Card {
   const { name, tags, mes_example: examples = "", ...texts } = fields;
   const hasMarks = examples.trim() === "" || /<START>/i.test(examples);
   return parseCard({

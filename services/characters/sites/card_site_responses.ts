@@ -55,7 +55,7 @@ export function toFoundCard(node: JsonObject, pages: string): FoundCard | undefi
 }
 
 /** Returns the URL path of the image on our server. */
-export function toAvatarUrl(card: SiteCard): string {
+function toAvatarUrl(card: SiteCard): string {
   return `/api/characters/search/${formatSitePath(card)}/avatar`;
 }
 

@@ -9,7 +9,7 @@ import type { ToolOutput, ToolOutputPart } from "../../tools/tool_registry.ts";
 
 const UNDECIDED = "This call wasn't made: the reply ended before the user decided.";
 /** What the model learns about a call in flight when the server died. */
-export const UNKNOWN =
+const UNKNOWN =
   "The result of this call isn't known: the reply ended while the call ran. It may have taken effect. Don't repeat it " +
   "without asking the user.";
 

@@ -198,7 +198,7 @@ const MOST_CHARACTERS = 20_000;
  *
  * @throws {AppError} `internal` if a block of either can't be opened.
  */
-export async function compareRevision(
+async function compareRevision(
   { blocks }: Pick<ConversationsDeps, "blocks">,
   state: ConversationState,
   record: RevisionRecord,

@@ -6,9 +6,6 @@ import type { ScanCursor, SearchHit } from "./search_scan.ts";
 import { fold, parseQuery } from "./search_text.ts";
 import type { FindRequest, FoundPage, SearchAnswer, SearchOrder } from "./search_worker.ts";
 
-export type { DocumentHit } from "./document_scan.ts";
-export type { SearchHit } from "./search_scan.ts";
-
 /** A search. */
 export interface SearchRequest {
   /** Words and quoted phrases. All have to occur in one message, or in one title. */
@@ -283,7 +280,7 @@ export async function recall(
 }
 
 /** Returns the words of a question that say what it is about, the longest first. Quoted phrases stay whole. */
-export function extractWords(query: string): string[] {
+function extractWords(query: string): string[] {
   const words = new Set<string>();
   const rest = query.replace(/["“”„]([^"“”„]+)["“”„]/g, (_, phrase: string) => {
     if (phrase.trim() !== "") words.add(fold(phrase.trim()));

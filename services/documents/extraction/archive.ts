@@ -54,7 +54,7 @@ async function toFault<T>(reading: Promise<T>): Promise<T> {
 }
 
 /** A file in memory. */
-export class MemoryFile implements RandomAccessFile {
+class MemoryFile implements RandomAccessFile {
   #at = 0;
 
   constructor(readonly bytes: Uint8Array) {}

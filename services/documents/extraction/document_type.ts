@@ -12,7 +12,7 @@ export type DocumentType =
   | "text/plain";
 
 /** Type of a DOCX file. */
-export const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 
 /** Bytes needed to recognize a file. */
 export const DOCUMENT_HEAD_BYTES = 4096;

@@ -6,7 +6,7 @@ import { ExtractionFault } from "./extraction.ts";
 import { toPdfFault } from "./pdf.ts";
 
 /** Longer side of the result: models see no more. */
-export const MAX_PAGE_PX = 2048;
+const MAX_PAGE_PX = 2048;
 /** Larger images of a page are left out before they are decoded. */
 const MAX_IMAGE_PIXELS = 40_000_000;
 /** Most images of one page. Scanners write one, or a few strips. */

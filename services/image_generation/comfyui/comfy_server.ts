@@ -147,7 +147,7 @@ function parseHistory(json: unknown, id: string): ComfyHistory | undefined {
 }
 
 /** Finds a run in the queue. */
-export function findQueueState(json: unknown, id: string): "running" | "pending" | "absent" {
+function findQueueState(json: unknown, id: string): "running" | "pending" | "absent" {
   const { queue_running: running, queue_pending: pending } = asObject(json);
   const contains = (list: unknown) =>
     Array.isArray(list) && list.some((entry) => Array.isArray(entry) && entry[1] === id);

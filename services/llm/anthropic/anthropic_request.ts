@@ -7,7 +7,7 @@ import { getDefaultMaxTokens, type UpstreamTarget } from "../provider.ts";
 import { ANTHROPIC_FORMAT } from "../reasoning.ts";
 
 /** Sampler fields. Newer models refuse them, so they are sent only if set. */
-export const SAMPLING_FIELDS = ["temperature", "top_p", "top_k"] as const;
+const SAMPLING_FIELDS = ["temperature", "top_p", "top_k"] as const;
 
 /** Fields passed through. Anthropic refuses fields it does not know, so all others are dropped. */
 const PASSED_FIELDS = ["thinking", "metadata", "service_tier", "output_config"] as const;

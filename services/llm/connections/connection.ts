@@ -112,7 +112,7 @@ export function parseConnection(input: ConnectionInput, stored: ConnectionConten
  *
  * @throws {AppError} `invalid_request` if it sets the model, the messages or the stream, or is too long
  */
-export function parseExtraBody(
+function parseExtraBody(
   extraBody: Record<string, unknown> | null | undefined,
 ): { extraBody?: Record<string, unknown> } {
   if (extraBody === null || extraBody === undefined || Object.keys(extraBody).length === 0) return {};

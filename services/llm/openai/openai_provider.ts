@@ -116,7 +116,7 @@ type RequestJson = (url: string, body?: unknown) => Promise<unknown>;
  * @returns undefined if the server doesn't say
  * @throws The caller's abort reason.
  */
-export async function findContextSize(
+async function findContextSize(
   http: HttpClient,
   target: UpstreamTarget,
   model: string,

@@ -123,7 +123,7 @@ function applyRefusals(body: Record<string, unknown>, refusals: readonly Refusal
 }
 
 /** Returns the limit of the reply in a request, in tokens. */
-export function readOutputLimit(fields: Record<string, unknown>): number | undefined {
+function readOutputLimit(fields: Record<string, unknown>): number | undefined {
   const limit = Object.entries(fields).find(([name, value]) => isLimitName(name) && typeof value === "number");
   return limit?.[1] as number | undefined;
 }

@@ -154,7 +154,7 @@ export class LineParser {
 }
 
 /** Decodes one body. A read may end inside a character. */
-export class ReadDecoder {
+class ReadDecoder {
   // ignoreBOM: a byte order mark inside the text is part of it, even at the start of a read.
   readonly #whole = new TextDecoder("utf-8", { ignoreBOM: true });
   #split: TextDecoder | undefined;

@@ -14,7 +14,7 @@ import {
 } from "./write_group.ts";
 import { openWriter, type WriteOptions } from "./writer.ts";
 
-export type { SqlValue, Statement, StatementResult } from "./write_group.ts";
+export type { SqlValue, Statement } from "./write_group.ts";
 export type { Migration } from "./migrations.ts";
 
 /** An open database. Reads see every write that has resolved. */

@@ -17,7 +17,7 @@ import { SearxngServer, type WebQuery, type WebResults } from "./searxng.ts";
 import { normalizeSearchUrl, type WebSettings } from "./web_settings.ts";
 
 /** Id of the built-in tools among the servers. */
-export const WEB_SERVER_ID = "web";
+const WEB_SERVER_ID = "web";
 
 /** Dependencies of `WebTools`. */
 export interface WebToolsDeps {

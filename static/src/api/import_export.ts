@@ -4,14 +4,6 @@ import { findDeviceToken, findStorage } from "../state/app/device.ts";
 import { texts } from "../texts/texts.ts";
 import { type ApiClient, ApiError, parseErrorBody } from "./client.ts";
 
-/** How many things of a kind were imported. */
-export interface ThingCounts {
-  added: number;
-  updated: number;
-  present: number;
-  refused: number;
-}
-
 /** The parameters of an import. */
 export interface ImportRequest {
   kind: string;

@@ -18,7 +18,6 @@ import type {
   RecentConversationJson,
   RevisionDiffJson as RevisionDiff,
 } from "../../../routes/schemas/chat/conversations.ts";
-import type { DataReportJson as DataReport } from "../../../routes/schemas/data.ts";
 import type { ImageBackendJson as ImageBackend } from "../../../routes/schemas/images.ts";
 import type { ImportReportJson as ImportReport } from "../../../routes/schemas/import_export.ts";
 import type {
@@ -91,7 +90,6 @@ export type {
   ImageBackendInputJson as ImageBackendInput,
   ImageBackendJson as ImageBackend,
   ImageBackendTestJson as ImageBackendTest,
-  ImageSettingsJson as ImageSettings,
 } from "../../../routes/schemas/images.ts";
 export type {
   ImportableJson as Importable,
@@ -109,7 +107,6 @@ export type {
 export type {
   ConversationChangesJson as ConversationChanges,
   DamagedPartJson as DamagedPart,
-  MessagePatchJson as MessagePatch,
   MessageVariantJson as MessageVariant,
 } from "../../../routes/schemas/chat/messages.ts";
 export type {
@@ -139,7 +136,7 @@ export type {
   DocumentHitJson as DocumentHit,
   SearchHitJson as SearchHit,
 } from "../../../routes/schemas/chat/conversations.ts";
-export type { SettingsJson as Settings, SettingsPatchJson as SettingsPatch } from "../../../routes/schemas/settings.ts";
+export type { SettingsJson as Settings } from "../../../routes/schemas/settings.ts";
 export type { SetupStatusJson as SetupStatus } from "../../../routes/schemas/settings.ts";
 export type { NotifyServerJson as NotifyServer, PushDeviceJson as PushDevice } from "../../../routes/schemas/push.ts";
 export type { TailnetStatusJson as TailnetStatus } from "../../../routes/schemas/tailnet.ts";
@@ -201,9 +198,6 @@ export type ContentPart = Exclude<Message["content"], string>[number];
 
 /** A reply that is being written. */
 export type RunningReply = RunningReplyJson & { pending_calls?: ToolCall[] };
-
-/** How a message ended, or that it is still being written. */
-export type MessageStatus = Message["status"];
 
 /** A message of a chat request. */
 export type RequestMessage = NonNullable<ChatRequest["messages"]>[number];
@@ -276,9 +270,6 @@ export type ImportedItem = ImportReport["items"][number];
 
 /** A line of an import's report: something that was not imported, or not unchanged. */
 export type ImportReportLine = ImportReport["lines"][number];
-
-/** What uses space on the disk. */
-export type SpaceUse = DataReport["used"][number]["what"];
 
 /** A message that differs between a revision and the conversation now. */
 export type MessageDiff = RevisionDiff["messages"][number];

@@ -24,7 +24,7 @@ const LOAD_MS = 30_000;
 const FRAME_PATH = "/diagram.html";
 
 /** Returns what is drawn: without settings, which a text must not change. Undefined if it's too large. */
-export function prepareDiagram(source: string): string | undefined {
+function prepareDiagram(source: string): string | undefined {
   if (source.length > MAX_LENGTH || source.split("\n").length > MAX_LINES) return undefined;
   return removeDirectives(source.replace(/^\s*---[ \t]*\n[^]*?\n---[ \t]*(?:\n|$)/, ""));
 }

@@ -32,7 +32,7 @@ export type DictationState =
   | { kind: "failed"; error: ApiError };
 
 /** Longest recording: as WAV it's 19 MB, below what servers accept. In milliseconds. */
-export const MAX_DICTATION_MS = 10 * 60 * 1000;
+const MAX_DICTATION_MS = 10 * 60 * 1000;
 /** Below this peak level nothing was said, and Whisper would make something up. */
 const SILENT_LEVEL = 0.003;
 

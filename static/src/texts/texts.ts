@@ -2,8 +2,6 @@
 import { signal } from "@preact/signals";
 import { en, type Texts } from "./en/en.ts";
 
-export type { Texts };
-
 /** The available languages, each by its own name. */
 export const LANGUAGES = { en: "English", de: "Deutsch", ja: "日本語" } as const;
 

@@ -76,7 +76,7 @@ export function Dialog(props: DialogProps) {
 }
 
 /** Header, scrolling body, footer. */
-export function ModalContent({ title, onClose, children, actions }: DialogProps) {
+function ModalContent({ title, onClose, children, actions }: DialogProps) {
   return (
     <div class="modal-content">
       <header class="modal-head">

@@ -107,7 +107,7 @@ export function findEditor(store: Store, id: string, make: () => CardEditor): Ca
 }
 
 /** Writes arriving fields into the card. A field that the user edited is left alone. */
-export function fill(editor: CardEditor, creation: CharacterGeneration): void {
+function fill(editor: CardEditor, creation: CharacterGeneration): void {
   const written: Record<string, unknown> = {};
   let savedAtMs = Date.now();
   const end = effect(() => {

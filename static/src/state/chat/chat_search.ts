@@ -97,7 +97,7 @@ export class ChatSearch {
 }
 
 /** Splits a query like the server: words, and "quoted phrases" as a whole; in lower case. */
-export function wordsOf(query: string): string[] {
+function wordsOf(query: string): string[] {
   return [...query.toLowerCase().matchAll(/"([^"]+)"|(\S+)/g)]
     .map(([, phrase, word]) => (phrase ?? word ?? "").replaceAll('"', "").trim())
     .filter((word) => word !== "");

@@ -4,7 +4,7 @@ import { ApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 
 /** Pause in typing before the draft is saved, in milliseconds. */
-export const SAVE_AFTER_MS = 400;
+const SAVE_AFTER_MS = 400;
 
 /** Where the draft of an unsaved chat is stored: it has no place on the server. */
 const NEW_CHAT_KEY = "parlor.new_chat_draft";

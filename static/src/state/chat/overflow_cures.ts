@@ -120,7 +120,7 @@ async function readMessages(
 }
 
 /** Splits messages into texts of at most this many characters. A longer message is cut. */
-export function splitIntoParts(messages: readonly Message[], maxChars: number): string[] {
+function splitIntoParts(messages: readonly Message[], maxChars: number): string[] {
   const parts: string[] = [];
   for (const { role, content } of messages) {
     const text = textOf(content).trim();

@@ -80,11 +80,6 @@ export function settingsGroups(): SettingsGroup[] {
   ];
 }
 
-/** The pages, in order. */
-export function settingsSections(): SettingsSection[] {
-  return settingsGroups().flatMap(({ sections }) => sections);
-}
-
 /** Returns the path of a page. */
 export function sectionPath({ id, path }: SettingsSection): string {
   return path ?? `${SETTINGS_PATH}/${id}`;

@@ -15,7 +15,7 @@ import { DetectedServers } from "../connections/DetectedServers.tsx";
 import { useAction } from "../hooks.tsx";
 
 /** Props of a step. */
-export interface StepProps {
+interface StepProps {
   /** Continues, whether the step was done or skipped. */
   onNext: () => void;
   /** The page is navigating. */

@@ -111,7 +111,7 @@ export function ChatRow(
 }
 
 /** The name of a chat as a link, which covers its whole row or card. */
-export function ChatLink({ item, isCurrent = false }: { item: ConversationSummary; isCurrent?: boolean }) {
+function ChatLink({ item, isCurrent = false }: { item: ConversationSummary; isCurrent?: boolean }) {
   const { people } = useStore();
   const { whole } = nameChat(people, item);
   return (
