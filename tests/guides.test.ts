@@ -72,7 +72,8 @@ const PROGRAMS: Record<string, CommandCheck> = {
   litestream: notHere("Debian has no package of it"),
   mkdir: notHere("writes to folders of the system"),
   npx: async ([, yes, deno, ...args], block, skip) => {
-    expect([yes, deno]).toEqual(["-y", `deno@${Deno.version.deno}`]);
+    const [, version] = /^FROM denoland\/deno:debian-(\S+) /m.exec(await Deno.readTextFile("Dockerfile"))!;
+    expect([yes, deno]).toEqual(["-y", `deno@${version}`]);
     await PROGRAMS.deno!(["deno", ...args], block, skip);
   },
   parlor: ([, ...args]) => tryParlor(args),
