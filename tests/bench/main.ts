@@ -22,6 +22,7 @@ import { oneMessageRow } from "./rows/one_message.ts";
 import { pageRow } from "./rows/page.ts";
 import { cpuRow, floodRow } from "./rows/relay_cpu.ts";
 import { saveLoadRow } from "./rows/save_load.ts";
+import { scrollRow } from "./rows/scroll.ts";
 import { searchRow } from "./rows/search.ts";
 import { sizeRow } from "./rows/size.ts";
 import { memoryRow, startRow } from "./rows/start.ts";
@@ -48,6 +49,7 @@ const ROWS: Row[] = [
   chunkLagRow,
   largeLagRow,
   pageRow,
+  scrollRow,
 ];
 const DOCUMENT = new URL("../../docs/benchmarks.md", import.meta.url);
 const DEFAULT_ROUNDS = 5;

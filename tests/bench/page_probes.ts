@@ -52,3 +52,45 @@ export async function timeToOpen([path, text]: readonly [path: string, text: str
   });
   return performance.now() - beganAt;
 }
+
+/** Images of a page of this size, and where in it the list is. */
+export interface RecordedFrames {
+  /** JPEG files in base64. */
+  images: string[];
+  box: { x: number; y: number; width: number; height: number };
+  view: { width: number; height: number };
+}
+
+/**
+ * Counts the images in which a part of the list is blank: a band as wide as the list and a sixth as high, in which the
+ * brightness hardly differs. Each band of a filled list shows text or the edge of a portrait.
+ */
+export async function countBlankBands({ images, box, view }: RecordedFrames): Promise<number> {
+  const [bands, leastContrast] = [6, 8];
+  let blank = 0;
+  for (const data of images) {
+    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+    const image = await createImageBitmap(new Blob([bytes], { type: "image/jpeg" }));
+    const scale = image.width / view.width;
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext("2d")!;
+    context.drawImage(image, 0, 0);
+    const bandPx = Math.floor(box.height * scale / bands);
+    let isBlank = false;
+    for (let band = 0; band < bands; band++) {
+      const [x, y] = [Math.ceil(box.x * scale) + 4, Math.ceil(box.y * scale) + band * bandPx];
+      // Without the scroll bar at the right.
+      const width = Math.floor(box.width * scale) - 24;
+      const { data: pixels } = context.getImageData(x, y, width, bandPx);
+      let [least, most] = [255, 0];
+      for (let at = 1; at < pixels.length; at += 4) {
+        least = Math.min(least, pixels[at]!);
+        most = Math.max(most, pixels[at]!);
+      }
+      if (most - least < leastContrast) isBlank = true;
+    }
+    if (isBlank) blank++;
+    image.close();
+  }
+  return blank;
+}
