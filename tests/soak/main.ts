@@ -1,35 +1,43 @@
 /**
- * `deno task soak --minutes N [--requests N]`: writers and askers on one server for as long as was asked, through kills, stops, full disks and a
- * model that drops or dawdles. After each life every acknowledged write has to be there; over the last, long one what the server
- * holds in memory has to stay the same; that life lasts until so many requests were confirmed, if a number is given. Ends with 1 when either fails; `--write` puts the figures into docs/benchmarks.md.
+ * Long runs against one data folder. Each ends with 1 when it fails; `--write` puts its figures into docs/benchmarks.md.
+ *
+ * `deno task soak --minutes N`: writers and askers for as long as was asked, through kills, stops, full disks and a model
+ * server that drops or dawdles. After each life of the server every acknowledged write has to be there; over the last, long
+ * one what it holds in memory has to stay the same.
+ *
+ * `deno task soak --requests N`: writers, askers and readers on one server without trouble until so many requests were
+ * answered, 200,000 for a busy day. What it holds in memory has to stay the same.
  */
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
-import { RestlessAsker, RestlessWriter } from "../helpers/processes/restless_writer.ts";
+import { RestlessAsker, RestlessReader, RestlessWriter } from "../helpers/processes/restless_writer.ts";
 import { fill } from "../helpers/processes/storage_small_disk.ts";
-import { growthOf, type HeldMemory, openProbe, PROBED, residentBytes } from "./memory.ts";
+import { freePort } from "../real/helpers/free_port.ts";
+import { growthOf, inspectFlags, MemoryRecord, openProbe, residentBytes } from "./memory.ts";
 import { writeSoakSection } from "./report.ts";
 
-const [WRITERS, ASKERS] = [12, 4];
+const [WRITERS, ASKERS, READERS] = [12, 4, 4];
 /** Share of the time that goes into lives that end by force; the rest is one life, over which memory is watched. */
 const SHORT_LIVES = 0.6;
 const MAX_LIFE_MS = 12_000;
 const DISK_MIB = 768;
-/** Beyond this what the server holds has grown over the long life. A life of a day's requests shows a smaller growth. */
+/** Beyond this what the server holds has grown over the long life, and over a busy day. */
 const [MAX_GROWTH, MAX_DAY_GROWTH] = [1.15, 1.05];
-/** Requests of a day that count as one. */
-const DAY_REQUESTS = 200_000;
 /** Between two looks at what it holds, each of which collects its garbage. */
 const LOOK_EVERY_MS = 10_000;
+/** Looks over a busy day. */
+const DAY_LOOKS = 60;
+/** Questions in one chat of a busy day. */
+const PER_CHAT = 100;
 
 const option = (name: string) =>
   Deno.args.includes(name)
     ? Number(/^(\d+(?:\.\d+)?)$/.exec(Deno.args[Deno.args.indexOf(name) + 1] ?? "")?.[1])
     : undefined;
-const minutes = option("--minutes") ?? NaN;
-const requests = option("--requests") ?? 0;
-if (!(minutes > 0) || Number.isNaN(requests)) {
-  console.error("Usage: deno task soak --minutes N [--requests N] [--write]");
+const minutes = option("--minutes");
+const requests = option("--requests");
+if ((minutes === undefined) === (requests === undefined) || !((minutes ?? requests)! > 0)) {
+  console.error("Usage: deno task soak --minutes N [--write]\n       deno task soak --requests N [--write]");
   Deno.exit(2);
 }
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -42,24 +50,29 @@ const counts = {
   "slow upstreams": 0,
   refused: 0,
 };
+const perChat = requests === undefined ? Infinity : PER_CHAT;
 const clients = [
   ...Array.from({ length: WRITERS }, (_, n) => new RestlessWriter(n)),
-  ...Array.from({ length: ASKERS }, (_, n) => new RestlessAsker(n)),
+  ...Array.from({ length: ASKERS }, (_, n) => new RestlessAsker(n, { perChat })),
+  ...Array.from({ length: requests === undefined ? 0 : READERS }, (_, n) => new RestlessReader(n)),
 ];
 const dataDir = await Deno.makeTempDir({ prefix: "parlor-soak-" });
-const isMounted = await mount(dataDir);
-if (!isMounted) console.warn("SKIPPED full disks: only root on Linux can mount a small file system");
+const isMounted = requests === undefined && await mount(dataDir);
+if (!isMounted && requests === undefined) {
+  console.warn("SKIPPED full disks: only root on Linux can mount a small file system");
+}
 const usual = { words: 30, delay_between: 2, fail: "none", after: 0 } as const;
 const llm = await openFakeLlm({ switches: usual });
 try {
-  await run(Date.now() + minutes * 60_000);
+  if (requests === undefined) await runThroughTrouble(Date.now() + minutes! * 60_000);
+  else await runDay(requests);
 } finally {
   await llm[Symbol.asyncDispose]();
   if (isMounted) await new Deno.Command("umount", { args: [dataDir] }).output();
   await Deno.remove(dataDir, { recursive: true });
 }
 
-async function run(endMs: number): Promise<void> {
+async function runThroughTrouble(endMs: number): Promise<void> {
   const shortUntilMs = endMs - (endMs - Date.now()) * (1 - SHORT_LIVES);
   while (Date.now() < shortUntilMs) {
     await live(async (server) => {
@@ -69,49 +82,84 @@ async function run(endMs: number): Promise<void> {
       await server.kill(isKilled ? "SIGKILL" : "SIGTERM");
     });
   }
-  const held: HeldMemory[] = [];
-  let peakBytes = 0;
-  const confirmedBefore = confirmedRequests();
-  const isLongOver = () => Date.now() >= endMs && confirmedRequests() - confirmedBefore >= requests;
+  const memory = new MemoryRecord();
+  const port = freePort();
   await live(async (server) => {
-    using probe = await openProbe(server);
-    for (let lookAt = Date.now() + LOOK_EVERY_MS; !isLongOver();) {
-      const until = trouble(requests > 0 ? MAX_LIFE_MS : Math.min(MAX_LIFE_MS, endMs - Date.now()));
+    using probe = await openProbe(server, port);
+    for (let lookAt = Date.now() + LOOK_EVERY_MS; Date.now() < endMs;) {
+      const until = trouble(Math.min(MAX_LIFE_MS, endMs - Date.now()));
       for (let isOver = false; !isOver;) {
-        peakBytes = Math.max(peakBytes, await residentBytes(server.pid));
+        memory.notePeak(await residentBytes(server.pid));
         if (Date.now() >= lookAt) {
-          held.push(await probe.look());
+          memory.held.push(await probe.look());
           lookAt = Date.now() + LOOK_EVERY_MS;
         }
         isOver = await Promise.race([until.then(() => true), sleep(1_000).then(() => false)]);
       }
     }
-  }, PROBED);
+  }, inspectFlags(port));
   await live(() => sleep(0)); // which checks what the long life left
+  await report("minutes", [
+    `${minutes} minutes, ${confirmedRequests()} writes and replies confirmed, all of them found`,
+    Object.entries(counts).map(([what, count]) => `${what}: ${count}`).join(", "),
+  ], { memory, during: "the long run", atMost: MAX_GROWTH });
+}
 
-  const acknowledged = confirmedRequests();
+async function runDay(requests: number): Promise<void> {
+  const memory = new MemoryRecord();
+  const port = freePort();
+  const beganAt = Date.now();
+  await live(async (server) => {
+    using probe = await openProbe(server, port);
+    let isOver = false;
+    // A trash that fills for a week would only measure how much was deleted.
+    const emptying = (async () => {
+      while (!isOver) {
+        await (await server.request("DELETE", "/api/trash")).body?.cancel();
+        await sleep(1_000);
+      }
+    })();
+    for (let looks = 1; looks <= DAY_LOOKS;) {
+      await sleep(1_000);
+      memory.notePeak(await residentBytes(server.pid));
+      if (confirmedRequests() < requests * looks / DAY_LOOKS) continue;
+      memory.held.push(await probe.look());
+      looks++;
+    }
+    isOver = true;
+    await emptying;
+  }, inspectFlags(port));
+  const seconds = Math.round((Date.now() - beganAt) / 1000);
+  await live(() => sleep(0));
+  await report("requests", [
+    `${confirmedRequests()} requests in ${seconds} s: ${WRITERS} writers, ${ASKERS} askers and ${READERS} readers; refused: ${counts.refused}`,
+  ], { memory, during: "the run", atMost: MAX_DAY_GROWTH });
+}
+
+async function report(
+  way: "minutes" | "requests",
+  lines: string[],
+  { memory: { held, peakBytes }, during, atMost }: { memory: MemoryRecord; during: string; atMost: number },
+): Promise<void> {
   const heap = growthOf(held.map(({ heapBytes }) => heapBytes));
   const resident = growthOf(held.map(({ residentBytes }) => residentBytes));
   const formatGrowth = ({ beginMib, endMib, ratio }: typeof heap) =>
     `${beginMib} MiB, then ${endMib} MiB (${ratio.toFixed(2)} ×)`;
-  const lines = [
-    `${minutes} minutes, ${acknowledged} writes and replies confirmed, all of them found`,
-    `${acknowledged - confirmedBefore} of them in the long run`,
-    Object.entries(counts).map(([what, count]) => `${what}: ${count}`).join(", "),
-    `memory in the first and the last third of the long run: heap ${formatGrowth(heap)}, the process ${
+  const all = [
+    ...lines,
+    `memory in the second and the last third of ${during}: heap ${formatGrowth(heap)}, the process ${
       formatGrowth(resident)
     }`,
     `peak memory of the process, including garbage: ${Math.round(peakBytes / 1024 / 1024)} MiB`,
   ];
-  for (const line of lines) console.log(line);
-  if (Deno.args.includes("--write")) await writeSoakSection(lines);
-  const atMost = requests >= DAY_REQUESTS ? MAX_DAY_GROWTH : MAX_GROWTH;
+  for (const line of all) console.log(line);
+  if (Deno.args.includes("--write")) await writeSoakSection(way, all);
   if (Math.max(heap.ratio, resident.ratio) <= atMost) return;
   console.error(`What the server holds has grown beyond ${atMost} ×`);
   Deno.exitCode = 1;
 }
 
-/** Returns how many writes and replies the server has confirmed so far. */
+/** Returns how many requests the server has answered with success so far. */
 function confirmedRequests(): number {
   return clients.reduce((sum, client) => sum + client.acknowledged, 0);
 }
@@ -137,7 +185,7 @@ async function live(while_: (server: ChildServer) => Promise<void>, denoFlags: s
  * is that the last reply is still being settled, which a full disk delays.
  */
 async function keepWriting(
-  client: RestlessWriter | RestlessAsker,
+  client: RestlessWriter | RestlessAsker | RestlessReader,
   server: ChildServer,
   life: { isOver: boolean },
 ): Promise<void> {

@@ -3,8 +3,10 @@ import type { ChildServer } from "../helpers/app/child_server.ts";
 
 const MIB = 1024 * 1024;
 
-/** Lets a server that was started with these flags of Deno be asked to collect its garbage. */
-export const PROBED = ["--inspect=127.0.0.1:0"];
+/** Flags of Deno with which a server can be asked to collect its garbage. @param port A free one. */
+export function inspectFlags(port: number): string[] {
+  return [`--inspect=127.0.0.1:${port}`];
+}
 
 /** Gives the resident memory of a process; 0 where the system does not tell. */
 export async function residentBytes(pid: number): Promise<number> {
@@ -20,17 +22,32 @@ export interface HeldMemory {
   residentBytes: number;
 }
 
+/** What a server held over a life. */
+export class MemoryRecord {
+  readonly held: HeldMemory[] = [];
+  peakBytes = 0;
+
+  notePeak(bytes: number): void {
+    this.peakBytes = Math.max(this.peakBytes, bytes);
+  }
+}
+
 /** Looks at a server's memory. */
 export interface MemoryProbe extends Disposable {
   /** Collects garbage first: how much of it there is, says when the engine last took the time, and nothing of a leak. */
   look(): Promise<HeldMemory>;
 }
 
-/** Opens the look at a server that was started with `PROBED`. @see chromedevtools.github.io/devtools-protocol, HeapProfiler */
-export async function openProbe({ logs, pid }: ChildServer): Promise<MemoryProbe> {
-  const address = logs.map((line) => /listening on (ws:\S+)/.exec(line)?.[1]).find((found) => found !== undefined);
-  if (address === undefined) throw new Error("The server does not say where its inspector listens");
-  const socket = new WebSocket(address);
+/**
+ * Opens the look at a server that was started with `inspectFlags` and this port.
+ *
+ * @see https://chromedevtools.github.io/devtools-protocol/tot/HeapProfiler/
+ */
+export async function openProbe({ pid }: ChildServer, port: number): Promise<MemoryProbe> {
+  const [target] = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json() as [
+    { webSocketDebuggerUrl: string },
+  ];
+  const socket = new WebSocket(target.webSocketDebuggerUrl);
   const waiting = new Map<number, (result: { usedSize: number }) => void>();
   socket.onmessage = ({ data }) => {
     const { id, result } = JSON.parse(data);
@@ -54,10 +71,13 @@ export async function openProbe({ logs, pid }: ChildServer): Promise<MemoryProbe
   };
 }
 
-/** Compares the last third of the samples with the first, by their medians: a single collection does not count. */
+/**
+ * Compares the last third of the samples with the second, by their medians: a single collection doesn't count, and in the first
+ * third caches fill and the allocator's memory reaches its size.
+ */
 export function growthOf(samples: readonly number[]): { beginMib: number; endMib: number; ratio: number } {
   const third = Math.ceil(samples.length / 3);
-  const [begin, end] = [median(samples.slice(0, third)), median(samples.slice(-third))];
+  const [begin, end] = [median(samples.slice(-2 * third, -third)), median(samples.slice(-third))];
   return { beginMib: Math.round(begin / MIB), endMib: Math.round(end / MIB), ratio: begin === 0 ? 1 : end / begin };
 }
 

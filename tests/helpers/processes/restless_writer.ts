@@ -134,19 +134,30 @@ export class RestlessWriter {
 
 /** Asks a model again and again in a conversation of its own. */
 export class RestlessAsker {
-  readonly #id: string;
+  readonly #n: number;
+  /** Questions after which it goes on in a new chat. */
+  readonly #perChat: number;
+  #id: string;
   #count = 0;
   /** Text of each reply as far as it was seen, and whether its end was. */
   #seen = new Map<string, { text: string; isDone: boolean }>();
   acknowledged = 0;
 
-  constructor(n: number) {
+  constructor(n: number, { perChat = Infinity } = {}) {
+    this.#n = n;
+    this.#perChat = perChat;
     this.#id = `q${n}`;
   }
 
   async write(server: ChildServer): Promise<void> {
     for (;;) {
       const n = ++this.#count;
+      if (n % this.#perChat === 0) {
+        await this.check(server);
+        await (await server.request("DELETE", `/api/conversations/${this.#id}`)).body?.cancel();
+        this.#id = `q${this.#n}-${n}`;
+        this.#seen.clear();
+      }
       const mid = `${this.#id}-a${n}`;
       try {
         const answer = await server.request("POST", "/api/chat", {
@@ -183,6 +194,60 @@ export class RestlessAsker {
         throw new Error(`Reply ${mid} was seen as ${JSON.stringify(text)} and is ${JSON.stringify(found)}`);
       }
     }
+  }
+}
+
+/** What a page asks for. */
+const PAGE_PATHS = [
+  "/api/conversations?view=summary&limit=100",
+  "/api/characters?limit=120",
+  "/api/settings",
+  "/api/chat/replies",
+  "/api/connections",
+  "/api/trash",
+  "/api/search?q=text",
+  "/api/personas",
+  "/api/jobs",
+  "/",
+];
+
+/** Reads what a page asks for, and each conversation of the first page of the list in turn. */
+export class RestlessReader {
+  #count: number;
+  acknowledged = 0;
+
+  constructor(n: number) {
+    this.#count = n;
+  }
+
+  async write(server: ChildServer): Promise<void> {
+    let ids: string[] = [];
+    const read = async (path: string) => {
+      const answer = await server.request("GET", path);
+      const text = await answer.text();
+      // A conversation may have been deleted since it was listed.
+      if (!answer.ok && answer.status !== 404) throw new Refused(`GET ${path} was answered with ${answer.status}`);
+      this.acknowledged++;
+      return text;
+    };
+    for (;;) {
+      const n = this.#count++;
+      const path = PAGE_PATHS[n % PAGE_PATHS.length]!;
+      try {
+        const text = await read(path);
+        if (path === PAGE_PATHS[0]) ids = JSON.parse(text).items.map(({ id }: { id: string }) => id);
+        const id = ids[n % ids.length];
+        if (id !== undefined) await read(`/api/conversations/${id}`);
+      } catch (error) {
+        if (error instanceof Refused) throw error;
+        return;
+      }
+    }
+  }
+
+  /** It changes nothing. */
+  check(): Promise<void> {
+    return Promise.resolve();
   }
 }
 
