@@ -5,6 +5,7 @@ import { openTestApp } from "../helpers/app/test_app.ts";
 import { readTexts } from "../helpers/files/doc_blocks.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 import { realPart } from "./helpers/real_part.ts";
+import { freePort } from "./helpers/free_port.ts";
 
 const PROMETHEUS = realPart("REAL_PROMETHEUS_DIR", "prometheus.sh");
 const BOARD = fileURLToPath(new URL("../../docs/grafana/parlor.json", import.meta.url));
@@ -69,11 +70,6 @@ test.skipIf(PROMETHEUS === undefined)(
   },
   120_000,
 );
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}
 
 function start(program: string, args: string[]): AsyncDisposable {
   const child = new Deno.Command(program, { args, stdin: "null", stdout: "null", stderr: "null" }).spawn();

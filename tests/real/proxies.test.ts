@@ -10,6 +10,7 @@ import { readTexts } from "../helpers/files/doc_blocks.ts";
 import { PHONE } from "../helpers/app/ui_page.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { startTimes } from "./helpers/times.ts";
+import { freePort } from "./helpers/free_port.ts";
 
 const PROXIES = realPart("REAL_PROXIES_DIR", "proxies.sh");
 const NAME = "chat.example.org";
@@ -65,11 +66,6 @@ const KINDS = {
 async function printed(language: string): Promise<string> {
   const [text] = await readTexts("docs/guide/reverse-proxy.md", language);
   return text!;
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 /** Starts a proxy before a server, and gives its address and how to end it. */
