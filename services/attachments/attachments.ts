@@ -7,7 +7,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
-import { wasChangedBefore } from "../storage/atomic_file.ts";
+import { removeLeftovers } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { KeyedMutex } from "../async/keyed_mutex.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
@@ -73,9 +73,6 @@ const MAX_PIXELS = 400_000_000;
 
 /** The dimensions in a JPEG come after metadata, which may contain a whole preview image. */
 const MAX_HEADER_BYTES = 1024 * 1024;
-
-/** Younger files without a row may be about to get one; older ones are left from a crash. */
-const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 
 /** Bytes per step, so that no image blocks the event loop. */
 const STEP_BYTES = 256 * 1024;
@@ -262,7 +259,8 @@ export class Attachments {
         await this.#deps.versions.remove(toResource(name));
       });
     }
-    await this.#removeLeftovers();
+    const listFiles = () => this.#rows.listFiles().map(({ name, version }) => getAttachmentFileName(name, version));
+    await removeLeftovers(this.#deps.folder, listFiles, (name) => Deno.remove(join(this.#deps.folder, name)));
   }
 
   /** Writes the file, then the row. The caller holds the lock of the name. */
@@ -322,19 +320,6 @@ export class Attachments {
       if (error instanceof Deno.errors.NotFound) return;
       this.#deps.log("warn", "Can't remove the file of an attachment", { error: messageOf(error) });
     });
-  }
-
-  async #removeLeftovers(): Promise<void> {
-    const { folder } = this.#deps;
-    // Lists files first: a file that gets its row in between is either in both lists or recent.
-    const found = (await Array.fromAsync(Deno.readDir(folder))).filter((entry) => entry.isFile);
-    const wanted = new Set(this.#rows.listFiles().map(({ name, version }) => getAttachmentFileName(name, version)));
-    for (const { name } of found) {
-      if (wanted.has(name)) continue;
-      const path = join(folder, name);
-      // Uses the clock of the disk, which tests don't control.
-      if (await wasChangedBefore(path, Date.now() - LEFTOVER_AGE_MS)) await Deno.remove(path);
-    }
   }
 }
 

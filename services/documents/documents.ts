@@ -1,5 +1,4 @@
 /** Stores documents: the original as a sealed file, its text as sealed rows. Reads their text in jobs. */
-import { join } from "node:path";
 import { Semaphore } from "../async/semaphore.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
@@ -9,7 +8,7 @@ import type { Guard } from "../http/guard/guarded_fetch.ts";
 import type { JobContext, JobRunner } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
 import { estimateTokens } from "../llm/token_count.ts";
-import { wasChangedBefore } from "../storage/atomic_file.ts";
+import { removeLeftovers } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { readSealedFile, readSealedRange, writeSealedFile } from "../storage/sealed_file.ts";
 import type { DocumentError, DocumentPage, PageRange, StoredDocument } from "./document.ts";
@@ -71,8 +70,6 @@ const PDF = "application/pdf";
 /** Longest name. */
 const MAX_NAME = 200;
 const MAX_URL = 2048;
-/** Younger files without a row may be about to get one; older ones are left from a crash. */
-const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 
 /** The documents. */
 export class Documents {
@@ -270,13 +267,8 @@ export class Documents {
   /** Removes files that a crash left. */
   async sweep(): Promise<void> {
     const { db, folder } = this.#deps;
-    // Lists files first: a file that gets its row in between is recent.
-    const found = (await Array.fromAsync(Deno.readDir(folder))).filter((entry) => entry.isFile);
-    const wanted = new Set(db.all<{ id: string }>("SELECT id FROM document_file").map(({ id }) => id));
-    for (const { name } of found) {
-      if (wanted.has(name)) continue;
-      if (await wasChangedBefore(join(folder, name), Date.now() - LEFTOVER_AGE_MS)) await this.#removeOriginal(name);
-    }
+    const listFiles = () => db.all<{ id: string }>("SELECT id FROM document_file").map(({ id }) => id);
+    await removeLeftovers(folder, listFiles, (name) => this.#removeOriginal(name));
   }
 
   async #insert(document: StoredDocument): Promise<{ document: StoredDocument; jobId: string }> {

@@ -93,12 +93,32 @@ export async function fileExists(path: string): Promise<boolean> {
   }
 }
 
+/** Younger files without a row may be about to get one; older ones are left from a crash. */
+const LEFTOVER_AGE_MS = 60 * 60 * 1000;
+
 /**
- * Reports whether a file was last changed before a time, by the clock of the disk. False if there is none anymore.
+ * Removes the files in a folder that nothing refers to and that are older than an hour: a crash left them.
  *
+ * @param listWanted Returns the names of the files that have a row. Called after the folder was listed: a file that gets
+ *   its row in between is wanted or recent.
  * @throws The runtime's errors.
  */
-export async function wasChangedBefore(path: string, timeMs: number): Promise<boolean> {
+export async function removeLeftovers(
+  folder: string,
+  listWanted: () => Iterable<string>,
+  remove: (name: string) => Promise<void>,
+): Promise<void> {
+  const found = (await Array.fromAsync(Deno.readDir(folder))).filter((entry) => entry.isFile);
+  const wanted = new Set(listWanted());
+  for (const { name } of found) {
+    // Uses the clock of the disk, which tests don't control.
+    const isLeftover = !wanted.has(name) && await wasChangedBefore(join(folder, name), Date.now() - LEFTOVER_AGE_MS);
+    if (isLeftover) await remove(name);
+  }
+}
+
+/** Reports whether a file was last changed before a time, by the clock of the disk. False if there is none anymore. */
+async function wasChangedBefore(path: string, timeMs: number): Promise<boolean> {
   try {
     return ((await Deno.lstat(path)).mtime?.getTime() ?? 0) < timeMs;
   } catch (error) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readFileIfExists, writeFileAtomic } from "../../../services/storage/atomic_file.ts";
+import { readFileIfExists, removeLeftovers, writeFileAtomic } from "../../../services/storage/atomic_file.ts";
 import { startChild } from "../../helpers/processes/storage_child.ts";
 import { filesBelow, tempFolder } from "../../helpers/files/storage_folder.ts";
 
@@ -70,4 +70,19 @@ test("names the file when its folder is missing", async () => {
     code: "internal",
     message: expect.stringContaining(`Can't write "${path}": `),
   });
+});
+
+test("removes files that nothing refers to and that are older than an hour", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "parlor-leftovers-" });
+  try {
+    const twoHoursAgo = new Date(Date.now() - 2 * 60 * 60 * 1000);
+    for (const name of ["old", "wanted", "recent"]) await Deno.writeTextFile(`${folder}/${name}`, name);
+    await Deno.mkdir(`${folder}/inner`);
+    for (const name of ["old", "wanted", "inner"]) await Deno.utime(`${folder}/${name}`, twoHoursAgo, twoHoursAgo);
+    const removed: string[] = [];
+    await removeLeftovers(folder, () => ["wanted"], (name) => Promise.resolve(void removed.push(name)));
+    expect(removed).toEqual(["old"]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
