@@ -3,7 +3,7 @@
  * a token the page fetches them.
  *
  * ApiImage: `src` (a path of the server, or any other URL) and the attributes of an image. `useFileUrl` serves other
- * elements, `downloadFile` links.
+ * elements, `downloadFile` links; `downloadAll` and `saveFile` save what a link can't name.
  */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -50,6 +50,28 @@ export function ApiImage({ src, ...attributes }: JSX.IntrinsicElements["img"] & 
   return <img {...attributes} src={useFileUrl(src)} />;
 }
 
+/** Has the browser save a file. */
+export function saveFile(file: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), DOWNLOAD_MS);
+}
+
+/** Downloads several conversations or characters as one ZIP file. Shows a failure. */
+export async function downloadAll(
+  store: Store,
+  body: { kind: "conversations" | "characters"; ids: readonly string[]; format: string },
+): Promise<void> {
+  try {
+    const response = await store.api.client.send("POST", "/api/export", { body });
+    saveFile(await response.blob(), `parlor-${new Date().toISOString().slice(0, 10)}.zip`);
+  } catch (thrown) {
+    store.report(thrown);
+  }
+}
+
 /**
  * Fetches a file and has the browser save it.
  *
@@ -58,11 +80,7 @@ export function ApiImage({ src, ...attributes }: JSX.IntrinsicElements["img"] & 
 export async function downloadFile(store: Store, path: string, fileName?: string): Promise<void> {
   try {
     const response = await store.api.client.send("GET", path);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(await response.blob());
-    link.download = fileName ?? findFileName(response.headers.get("content-disposition")) ?? "";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), DOWNLOAD_MS);
+    saveFile(await response.blob(), fileName ?? findFileName(response.headers.get("content-disposition")) ?? "");
   } catch (thrown) {
     store.report(thrown);
   }

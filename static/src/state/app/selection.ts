@@ -67,20 +67,3 @@ async function runAll<T, R>(store: Store, items: readonly T[], work: (item: T) =
   if (failed) store.report(failed.reason);
   return results.filter((result) => result.status === "fulfilled").map(({ value }) => value);
 }
-
-/** Downloads several conversations or characters as one ZIP file. Shows a failure. */
-export async function downloadAll(
-  store: Store,
-  body: { kind: "conversations" | "characters"; ids: readonly string[]; format: string },
-): Promise<void> {
-  try {
-    const answer = await store.api.client.send("POST", "/api/export", { body });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(await answer.blob());
-    link.download = `parlor-${new Date().toISOString().slice(0, 10)}.zip`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-  } catch (thrown) {
-    store.report(thrown);
-  }
-}

@@ -1,6 +1,7 @@
 /** A running dictation: level, time, text as it arrives, and what to do if it fails. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { transcriptionApi } from "../../api/speech.ts";
+import { saveFile } from "../../components/ApiFile.tsx";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { useNow } from "../../components/hooks.ts";
 import { Notice } from "../../components/Notice.tsx";
@@ -141,12 +142,7 @@ function DictationEnd(
 
 /** Offers the recording as a file. */
 function saveRecording({ recording }: Dictation | BrowserDictation): void {
-  if (!recording) return;
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(recording.wave);
-  link.download = "recording.wav";
-  link.click();
-  URL.revokeObjectURL(link.href);
+  if (recording) saveFile(recording.wave, "recording.wav");
 }
 
 /** @param label Name of the field, for the dialog. The button's name doesn't repeat it: there would be two controls of that name. */
