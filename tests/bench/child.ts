@@ -33,7 +33,8 @@ export class Programs {
    * @throws {Error} when it ends before, or takes half a minute.
    */
   async start({ command, args, name }: ProgramOptions): Promise<Program> {
-    const process = new Deno.Command(command, { args, stdin: "piped", stdout: "piped", stderr: "null" }).spawn();
+    const process = new Deno.Command(command, { args, stdin: "piped", stdout: "piped", stderr: "piped" }).spawn();
+    const errors = collectEnd(process.stderr);
     this.#running.add(process);
     process.status.then(() => this.#running.delete(process));
     const input = process.stdin.getWriter();
@@ -42,7 +43,7 @@ export class Programs {
       const { value } = await lines.read();
       if (value === undefined) {
         const { code } = await process.status;
-        throw new Error(`${name} ended with code ${code}; its own words are on standard error when started by hand`);
+        throw new Error(`${name} ended with code ${code}: ${await errors}`);
       }
       return value;
     };
@@ -102,6 +103,13 @@ function innermostChild(pid: number): number {
     return pid; // It has ended.
   }
   return /^\d+$/.test(children) ? innermostChild(Number(children)) : pid;
+}
+
+/** Reads a stream to its end and returns its last characters. */
+async function collectEnd(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> {
+  let end = "";
+  for await (const text of stream.pipeThrough(new TextDecoderStream())) end = (end + text).slice(-1_000);
+  return end;
 }
 
 function lineSplitter(): TransformStream<string, string> {
