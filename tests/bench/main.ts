@@ -2,7 +2,7 @@
  * Measures Parlor against bare programs: `deno task bench [row …] [--rounds N]`. Without names all rows run, and
  * docs/benchmarks.md is written, unless the machine was busy with something else.
  */
-import type { Bench, Row } from "./bench.ts";
+import type { Bench, Figure, Row } from "./bench.ts";
 import { Programs } from "./child.ts";
 import { formatUse, type MachineUse, MAX_ELSEWHERE, MAX_LOAD, watchMachine } from "./machine.ts";
 import { formatDocument, formatFigure, type MeasuredRow } from "./report.ts";
@@ -85,20 +85,28 @@ async function run(args: string[]): Promise<number> {
   try {
     const bench: Bench = { programs, folder, rounds: wanted.rounds, progress: (text) => console.error(`  ${text}`) };
     const measured: MeasuredRow[] = [];
+    const failed: string[] = [];
     for (const row of wanted.rows) {
       const look = watchMachine();
-      const figures = await row.run(bench);
+      let figures: Figure[];
+      try {
+        figures = await row.run(bench);
+      } catch (error) {
+        // The other rows are measured anyway.
+        console.error(`    ${row.name} failed: ${error instanceof Error ? error.message : error}`);
+        failed.push(row.name);
+        programs.killAll();
+        continue;
+      }
       const use = look();
       for (const figure of figures) console.log(formatFigure(figure));
       console.log(`    ${row.name}: ${formatUse(use)}`);
       measured.push({ figures, use });
     }
-    if (wanted.rows.length < ROWS.length) return 0;
-    const refusal = findRefusal(
-      measured.map(({ use }, n) => ({ name: wanted.rows[n]!.name, use })),
-      wanted.rounds,
-      load,
-    );
+    if (wanted.rows.length < ROWS.length) return failed.length === 0 ? 0 : 1;
+    const refusal = failed.length > 0
+      ? `${failed.join(", ")} failed`
+      : findRefusal(measured.map(({ use }, n) => ({ name: wanted.rows[n]!.name, use })), wanted.rounds, load);
     if (refusal === undefined) await writeDocument(measured, wanted.rounds, load);
     else console.error(`docs/benchmarks.md stays as it is: ${refusal}`);
     return refusal === undefined ? 0 : 1;

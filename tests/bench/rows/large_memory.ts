@@ -66,15 +66,16 @@ export const largeMemoryRow: Row = {
 };
 
 async function measure(bench: Bench, { what, prepare, work }: LargeJob): Promise<Figure> {
-  const dataDir = await freshFolder(bench);
-  const open = () => Parlor.open({ programs: bench.programs, dataDir });
-  if (prepare !== undefined) {
-    const parlor = await open();
-    await prepare(parlor);
-    await parlor.stop();
-  }
   const rises: number[] = [];
   for (let round = 1; round <= bench.rounds; round++) {
+    // A second import into the same folder would find all chats there.
+    const dataDir = await freshFolder(bench);
+    const open = () => Parlor.open({ programs: bench.programs, dataDir });
+    if (prepare !== undefined) {
+      const parlor = await open();
+      await prepare(parlor);
+      await parlor.stop();
+    }
     const parlor = await open();
     for (const path of FIRST_PATHS) await parlor.control.bytes("GET", path);
     const idleBytes = await residentBytes(parlor.pid);
