@@ -13,6 +13,12 @@ export const MAX_LOAD = 1;
 /** Processors used by other programs during a row above which its figures aren't written. */
 export const MAX_ELSEWHERE = 0.25;
 
+/**
+ * Flags of Chromium with which its processor time counts as ours: the zygote, which starts the pages' processes, isn't waited for
+ * by the browser, so their time would look like that of other programs.
+ */
+export const COUNTED_FLAGS = ["--no-zygote"];
+
 // USER_HZ; see process_facts.ts.
 const MS_PER_TICK = 10;
 

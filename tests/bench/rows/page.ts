@@ -13,6 +13,7 @@ import {
   type Row,
   startHere,
 } from "../bench.ts";
+import { COUNTED_FLAGS } from "../machine.ts";
 import { beginTyping, endTyping, firstPaint, timeToOpen, type TypingFigures } from "../page_probes.ts";
 import { tasksOf } from "../page_trace.ts";
 import { Parlor } from "../parlor.ts";
@@ -77,7 +78,7 @@ export const pageRow: Row = {
     const addresses = { own: `http://127.0.0.1:${parlor.port}`, limit: `http://127.0.0.1:${empty.port}` };
     const lastText = messages.at(-1)!.content;
 
-    const browser = await openBrowser();
+    const browser = await openBrowser(COUNTED_FLAGS);
     let rounds: Round[];
     let fetched: number;
     try {
@@ -97,7 +98,7 @@ async function oneRound(browser: Browser, addresses: { own: string; limit: strin
   try {
     const own = await context.newPage();
     await own.goto(`${addresses.own}/new`);
-    await own.locator('a[href="/c/long"]').waitFor();
+    await own.locator('.chat-list a[href="/c/long"]').waitFor();
     let openMs = 0;
     const { totalMs: openCpuMs } = await tasksOf(own, async () => {
       openMs = await own.evaluate(timeToOpen, ["/c/long", lastText] as const);

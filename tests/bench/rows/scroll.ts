@@ -4,6 +4,7 @@ import { openBrowser } from "../../helpers/app/browser.ts";
 import { builtUi } from "../../helpers/app/built_ui.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
 import { eachRound, type Figure, freshFolder, milliseconds, type Row } from "../bench.ts";
+import { COUNTED_FLAGS } from "../machine.ts";
 import { countBlankBands } from "../page_probes.ts";
 import { tasksOf } from "../page_trace.ts";
 import { Parlor } from "../parlor.ts";
@@ -54,7 +55,7 @@ export const scrollRow: Row = {
     bench.progress(`scroll: making ${CHATS} conversations`);
     await fillLibrary(parlor, { conversations: CHATS, messages: 2 });
     await parlor.control.bytes("GET", "/api/characters?limit=1");
-    const browser = await openBrowser();
+    const browser = await openBrowser(COUNTED_FLAGS);
     try {
       const rounds = await eachRound(bench, "scroll", async () => {
         const scrolled: Scrolled[] = [];
