@@ -105,7 +105,7 @@ async function taskFigures(bench: Bench): Promise<Figure[]> {
   const figures: Figure[] = [{
     ...ratioFigure({
       what: "deno task start a second time, from the command to the first response",
-      counterpart: "deno task of Deno.serve hello",
+      counterpart: "Deno.serve hello as a task",
       unit: milliseconds,
       atMost: Infinity,
     }, withDeno),
