@@ -47,10 +47,7 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
     return { help: KEY_HELP, run: runKey };
   }],
   ["licenses", async () => {
-    const [{ LICENCES_HELP }, { readLicenseNotices }] = await Promise.all([
-      import("./services/diagnostics/license_notices.ts"),
-      import("./services/diagnostics/license_notices.ts"),
-    ]);
+    const { LICENCES_HELP, readLicenseNotices } = await import("./services/diagnostics/license_notices.ts");
     return { help: LICENCES_HELP, run: async (_args, { print }) => print(await readLicenseNotices()) };
   }],
   ["restore", async () => {

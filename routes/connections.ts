@@ -8,7 +8,7 @@ import { newRouter } from "./http/router.ts";
 import { toJobJson } from "./schemas/jobs.ts";
 import * as schema from "./schemas/connections.ts";
 
-/** Routes of connection profiles. @param services.config.discoverHosts Hosts that `discover` probes; never a client's choice. */
+/** Routes of connection profiles. The hosts that `discover` probes are configured, never a client's choice. */
 export function connectionRoutes(services: Services) {
   return newRouter()
     .openapi(schema.listRoute, async (c) => {

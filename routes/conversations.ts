@@ -12,14 +12,14 @@ import { rawAnswer, startedStream } from "./server/raw_response.ts";
 /** Routes of conversations. */
 export function conversationRoutes(services: Services) {
   return newRouter()
-    .route("/", documentRoutes(services))
+    .route("/", wholeRoutes(services))
     .route("/", messageRoutes(services))
     .route("/", revisionRoutes(services))
     .route("/", forkRoutes(services));
 }
 
 /** Whole conversations, their fields and their drafts. */
-function documentRoutes(services: Services) {
+function wholeRoutes(services: Services) {
   return newRouter()
     .openapi(schema.listRoute, async (c) => {
       const { streams, summaries } = await services.conversations();
@@ -101,20 +101,20 @@ function wholeAnswer(
 
 function messageRoutes(services: Services) {
   /** Messages bear the revision of their conversation, which is what their If-Match demands. */
-  const tagged = (c: AppContext, revision: number) => c.header("ETag", etag(revision));
+  const setEtag = (c: AppContext, revision: number) => c.header("ETag", etag(revision));
   return newRouter()
     .openapi(messageSchema.pageRoute, async (c) => {
       const { messages } = await services.conversations();
       const { id } = c.req.valid("param");
       const { before, limit, variants } = c.req.valid("query");
       const page = messages.page(id, limit, before);
-      tagged(c, messages.revisionOf(id));
+      setEtag(c, messages.revisionOf(id));
       return rawAnswer(c.json(variants === "1" ? await messages.withVariants(id, page) : page, 200));
     })
     .openapi(messageSchema.changesRoute, async (c) => {
       const { messages } = await services.conversations();
       const changes = messages.changesSince(c.req.valid("param").id, c.req.valid("query").since);
-      tagged(c, changes.revision);
+      setEtag(c, changes.revision);
       return c.json(changes, 200);
     })
     .openapi(messageSchema.addRoute, async (c) => {
@@ -122,7 +122,7 @@ function messageRoutes(services: Services) {
       const { message: given, after } = c.req.valid("json");
       const options = { after: after ?? undefined, expected: preconditionOf(c.req.valid("header")) };
       const { message, revision } = await messages.add(c.req.valid("param").id, given, options);
-      tagged(c, revision);
+      setEtag(c, revision);
       return rawAnswer(c.json(message, 201));
     })
     .openapi(messageSchema.greetRoute, async (c) => {
@@ -133,7 +133,7 @@ function messageRoutes(services: Services) {
       const { messages } = await services.conversations();
       const { id, mid } = c.req.valid("param");
       const page = { items: [messages.get(id, mid)], next_cursor: null };
-      tagged(c, messages.revisionOf(id));
+      setEtag(c, messages.revisionOf(id));
       const { items } = c.req.valid("query").variants === "1" ? await messages.withVariants(id, page) : page;
       return rawAnswer(c.json(items[0]!, 200));
     })
@@ -142,7 +142,7 @@ function messageRoutes(services: Services) {
       const { id, mid } = c.req.valid("param");
       const demanded = preconditionOf(c.req.valid("header"));
       const { message, revision } = await messages.patch(id, mid, c.req.valid("json"), demanded);
-      tagged(c, revision);
+      setEtag(c, revision);
       return rawAnswer(c.json(message, 200));
     })
     .openapi(messageSchema.deleteMessageRoute, async (c) => {
@@ -152,7 +152,7 @@ function messageRoutes(services: Services) {
       const isAll = c.req.valid("query").following === "true";
       const removing = isAll ? messages.removeFrom(id, mid, demanded) : messages.remove(id, mid, demanded);
       const { trashId, revision } = await removing;
-      tagged(c, revision);
+      setEtag(c, revision);
       return c.body(null, 204, trashId === undefined ? {} : { "X-Parlor-Trash-Id": trashId });
     })
     .openapi(messageSchema.variantsRoute, async (c) => {

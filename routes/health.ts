@@ -9,7 +9,7 @@ import { healthRoute, modelsRoute } from "./schemas/health.ts";
 /** A page waits for this answer; a model server that needs longer is as good as away. */
 const CHECK_WITHIN_MS = 3_000;
 
-/** Routes of health and models. @param options.version Parlor's own. */
+/** Routes of health and models. */
 export function healthRoutes(services: Services) {
   const { auth, version } = services;
   return newRouter()

@@ -13,7 +13,7 @@ import { newRouter } from "./http/router.ts";
 import * as schema from "./schemas/images.ts";
 import { toVersionJson } from "./schemas/versions.ts";
 
-/** Routes of images. @param services.config.discoverHosts Hosts that `discover` probes; never a client's choice. */
+/** Routes of images. The hosts that `discover` probes are configured, never a client's choice. */
 export function imageRoutes(services: Services) {
   return newRouter()
     .openapi(schema.listBackendsRoute, async (c) => {

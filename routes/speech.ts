@@ -53,7 +53,7 @@ function ttsRoutes(services: Services) {
 /** What a browser may do with a file of a stranger's: play it. */
 const PLAY_ONLY = { "Content-Security-Policy": "sandbox; default-src 'none'", "Content-Disposition": "attachment" };
 
-/** Routes of voice voices. */
+/** Routes of voice samples. */
 function voiceRoutes(services: Services) {
   return newRouter()
     .openapi(schema.listSamplesRoute, async (c) => {
