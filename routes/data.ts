@@ -64,7 +64,7 @@ export function dataRoutes(services: Services) {
 /** Routes of the trash. */
 export function trashRoutes({ trash }: Services) {
   return newRouter()
-    .openapi(trashRoute, (c) => c.json(trash.list(), 200))
+    .openapi(trashRoute, async (c) => c.json(await trash.list(), 200))
     .openapi(restoreTrashRoute, async (c) => {
       await trash.restore(c.req.valid("param").id);
       return c.body(null, 204);

@@ -1,4 +1,5 @@
 /** The trash: removed resources as sealed records, kept for seven days. Each kind of resource knows its own records. */
+import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
@@ -61,6 +62,10 @@ export interface TrashOptions {
 /** How long items stay in the trash. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 const MAX_TITLE = 200;
+/** Items that are purged at the same time, so that their writes share commits. */
+const PURGED_AT_ONCE = 16;
+/** Items without data of their own that one write deletes. */
+const PURGED_PER_WRITE = 500;
 /**
  * The sealed title comes first, after its length, so that lists don't need to read the record. At most 200 characters.
  */
@@ -111,17 +116,19 @@ export class Trash {
   }
 
   /** Lists the items that can be restored, most recently removed first. */
-  list(): TrashItem[] {
-    return this.#db.all<Row>(
+  async list(): Promise<TrashItem[]> {
+    const items: TrashItem[] = [];
+    const rows = this.#db.iterate<Row>(
       `SELECT id, kind, deleted_at, substr(sealed, 1, ${BEGIN_BYTES}) AS sealed FROM trash WHERE deleted_at >= ?
        ORDER BY deleted_at DESC, id DESC`,
       this.#now() - KEPT_MS,
-    ).map((row) => ({
-      id: row.id,
-      kind: row.kind,
-      title: this.#title(row),
-      deleted_at: new Date(row.deleted_at).toISOString(),
-    }));
+    );
+    for (const row of rows) {
+      await yieldIfTickUsedUp();
+      const { id, kind, deleted_at } = row;
+      items.push({ id, kind, title: this.#title(row), deleted_at: new Date(deleted_at).toISOString() });
+    }
+    return items;
   }
 
   /** An item with an unreadable title is listed too, and can be purged. */
@@ -138,40 +145,60 @@ export class Trash {
    * occupied.
    */
   async restore(id: string): Promise<void> {
-    const row = this.#rows("id = ? AND deleted_at >= ?", id, this.#now() - KEPT_MS)[0];
-    if (row === undefined) throw new AppError("not_found", `The trash has no item "${id}"`);
+    const row = this.#row(id);
+    if (row === undefined || row.deleted_at < this.#now() - KEPT_MS) {
+      throw new AppError("not_found", `The trash has no item "${id}"`);
+    }
     await (await this.#kind(row.kind)).restore(this.#record(row), takeOut(row.id));
     this.changed();
   }
 
   /** Deletes every item for good. */
   async empty(): Promise<void> {
-    await this.#purge(this.#rows("deleted_at <= ?", this.#now()));
+    await this.#purge("deleted_at <= ?", this.#now());
   }
 
   /** Deletes items that are older than seven days. */
   async sweep(): Promise<void> {
-    await this.#purge(this.#rows("deleted_at < ?", this.#now() - KEPT_MS));
+    await this.#purge("deleted_at < ?", this.#now() - KEPT_MS);
   }
 
   /** Deletes items; one that fails doesn't stop the others. @throws The first error, after all were tried. */
-  async #purge(rows: Row[]): Promise<void> {
+  async #purge(where: string, time: number): Promise<void> {
+    const items = this.#db.all<Pick<Row, "id" | "kind">>(`SELECT id, kind FROM trash WHERE ${where}`, time);
     const failures: unknown[] = [];
-    for (const row of rows) {
-      try {
-        const kind = await this.#kind(row.kind);
-        if (kind.purge === undefined) await this.#db.write([takeOut(row.id)]);
-        else await kind.purge(this.#record(row), takeOut(row.id));
-      } catch (error) {
-        failures.push(error);
+    const plain: string[] = [];
+    const left = items.values(); // shared by those that purge
+    const purgeItems = async () => {
+      for (const { id, kind: name } of left) {
+        try {
+          const kind = await this.#kind(name);
+          if (kind.purge === undefined) plain.push(id);
+          else await this.#purgeItem(id, kind);
+        } catch (error) {
+          failures.push(error);
+        }
       }
+    };
+    await Promise.all(Array.from({ length: PURGED_AT_ONCE }, purgeItems));
+    for (let at = 0; at < plain.length; at += PURGED_PER_WRITE) {
+      const ids = JSON.stringify(plain.slice(at, at + PURGED_PER_WRITE));
+      const sql = "DELETE FROM trash WHERE id IN (SELECT value FROM json_each(?))";
+      await this.#db.write([{ sql, params: [ids] }]).catch((error) => failures.push(error));
     }
-    if (rows.length > failures.length) this.changed();
+    if (items.length > failures.length) this.changed();
     if (failures.length > 0) throw failures[0];
   }
 
-  #rows(where: string, ...params: (string | number)[]): Row[] {
-    return this.#db.all<Row>(`SELECT id, kind, deleted_at, sealed FROM trash WHERE ${where}`, ...params);
+  /** Deletes an item with its data. Records can be large, so each is read only now. */
+  async #purgeItem(id: string, kind: TrashKind): Promise<void> {
+    await yieldIfTickUsedUp();
+    const row = this.#row(id);
+    if (row !== undefined) await kind.purge?.(this.#record(row), takeOut(id)); // otherwise restored in the meantime
+  }
+
+  #row(id: string): Row | undefined {
+    return this.#db.get<Row>("SELECT id, kind, deleted_at, sealed FROM trash WHERE id = ?", id);
   }
 
   async #kind(kind: string): Promise<TrashKind> {

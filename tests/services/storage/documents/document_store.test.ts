@@ -110,7 +110,7 @@ test("deletes expired documents with their rows", async () => {
   nowMs += 8 * 24 * 60 * 60 * 1000;
   await trash.sweep();
   expect(db.all("SELECT id FROM document WHERE kind LIKE '%paper%'")).toEqual([]);
-  expect(trash.list()).toEqual([]);
+  expect(await trash.list()).toEqual([]);
 });
 
 test("restores each of several removed documents with the same id", async () => {
@@ -119,7 +119,7 @@ test("restores each of several removed documents with the same id", async () => 
     await store.remove("a");
     nowMs += 1000;
   }
-  const [second, first] = trash.list();
+  const [second, first] = await trash.list();
   expect([first!.title, second!.title]).toEqual(["one", "two"]);
   await trash.restore(first!.id);
   expect((await store.get("a")).body.text).toBe("one");
