@@ -1,4 +1,4 @@
-/** Texts of the open chat and its composer. */
+/** Texts of the open chat, its composer, and personas. */
 import type { chat as English } from "../en/chat.ts";
 import { createCounter } from "../plural.ts";
 
@@ -223,5 +223,43 @@ export const chat: typeof English = {
     commands: "Befehle",
     dictate: "Diktieren",
     talk: "Sprechen",
+  },
+
+  personas: {
+    title: "Personas",
+    intro: "Wer Sie in einem Chat sind. Die Beschreibung wird an das Modell gesendet.",
+    add: "Neue Persona",
+    import: "Importieren",
+    imported: (n: number) => `${count(n, { one: "Persona", other: "Personas" })} importiert`,
+    open: "Öffnen",
+    exportCard: "Karte exportieren",
+    addTitle: "Neue Persona",
+    editTitle: "Persona bearbeiten",
+    loadFailed: "Die Personas konnten nicht geladen werden",
+    empty: "Noch keine Personas",
+    emptyText: "Ohne Persona chatten Sie unter Ihrem eigenen Namen.",
+    noDescription: "Keine Beschreibung",
+    isDefault: "Standard",
+    setDefault: "Als Standard festlegen",
+    unsetDefault: "Nicht mehr als Standard",
+    more: (name: string) => `Weitere Aktionen für ${name}`,
+    remove: "Löschen",
+    removed: (name: string) => `${name} gelöscht`,
+    missing: "Diese Persona gibt es nicht",
+    name: "Name",
+    description: "Beschreibung",
+    descriptionHint: "Was andere von Ihnen sehen und wissen.",
+    picture: "Bild wählen",
+    saved: (name: string) => `${name} gespeichert`,
+    saveFailed: "Die Persona konnte nicht gespeichert werden",
+    clash: "Diese Persona wurde anderswo geändert",
+    clashText: (name: string, description: string) =>
+      `Sie lautet jetzt: ${name}. ${description} Wenn Sie erneut speichern, ersetzt Ihre Version die andere.`,
+    choose: "Persona wählen",
+    nobody: "Keine Persona",
+    you: (name: string) => `Sie: ${name}`,
+    speakingAs: (name: string) => `Sie sprechen als ${name}`,
+    none: "Mein eigener Name",
+    manage: "Personas verwalten",
   },
 };

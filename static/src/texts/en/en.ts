@@ -1,17 +1,13 @@
 /** English: the default language, which defines the keys of all catalogues. */
 import { chat } from "./chat.ts";
-import { common } from "./common.ts";
+import { shell } from "./shell.ts";
 import { connections } from "./connections.ts";
-import { nav } from "./nav.ts";
-import { personas } from "./personas.ts";
 import type { later } from "./later.ts";
 
 const first = {
-  ...common,
-  ...nav,
+  ...shell,
   ...chat,
   ...connections,
-  ...personas,
 };
 
 /** The texts that every language must have. */

@@ -1,11 +1,11 @@
-/** Texts of search and activity. */
-import type { activity as English } from "../en/activity.ts";
+/** Texts of search, activity, and selecting several items in a list. */
+import type { lists as English } from "../en/lists.ts";
 import { createCounter } from "../plural.ts";
 
 const count = createCounter("ja");
 
 /** Japanese. */
-export const activity: typeof English = {
+export const lists: typeof English = {
   search: {
     page: (n: number) => `${n}ページ`,
     title: "検索",
@@ -46,5 +46,25 @@ export const activity: typeof English = {
       failed: "失敗",
       cancelled: "キャンセル済み",
     },
+  },
+
+  selection: {
+    label: "選択中の項目",
+    end: "選択を終了",
+    all: "すべて選択",
+    export: "エクスポート",
+    count: (n: number) => `${n}件を選択中`,
+    fileChats: (n: number) => `チャット${n}件をフォルダーに移動`,
+    chatsRemoved: (n: number) => `チャット${n}件を削除しました`,
+    chatsFiled: (n: number) => `チャット${n}件を移動しました`,
+    chatsPinned: (n: number) => `チャット${n}件をピン留めしました`,
+    chatsUnpinned: (n: number) => `チャット${n}件のピン留めを外しました`,
+    fileCharacters: (n: number) => `キャラクター${n}件をフォルダーに移動`,
+    charactersFiled: (n: number) => `キャラクター${n}件を移動しました`,
+    charactersRemoved: (n: number) => `キャラクター${n}件を削除しました`,
+    favored: (n: number) => `キャラクター${n}件をお気に入りに追加しました`,
+    unfavored: (n: number) => `キャラクター${n}件をお気に入りから外しました`,
+    favorite: "お気に入りに追加",
+    unfavorite: "お気に入りから外す",
   },
 };
