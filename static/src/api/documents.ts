@@ -1,6 +1,15 @@
-/** Calls about documents with versions: lorebooks and presets. */
-import { type ApiClient, type RequestOptions, strongTag } from "./client.ts";
-import type { Lorebook, LorebookItem, LorebookTest, LorebookTestRequest, Preset, PresetItem } from "./types.ts";
+/** Calls about documents with versions: lorebooks and presets; and changes of prompt templates. */
+import { type ApiClient, ApiError, type RequestOptions, strongTag } from "./client.ts";
+import type {
+  Lorebook,
+  LorebookItem,
+  LorebookTest,
+  LorebookTestRequest,
+  Preset,
+  PresetItem,
+  PromptTemplate,
+  Settings,
+} from "./types.ts";
 
 /** A document with its version. */
 export interface VersionedDocument<Whole> {
@@ -77,4 +86,31 @@ export type PresetApi = DocumentApi<PresetItem, Preset>;
 /** Binds the calls to one client. */
 export function presetApi(client: ApiClient): PresetApi {
   return documentApi<PresetItem, Preset>(client, "/api/presets");
+}
+
+const ATTEMPTS = 3;
+
+/**
+ * Changes the list of templates. Another device may change it at the same time, so each attempt starts with the stored list.
+ *
+ * @throws {ApiError} `revision_mismatch` if it changed before each attempt; `invalid_request`
+ */
+export async function changeTemplates(
+  client: ApiClient,
+  edit: (templates: readonly PromptTemplate[]) => PromptTemplate[],
+): Promise<void> {
+  for (let attempt = 1;; attempt++) {
+    const read = await client.send("GET", "/api/settings");
+    const etag = read.headers.get("etag");
+    const { prompt_templates: templates }: Settings = await read.json();
+    try {
+      const body = { prompt_templates: edit(templates) };
+      const written = await client.send("PATCH", "/api/settings", { body, headers: { "if-match": strongTag(etag) } });
+      await written.body?.cancel();
+      return;
+    } catch (thrown) {
+      const isStale = thrown instanceof ApiError && thrown.code === "revision_mismatch";
+      if (!isStale || attempt === ATTEMPTS) throw thrown;
+    }
+  }
 }

@@ -9,7 +9,7 @@ import {
   RenderBudget,
   RenderLimitError,
 } from "./limits.ts";
-import { findFootnotes } from "./footnotes.ts";
+import { findFootnotes } from "./extensions.ts";
 import { type FormulaPlace, MarkdownRenderer, type MathToNode, randomMark } from "./render.ts";
 
 /** One block of sanitized nodes. They are a master copy that views clone. */

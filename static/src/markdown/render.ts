@@ -12,9 +12,8 @@ import {
   RenderLimitError,
   UNLIMITED,
 } from "./limits.ts";
-import { footnoteExtension } from "./footnotes.ts";
+import { footnoteExtension, mathExtension, type MathToken } from "./extensions.ts";
 import { texts } from "../texts/texts.ts";
-import { mathExtension, type MathToken } from "./math_tokens.ts";
 
 /**
  * Returns a formula as sanitized MathML. `source` means: show its source; `late`: likewise, but another attempt may

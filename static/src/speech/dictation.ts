@@ -13,9 +13,12 @@ import {
 } from "./microphone.ts";
 import { joinFrames } from "./voice_activity.ts";
 import { toWaveFile } from "./wave_file.ts";
+import { newId } from "../state/app/ids.ts";
+import type { OpenChat } from "../state/chat/open_chat.ts";
+import type { Store } from "../state/store.ts";
 
 /** A recording in the browser's format, and as WAV for servers that need it. */
-export interface Recording {
+interface Recording {
   /** Undefined if the browser can't record. */
   native: Blob | undefined;
   wave: Blob;
@@ -191,4 +194,24 @@ export function toSaidText(text: string): string {
 /** True if the server may accept the same recording in another format. */
 function isRefused({ status }: ApiError): boolean {
   return status === 415 || status === 502;
+}
+
+/**
+ * Stores a recording for the next message if the owner wants that. A failure is shown and loses the recording only.
+ *
+ * @param recording As WAV: every browser plays it and can seek in it, which isn't true of what browsers record.
+ */
+export async function keepRecording(store: Store, chat: OpenChat, recording: Blob): Promise<void> {
+  if (chat.isTemporary || store.preferences.settings.peek()?.keep_recordings !== true) return;
+  const name = `${newId()}.wav`;
+  const isBusy = signal(true);
+  chat.recordings.add({ name, isBusy });
+  try {
+    await store.api.putAttachment(name, recording);
+  } catch (thrown) {
+    chat.recordings.remove(name);
+    store.report(thrown);
+  } finally {
+    isBusy.value = false;
+  }
 }

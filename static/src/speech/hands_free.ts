@@ -5,9 +5,8 @@ import { speechApi, type TranscriptionApi, transcriptionApi } from "../api/speec
 import { splitReasoning, textOf } from "../state/chat/message_text.ts";
 import type { OpenChat } from "../state/chat/open_chat.ts";
 import type { Store } from "../state/store.ts";
-import { toMeter, toSaidText, toWave } from "./dictation.ts";
+import { keepRecording, toMeter, toSaidText, toWave } from "./dictation.ts";
 import { keepAwake, takeMediaKeys } from "./device_session.ts";
-import { keepRecording } from "./keep_recording.ts";
 import {
   type Microphone,
   MicrophoneError,

@@ -10,7 +10,7 @@ import {
 } from "../../../static/src/markdown/limits.ts";
 import { canHighlight, type CodePiece, highlight } from "../../../static/src/markdown/highlight.ts";
 import { mathToText } from "../../../static/src/markdown/math.ts";
-import { mathExtension } from "../../../static/src/markdown/math_tokens.ts";
+import { mathExtension } from "../../../static/src/markdown/extensions.ts";
 
 /** A clock that advances when read. */
 function clockOf(stepMs: number) {

@@ -3,7 +3,7 @@ import { batch, effect, signal } from "@preact/signals";
 import type { FieldUpdate, GenerationApi } from "../../api/character_generation.ts";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { CardData, CharacterGenerationRequest, Job } from "../../api/types.ts";
-import type { CardEditor } from "./card_editor.ts";
+import type { CardEditor } from "../../views/character_editor/EditorScreen.tsx";
 import type { Store } from "../store.ts";
 import { texts } from "../../texts/texts.ts";
 

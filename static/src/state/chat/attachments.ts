@@ -231,7 +231,7 @@ export interface AttachedRecording {
   isBusy: ReadonlySignal<boolean>;
 }
 
-/** The recordings of one composer. `speech/keep_recording.ts` adds them. */
+/** The recordings of one composer. `speech/dictation.ts` adds them. */
 export class Recordings {
   readonly items = signal<AttachedRecording[]>([]);
   /** True during an upload. */

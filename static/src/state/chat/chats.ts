@@ -1,10 +1,17 @@
 /** The list of conversations, and which have a running reply. */
-import type { ConversationPatch, ConversationSummary, Page, RunningReply } from "../../api/types.ts";
+import type {
+  ConversationPatch,
+  ConversationSummary,
+  Page,
+  RecentConversation,
+  RunningReply,
+} from "../../api/types.ts";
 import { computed, signal } from "@preact/signals";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Api } from "../../api/api.ts";
 import { ChangeQueue } from "../app/change_queue.ts";
 import { Selection } from "../app/selection.ts";
+import { PAGE } from "./message_pages.ts";
 
 /** Changes come in bursts; one request answers all. In milliseconds. */
 const REFRESH_AFTER_MS = 200;
@@ -186,5 +193,46 @@ export class Chats {
     } catch (thrown) {
       this.error.value = asApiError(thrown);
     }
+  }
+}
+
+/** Age at which a prefetched conversation is stale, in milliseconds. */
+const FRESH_MS = 5000;
+
+/** Holds one prefetched conversation. */
+export class ChatPrefetch {
+  #api: Pick<Api, "getRecent">;
+  #now: () => number;
+  #begun: { id: string; atMs: number; reading: Promise<RecentConversation> } | undefined;
+
+  constructor(api: Pick<Api, "getRecent">, now: () => number = () => performance.now()) {
+    this.#api = api;
+    this.#now = now;
+  }
+
+  /** Prefetches a conversation, unless that was done just now. */
+  begin(id: string): void {
+    if (this.#fresh(id)) return;
+    const reading = this.#api.getRecent(id, PAGE);
+    this.#begun = { id, atMs: this.#now(), reading };
+    // Opening it asks again, and shows the error.
+    reading.catch(() => this.forget(id));
+  }
+
+  /** Returns a prefetched conversation once; undefined if there is none or it is stale. */
+  take(id: string): Promise<RecentConversation> | undefined {
+    const begun = this.#fresh(id);
+    if (begun) this.#begun = undefined;
+    return begun?.reading;
+  }
+
+  /** Drops a prefetched conversation that has changed. */
+  forget(id: string): void {
+    if (this.#begun?.id === id) this.#begun = undefined;
+  }
+
+  #fresh(id: string) {
+    const begun = this.#begun;
+    return begun?.id === id && this.#now() - begun.atMs < FRESH_MS ? begun : undefined;
   }
 }

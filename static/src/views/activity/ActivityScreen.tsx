@@ -13,7 +13,7 @@ import { getPullConnection } from "../../state/connections/connection_state.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatClock, formatTime } from "../../texts/format.ts";
-import { formatProgress } from "./format_progress.ts";
+import { formatProgress } from "../../texts/quantities.ts";
 import { formatUpload, getUploadShare } from "../import_export/ImportProgress.tsx";
 import { nameChat } from "../shell/chat_name.ts";
 import { PageHeader } from "../shell/PageHeader.tsx";

@@ -5,8 +5,7 @@ import { Notice } from "../../components/Notice.tsx";
 import { deviceName, enroll, signIn } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { GateFrame } from "./GateFrame.tsx";
-import { PasskeysUnavailable } from "./PasskeysUnavailable.tsx";
+import { GateFrame, PasskeysUnavailable } from "./GateFrame.tsx";
 import { useAction } from "../hooks.tsx";
 
 interface CliRequest {

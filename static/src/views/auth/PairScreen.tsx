@@ -6,8 +6,7 @@ import { Notice } from "../../components/Notice.tsx";
 import { deviceName, enroll } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { GateFrame } from "./GateFrame.tsx";
-import { PasskeysUnavailable, TokenForm } from "./PasskeysUnavailable.tsx";
+import { GateFrame, PasskeysUnavailable, TokenForm } from "./GateFrame.tsx";
 import { useAction } from "../hooks.tsx";
 
 /** The code in an invite's fragment, which is removed from the address bar at once. */

@@ -8,11 +8,10 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { isLoopback } from "../../state/app/loopback.ts";
 import { describePasskeyError } from "../../state/app/passkeys.ts";
-import { TailnetNode } from "../../state/app/tailnet.ts";
+import { TailnetNode, TailnetPanel } from "../tailnet/TailnetPanel.tsx";
 import { useStore } from "../../state/store.ts";
 import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
-import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
 import { QrCode } from "./QrCode.tsx";
 
 /** How long nobody types before an address is checked. In milliseconds. */

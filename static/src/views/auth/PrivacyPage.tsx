@@ -6,7 +6,7 @@ import { findStorage, saveDeviceToken } from "../../state/app/device.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { TailnetPanel } from "../tailnet/TailnetPanel.tsx";
-import { PasskeysUnavailable } from "./PasskeysUnavailable.tsx";
+import { PasskeysUnavailable } from "./GateFrame.tsx";
 import { PhoneGuide } from "./PhoneGuide.tsx";
 import { PasskeyList } from "./PasskeyList.tsx";
 import { PushPanel } from "./PushPanel.tsx";

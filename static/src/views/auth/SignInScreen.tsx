@@ -4,8 +4,7 @@ import { Notice } from "../../components/Notice.tsx";
 import { signIn } from "../../state/app/passkeys.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { GateFrame } from "./GateFrame.tsx";
-import { PasskeysUnavailable, TokenForm } from "./PasskeysUnavailable.tsx";
+import { GateFrame, PasskeysUnavailable, TokenForm } from "./GateFrame.tsx";
 import { useAction } from "../hooks.tsx";
 
 /** With a passkey, or a token where passkeys don't work. */

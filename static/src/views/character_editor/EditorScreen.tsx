@@ -1,11 +1,10 @@
 /** The card editor: its sections as tabs, the save status, and conflicts. */
 import { useMemo, useState } from "preact/hooks";
-import { characterPath } from "../../api/characters.ts";
+import { characterPath, type VersionedCharacter } from "../../api/characters.ts";
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
 import { useTitle } from "../../components/hooks.ts";
-import { CardEditor } from "../../state/characters/card_editor.ts";
 import { type CharacterGeneration, findEditor, findGeneration } from "../../state/characters/character_generation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -20,6 +19,9 @@ import {
 import { ConflictNotice, listDifferingFields, SaveStatus, useEditor } from "../documents/EditorFrame.tsx";
 import { HistoryDialog, type VersionFields } from "../documents/HistoryDialog.tsx";
 import { PageHeader } from "../shell/PageHeader.tsx";
+import type { CardData, Character, DocumentUse } from "../../api/types.ts";
+import type { Api } from "../../api/api.ts";
+import { type StoredVersion, VersionedEditor } from "../../state/documents/versioned_editor.ts";
 
 const PARTS = {
   identity: IdentitySection,
@@ -147,4 +149,33 @@ function GenerationNotice({ creation }: { creation: CharacterGeneration }) {
   if (error) return <ErrorNote title={t.cutOff} error={error} />;
   if (creation.isCut.value) return <Notice tone="warning" title={t.tooLong}>{t.tooLongText}</Notice>;
   return null;
+}
+
+/** One card in the editor. It is not saved without a name. */
+export class CardEditor extends VersionedEditor<Character, CardData> {
+  readonly #api: Api;
+
+  constructor(api: Api, id: string) {
+    super({
+      id,
+      kind: "character",
+      read: async () => toStoredVersion(await api.getCharacter(id)),
+      write: async (data, version, { card }) =>
+        toStoredVersion(await api.saveCharacter(id, { ...card, data }, version)),
+      isComplete: ({ name }) => name.trim() !== "",
+    });
+    this.#api = api;
+  }
+
+  /** Changes the documents of the character; unsaved changes of its card are saved first. @throws {ApiError} */
+  async changeDocuments(change: (uses: readonly DocumentUse[]) => DocumentUse[]): Promise<void> {
+    await this.save();
+    const { character, version } = await this.#api.getCharacter(this.id);
+    await this.#api.saveCharacterDocuments(this.id, character.card, change(character.documents ?? []), version);
+    await this.open();
+  }
+}
+
+function toStoredVersion({ character, version }: VersionedCharacter): StoredVersion<Character, CardData> {
+  return { whole: character, data: character.card.data, version };
 }

@@ -5,7 +5,7 @@ import { Button, IconButton } from "../../components/Button.tsx";
 import { CodeBlock } from "../../components/content/CodeBlock.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
-import type { CardEditor } from "../../state/characters/card_editor.ts";
+import type { CardEditor } from "./EditorScreen.tsx";
 import { getCardVoice, setCardVoice } from "../../state/characters/profiles.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";

@@ -4,7 +4,7 @@ import type { CardData } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { addDictated, DictateButton } from "../talk/DictationBar.tsx";
-import type { CardEditor } from "../../state/characters/card_editor.ts";
+import type { CardEditor } from "./EditorScreen.tsx";
 import { texts } from "../../texts/texts.ts";
 
 /** Fields with one text. */

@@ -1,7 +1,7 @@
 /** Creates a character: with a name to continue in the editor, or from an idea that a model writes out. */
-import { useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
-import { Button } from "../../components/Button.tsx";
+import { Button, IconButton } from "../../components/Button.tsx";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
@@ -9,8 +9,17 @@ import { Tabs } from "../../components/Tabs.tsx";
 import { emptyCard } from "../../state/characters/card_fields.ts";
 import { newId } from "../../state/app/ids.ts";
 import { useStore } from "../../state/store.ts";
-import { texts } from "../../texts/texts.ts";
-import { GenerateForm } from "./GenerateForm.tsx";
+import { language, LANGUAGES, texts } from "../../texts/texts.ts";
+import { generationApi } from "../../api/character_generation.ts";
+import { Switch } from "../../components/forms/inputs.tsx";
+import { useNow } from "../../components/hooks.ts";
+import {
+  CharacterGeneration,
+  notifyWhenGenerated,
+  storeGeneration,
+} from "../../state/characters/character_generation.ts";
+import { ImageAttachments } from "../../state/chat/attachments.ts";
+import { formatClock } from "../../texts/format.ts";
 
 type Way = "name" | "idea";
 
@@ -58,5 +67,175 @@ function NameForm({ onClose }: { onClose: () => void }) {
         <Button kind="primary" type="submit" isBusy={isBusy}>{t.createDo}</Button>
       </div>
     </form>
+  );
+}
+
+const PICTURE_FILES = "image/png,image/jpeg,image/webp,image/gif";
+const MAX_IDEA = 20_000;
+
+/**
+ * Generates a character from an idea, an image, or both: in the editor or in the background. Closing it while waiting
+ * for the model stops the model.
+ */
+function GenerateForm({ onClose }: { onClose: () => void }) {
+  const store = useStore();
+  const api = useMemo(() => generationApi(store.api.client), []);
+  const pictures = useMemo(() => new ImageAttachments((name, blob) => store.api.putAttachment(name, blob)), []);
+  const [idea, setIdea] = useState("");
+  const [isPortrait, setPortrait] = useState(true);
+  const [error, setError] = useState<ApiError>();
+  const [creation, setCreation] = useState<CharacterGeneration>();
+  const [isBusy, setBusy] = useState(false);
+  const waiting = useRef<CharacterGeneration | undefined>(undefined);
+  useEffect(() => () => waiting.current?.stop(), []);
+  const t = texts.creator;
+  const [picture] = pictures.items.value;
+  const isEmpty = idea.trim() === "" && picture === undefined;
+
+  const request = () => ({
+    idea,
+    picture: picture?.url === undefined ? undefined : decodeURIComponent(picture.url.split("/").at(-1)!),
+    // Without an idea there is no language to infer.
+    language: idea.trim() === "" ? LANGUAGES[language.peek()] : undefined,
+  });
+  const attempt = async (work: () => Promise<void>) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await work();
+    } catch (thrown) {
+      setError(asApiError(thrown));
+    }
+    setBusy(false);
+  };
+
+  const write = () =>
+    attempt(async () => {
+      const begun = waiting.current = new CharacterGeneration();
+      setCreation(begun);
+      void begun.run(api, request());
+      try {
+        if (!await begun.begun) {
+          setError(begun.error.peek());
+          return;
+        }
+        const id = newId();
+        const card = emptyCard(t.nameless);
+        Object.assign(card.data, begun.fields.peek());
+        await store.api.saveCharacter(id, card);
+        waiting.current = undefined;
+        storeGeneration(store, id, begun);
+        if (picture?.url !== undefined && isPortrait) await setPortraitOf(id, picture.url);
+        onClose();
+        store.router.go(`/characters/${id}/edit`);
+      } finally {
+        waiting.current?.stop();
+        setCreation(undefined);
+      }
+    });
+  const setPortraitOf = async (id: string, url: string) => {
+    try {
+      await store.api.setCharacterAvatar(id, await store.api.loadImage(url, new AbortController().signal));
+    } catch (thrown) {
+      store.report(thrown);
+    }
+  };
+  const writeInBackground = () =>
+    attempt(async () => {
+      const job = await api.start(request(), isPortrait);
+      notifyWhenGenerated(store, job);
+      store.toasts.show(t.started, { action: { label: t.show, run: () => store.router.go("/activity") } });
+      onClose();
+    });
+
+  if (creation !== undefined) return <Waiting onStop={() => creation.stop()} />;
+  const isBlocked = isEmpty || pictures.isBusy.value;
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!isBlocked) void write();
+      }}
+    >
+      <TextField
+        label={t.idea}
+        hint={t.ideaHint}
+        rows={5}
+        value={idea}
+        onInput={setIdea}
+        hasFocus
+        maxLength={MAX_IDEA}
+      />
+      <ImagePicker pictures={pictures} onError={(thrown) => setError(asApiError(thrown))} />
+      {picture && <Switch label={t.portrait} isOn={isPortrait} onChange={setPortrait} />}
+      {error && <ErrorNote title={t.failed} error={error} />}
+      <div class="actions-row creator-actions">
+        <Button isBusy={isBusy} isDisabled={isBlocked} onClick={() => void writeInBackground()}>
+          {t.inBackground}
+        </Button>
+        <Button kind="primary" type="submit" isBusy={isBusy} isDisabled={isBlocked}>{t.write}</Button>
+      </div>
+    </form>
+  );
+}
+
+function Waiting({ onStop }: { onStop: () => void }) {
+  const now = useNow(true);
+  const [begunAtMs] = useState(() => Date.now());
+  return (
+    <div class="form">
+      <div class="creator-waiting" role="status">
+        <span class="pulse" aria-hidden="true" />
+        <span>
+          <span class="visually-hidden">{texts.chat.waitingPlain}</span>
+          <span aria-hidden="true">{texts.chat.waiting(formatClock(Math.max(0, now - begunAtMs)))}</span>
+        </span>
+      </div>
+      <p class="hint">{texts.creator.waitingHint}</p>
+      <div class="actions-row creator-actions">
+        <Button icon="stop" onClick={onStop}>{texts.creator.stop}</Button>
+      </div>
+    </div>
+  );
+}
+
+/** At most one image; another one replaces it. */
+function ImagePicker({ pictures, onError }: { pictures: ImageAttachments; onError: (thrown: unknown) => void }) {
+  const chooser = useRef<HTMLInputElement>(null);
+  const [picture] = pictures.items.value;
+  const t = texts.creator;
+  const add = async (file: File | undefined) => {
+    if (!file) return;
+    try {
+      pictures.take();
+      await pictures.add(file);
+    } catch (thrown) {
+      onError(thrown);
+    }
+  };
+  return (
+    <div class="creator-picture">
+      <input
+        ref={chooser}
+        type="file"
+        hidden
+        accept={PICTURE_FILES}
+        onChange={(event) => {
+          void add(event.currentTarget.files?.[0]);
+          event.currentTarget.value = "";
+        }}
+      />
+      {picture && <img src={picture.shownUrl} alt={picture.name} />}
+      <div>
+        <div class="actions-row">
+          <Button icon="image" onClick={() => chooser.current?.click()}>
+            {picture ? t.otherPicture : t.addPicture}
+          </Button>
+          {picture && <IconButton icon="trash" label={t.removePicture} onClick={() => pictures.take()} />}
+        </div>
+        <p class="hint">{pictures.isBusy.value ? texts.loading : t.pictureHint}</p>
+      </div>
+    </div>
   );
 }

@@ -10,7 +10,7 @@ import { Select } from "../../components/forms/inputs.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatNumber } from "../../texts/format.ts";
-import { ConnectionTestResult } from "./ConnectionCard.tsx";
+import { Icon } from "../../components/Icon.tsx";
 import {
   type ConnectionFields,
   findProblems,
@@ -205,4 +205,27 @@ function applyPreset(fields: ConnectionFields, preset: ConnectionPreset): Connec
 /** Finds the suggestion that matches the form's address. */
 function findPreset(fields: ConnectionFields): ConnectionPreset | undefined {
   return CONNECTION_PRESETS.find(({ baseUrl }) => baseUrl === fields.baseUrl);
+}
+
+/** Each result on its own line, by icon and word. */
+export function ConnectionTestResult({ verdict }: { verdict: ConnectionTest }) {
+  const t = texts.connectionTest;
+  const isGood = verdict.reachable && verdict.authorized && verdict.error === undefined;
+  const { reachable, authorized, models, context_size } = verdict;
+  return (
+    <div class={isGood ? "verdict good" : "verdict bad"} role="status">
+      <p class="verdict-title">
+        <Icon name={isGood ? "check" : "warning"} />
+        <strong>{isGood ? t.good : t.bad}</strong>
+      </p>
+      <ul>
+        <li>{reachable ? `${t.reachable}, ${t.latency(Math.round(verdict.latency_ms))}` : t.unreachable}</li>
+        {reachable && <li>{authorized ? t.authorized : t.unauthorized}</li>}
+        {reachable && authorized && <li>{t.models(models.length)}</li>}
+        {context_size !== undefined && <li>{t.context(formatNumber(context_size))}</li>}
+      </ul>
+      {verdict.error && <p>{verdict.error}</p>}
+      {verdict.advice && <p class="advice">{verdict.advice}</p>}
+    </div>
+  );
 }

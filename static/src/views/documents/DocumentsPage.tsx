@@ -1,15 +1,20 @@
-/** The list of one kind of documents: create, import, and actions. */
-import { useEffect, useRef } from "preact/hooks";
+/** Lists of documents with versions, which the pages of lorebooks and presets share, and the chats they apply to. */
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote } from "../../components/Notice.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
 import { Menu, type MenuItem } from "../../components/overlays/Menu.tsx";
-import type { DocumentList } from "../../state/documents/document_list.ts";
-import { useStore } from "../../state/store.ts";
+import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
+import type { ChangeEvent, ConversationHead, ConversationPatch } from "../../api/types.ts";
+import { computed, signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
+import type { DocumentApi } from "../../api/documents.ts";
+import { Select, Switch } from "../../components/forms/inputs.tsx";
+import { nameChat } from "../shell/chat_name.ts";
 
 /** The labels of such a list. */
-export interface DocumentLabels {
+interface DocumentLabels {
   title: string;
   intro: string;
   add: string;
@@ -21,7 +26,7 @@ export interface DocumentLabels {
 }
 
 /** A listed document. */
-export interface ListedDocument {
+interface ListedDocument {
   id: string;
   name: string;
   error?: { code: string };
@@ -117,5 +122,126 @@ function FileButton(
         }}
       />
     </>
+  );
+}
+
+/** The documents of one kind. */
+export class DocumentList<Item extends { id: string }, Whole extends Item> {
+  readonly items = signal<Item[] | undefined>(undefined);
+  readonly error = signal<ApiError | undefined>(undefined);
+  /** Why the last import failed. */
+  readonly importError = signal<ApiError | undefined>(undefined);
+  readonly isImporting = signal(false);
+  readonly shown = computed(() => this.items.value?.filter(({ id }) => !this.#hiddenIds.value.has(id)));
+  readonly api: DocumentApi<Item, Whole>;
+  readonly #kind: string;
+  readonly #store: Store;
+  readonly #hiddenIds = signal<ReadonlySet<string>>(new Set());
+
+  /** @param kind Of the change events. */
+  constructor(store: Store, api: DocumentApi<Item, Whole>, kind: string) {
+    this.#store = store;
+    this.api = api;
+    this.#kind = kind;
+  }
+
+  /** Loads the list. A failure keeps what is shown. */
+  async refresh(): Promise<void> {
+    try {
+      this.items.value = await this.api.list();
+      this.error.value = undefined;
+    } catch (thrown) {
+      this.error.value = asApiError(thrown);
+    }
+  }
+
+  /** Handles an event; `undefined` if some may have been missed. */
+  onChange(event: ChangeEvent | undefined): void {
+    if (event === undefined || event.kind === this.#kind) void this.refresh();
+  }
+
+  /** Imports a file; undefined on failure, with the reason in `importError`. */
+  async import(file: File): Promise<Whole | undefined> {
+    this.isImporting.value = true;
+    this.importError.value = undefined;
+    try {
+      return await this.api.import(file);
+    } catch (thrown) {
+      this.importError.value = asApiError(thrown);
+      return undefined;
+    } finally {
+      this.isImporting.value = false;
+    }
+  }
+
+  /** Hides a document at once and moves it to the trash when the offer to undo ends. */
+  remove(id: string, texts: { done: string; undo: string }): void {
+    this.#hide(id, true);
+    this.#store.toasts.offerUndo(texts.done, texts.undo, () => this.#hide(id, false), (isLeaving) => {
+      this.api.remove(id, { keepalive: isLeaving })
+        .then(() => this.refresh())
+        .catch((thrown) => this.#store.report(thrown))
+        .finally(() => this.#hide(id, false));
+    });
+  }
+
+  #hide(id: string, isHidden: boolean): void {
+    const ids = new Set(this.#hiddenIds.peek());
+    if (isHidden) ids.add(id);
+    else ids.delete(id);
+    this.#hiddenIds.value = ids;
+  }
+}
+
+/** A select of chats. */
+export function ChatSelect(
+  { label, none, value, onChange }: { label: string; none: string; value: string; onChange: (id: string) => void },
+) {
+  const { chats, people } = useStore();
+  const shown = chats.shown.value;
+  useEffect(() => people.wantFaces(shown.flatMap((chat) => chat.character_ids)), [shown]);
+  const options = [
+    { value: "", name: none },
+    ...shown.map((chat) => ({ value: chat.id, name: nameChat(people, chat).whole })),
+  ];
+  return <Select label={label} value={value} options={options} onChange={onChange} />;
+}
+
+/** The chat, and a switch once it is selected. */
+export function ChatPicker(
+  { label, none, linkLabel, failed, isLinked, changesFor }: {
+    label: string;
+    none: string;
+    linkLabel: string;
+    failed: string;
+    isLinked: (chat: ConversationHead) => boolean;
+    changesFor: (chat: ConversationHead, isOn: boolean) => ConversationPatch;
+  },
+) {
+  const store = useStore();
+  const [id, setId] = useState("");
+  const [chat, setChat] = useState<ConversationHead>();
+  const [error, setError] = useState<ApiError>();
+  const read = () => {
+    setChat(undefined);
+    setError(undefined);
+    if (id === "") return;
+    let isWanted = true;
+    store.api.getHead(id).then(
+      (head) => isWanted && setChat(head),
+      (thrown) => isWanted && setError(asApiError(thrown)),
+    );
+    return () => void (isWanted = false);
+  };
+  useEffect(read, [id]);
+  const change = (head: ConversationHead, isOn: boolean) => {
+    store.api.changeConversation(head.id, changesFor(head, isOn)).then(setChat, (thrown) => store.report(thrown));
+  };
+  return (
+    <div class="chat-link">
+      <ChatSelect label={label} none={none} value={id} onChange={setId} />
+      {error && <ErrorNote title={failed} error={error} onRetry={read} />}
+      {chat && <Switch label={linkLabel} isOn={isLinked(chat)} onChange={(isOn) => change(chat, isOn)} />}
+    </div>
   );
 }

@@ -10,12 +10,13 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatDateTime, formatTime } from "../../texts/format.ts";
-import { bytes, formatProgress } from "../activity/format_progress.ts";
+import { bytes, formatProgress } from "../../texts/quantities.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
-import { DownloadLink } from "./DownloadLink.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { useAction } from "../hooks.tsx";
+import { downloadFile, needsFetch } from "../../components/ApiFile.tsx";
+import { Icon } from "../../components/Icon.tsx";
 
 const BACKUP_COMMAND = "parlor backup FILE";
 
@@ -235,4 +236,36 @@ function BackupSettings({ report, onChange }: { report: DataReport; onChange: ()
       )}
     </div>
   );
+}
+
+/**
+ * A link that downloads a response of our server. Usually the browser downloads it as a stream. On a device that signs in with a token, which links don't send, the
+ * page fetches it first.
+ */
+export function DownloadLink(
+  { path, fileName, label, children, kind = "plain" }: {
+    path: string;
+    fileName: string;
+    /** Accessible name, if the visible label is ambiguous. */
+    label?: string;
+    children: string;
+    kind?: "plain" | "primary";
+  },
+) {
+  const store = useStore();
+  const [isBusy, setBusy] = useState(false);
+  if (!needsFetch(path)) {
+    return (
+      <a class={`button ${kind}`} href={path} download={fileName} aria-label={label}>
+        <Icon name="down" />
+        <span>{children}</span>
+      </a>
+    );
+  }
+  const save = async () => {
+    setBusy(true);
+    await downloadFile(store, path, fileName);
+    setBusy(false);
+  };
+  return <Button kind={kind} icon="down" isBusy={isBusy} label={label} onClick={() => void save()}>{children}</Button>;
 }

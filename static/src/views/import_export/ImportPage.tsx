@@ -5,7 +5,7 @@ import { ApiError } from "../../api/client.ts";
 import type { ImportReport, Job } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
-import { getImportOutcome, getImports, type Imports, isRunning } from "../../state/import_export/imports.ts";
+import { CARD, getImportOutcome, getImports, type Imports, isRunning } from "../../state/import_export/imports.ts";
 import { useStore } from "../../state/store.ts";
 import { useServerTexts } from "../../texts/server_texts.ts";
 import { texts } from "../../texts/texts.ts";
@@ -15,8 +15,7 @@ import { ImportReportView } from "./ImportReportView.tsx";
 import { useResource } from "../hooks.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
-import { CARD } from "../../state/import_export/import_detection.ts";
-import { bytes } from "../activity/format_progress.ts";
+import { bytes } from "../../texts/quantities.ts";
 import { DropArea } from "../characters/DropArea.tsx";
 import { ImportNotices } from "../characters/ImportNotices.tsx";
 

@@ -4,7 +4,7 @@ import { Button } from "../../components/Button.tsx";
 import { Progress } from "../../components/Progress.tsx";
 import type { Imports, Upload } from "../../state/import_export/imports.ts";
 import { texts } from "../../texts/texts.ts";
-import { bytes, formatProgress } from "../activity/format_progress.ts";
+import { bytes, formatProgress } from "../../texts/quantities.ts";
 
 /** Progress, rate, and Cancel. */
 export function UploadCard({ moving, sending }: { moving: Imports; sending: Upload }) {

@@ -6,7 +6,7 @@ import { TextField } from "../../components/forms/Field.tsx";
 import { NumberInput, Select, Switch } from "../../components/forms/inputs.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { ChatPicker } from "../documents/ChatPicker.tsx";
+import { ChatPicker } from "../documents/DocumentsPage.tsx";
 import type { LorebookSectionProps } from "./LorebooksPage.tsx";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button, IconButton } from "../../components/Button.tsx";

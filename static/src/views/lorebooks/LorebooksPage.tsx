@@ -1,24 +1,37 @@
 /** The lorebooks: the list, or the editor of one with its test. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type LorebookApi, lorebookApi, type LorebookDraft, type VersionedDocument } from "../../api/documents.ts";
-import type { ActivatedEntry, Lorebook, LorebookItem, LorebookTest, MissedEntry } from "../../api/types.ts";
+import type {
+  ActivatedEntry,
+  Lorebook,
+  LorebookEntry,
+  LorebookItem,
+  LorebookTest,
+  MissedEntry,
+} from "../../api/types.ts";
 import { Tabs } from "../../components/Tabs.tsx";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
 import { newId } from "../../state/app/ids.ts";
-import { DocumentList } from "../../state/documents/document_list.ts";
+import { ChatSelect, DocumentList, DocumentsPage } from "../documents/DocumentsPage.tsx";
 import { type StoredVersion, VersionedEditor } from "../../state/documents/versioned_editor.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { DocumentsPage } from "../documents/DocumentsPage.tsx";
 import { EditorFrame } from "../documents/EditorFrame.tsx";
-import { EntryList } from "./EntryList.tsx";
 import { LorebookFields } from "./LorebookFields.tsx";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { List, ListRow } from "../../components/lists/List.tsx";
-import { ChatSelect } from "../documents/ChatPicker.tsx";
+import type { ComponentChildren } from "preact";
+import { VirtualList } from "../../components/lists/VirtualList.tsx";
+import {
+  EMPTY_ENTRY,
+  getEntryTitle,
+  type IndexedEntry,
+  searchEntries,
+} from "../../state/documents/lorebook_entries.ts";
+import { EntryForm } from "./EntryForm.tsx";
 
 /** `item` is the id of the lorebook to edit. */
 export function LorebooksPage({ item }: { item: string | undefined }) {
@@ -197,4 +210,129 @@ function formatMissReason({ reason, key }: MissedEntry): string {
   const t = texts.lorebooks.trial;
   const words = t.misses[reason as keyof typeof t.misses] ?? reason;
   return [words, key !== undefined && t.byKey(key)].filter(Boolean).join(" · ");
+}
+
+/** Height of a row in px: two lines of text. */
+const ROW_PX = 60;
+/** Most rows in view. */
+const ROWS = 9;
+
+/**
+ * The entries of a lorebook, possibly thousands, or the form of the open one in their place.
+ */
+function EntryList({ editor }: LorebookSectionProps) {
+  const [opened, setOpened] = useState<number>();
+  const [query, setQuery] = useState("");
+  const { book } = editor.data.value!;
+  const set = (entries: LorebookEntry[], step: string) => editor.set({ book: { ...book, entries } }, step);
+  // Undo may have removed the open entry.
+  const entry = opened === undefined ? undefined : book.entries[opened];
+  if (opened === undefined || entry === undefined) {
+    return (
+      <EntryOverview
+        entries={searchEntries(book, query)}
+        isEmpty={book.entries.length === 0}
+        query={query}
+        onQuery={setQuery}
+        onOpen={setOpened}
+        onAdd={() => {
+          setOpened(book.entries.length);
+          set([...book.entries, { ...EMPTY_ENTRY, selective: false, use_regex: true }], "add");
+        }}
+      />
+    );
+  }
+  const change = (changes: Partial<LorebookEntry>) =>
+    set(
+      book.entries.map((each, index) => index === opened ? { ...each, ...changes } : each),
+      `${opened} ${Object.keys(changes).join()}`,
+    );
+  return (
+    <OpenedEntry
+      title={getEntryTitle(entry) || texts.editor.entryNth(opened + 1)}
+      onBack={() => setOpened(undefined)}
+    >
+      <EntryForm
+        key={opened}
+        entry={entry}
+        onChange={change}
+        onRemove={() => {
+          setOpened(undefined);
+          set(book.entries.filter((_, index) => index !== opened), "remove");
+        }}
+      />
+    </OpenedEntry>
+  );
+}
+
+function OpenedEntry(
+  { title, onBack, children }: { title: string; onBack: () => void; children: ComponentChildren },
+) {
+  const head = useRef<HTMLHeadingElement>(null);
+  useEffect(() => head.current?.focus(), []);
+  return (
+    <div class="form">
+      <div class="entry-head">
+        <Button icon="left" kind="quiet" onClick={onBack}>{texts.lorebooks.toEntries}</Button>
+        <h3 ref={head} tabIndex={-1}>{title}</h3>
+      </div>
+      {children}
+    </div>
+  );
+}
+
+function EntryOverview(
+  { entries, isEmpty, query, onQuery, onOpen, onAdd }: {
+    entries: IndexedEntry[];
+    isEmpty: boolean;
+    query: string;
+    onQuery: (query: string) => void;
+    onOpen: (index: number) => void;
+    onAdd: () => void;
+  },
+) {
+  const t = texts.lorebooks;
+  return (
+    <div class="form">
+      {isEmpty ? <p class="muted">{t.noEntries}</p> : (
+        <>
+          <TextField label={t.findEntry} type="search" value={query} onInput={onQuery} />
+          <p class="muted" role="status">{entries.length === 0 ? t.noEntry : t.entryCount(entries.length)}</p>
+        </>
+      )}
+      {entries.length > 0 && (
+        <div class="entry-list" style={{ height: `${Math.min(entries.length, ROWS) * ROW_PX + 2}px` }}>
+          <VirtualList
+            items={entries}
+            keyOf={({ index }) =>
+              String(index)}
+            heightOf={() =>
+              ROW_PX}
+            label={t.parts.entries}
+          >
+            {({ entry, index }) => <EntryRow entry={entry} index={index} onOpen={() => onOpen(index)} />}
+          </VirtualList>
+        </div>
+      )}
+      <div class="actions-row">
+        <Button icon="plus" onClick={onAdd}>{texts.editor.addEntry}</Button>
+      </div>
+    </div>
+  );
+}
+
+function EntryRow({ entry, index, onOpen }: { entry: LorebookEntry; index: number; onOpen: () => void }) {
+  const t = texts.lorebooks;
+  const keys = entry.keys.join(", ");
+  const title = getEntryTitle(entry) || texts.editor.entryNth(index + 1);
+  return (
+    <button type="button" class={entry.enabled ? "entry-row" : "entry-row is-off"} onClick={onOpen}>
+      <span class="entry-words">
+        <span class="entry-title">{title}</span>
+        <span class="entry-more">{title === keys ? entry.content : keys || entry.content}</span>
+      </span>
+      {entry.constant === true && <span class="badge">{t.constantMark}</span>}
+      {!entry.enabled && <span class="badge">{t.off}</span>}
+    </button>
+  );
 }

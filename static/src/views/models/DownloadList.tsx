@@ -6,7 +6,7 @@ import { Progress } from "../../components/Progress.tsx";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { formatDuration, formatSize } from "./format_figures.ts";
+import { formatDuration, formatSize } from "../../texts/quantities.ts";
 
 /** Nothing without downloads. */
 export function DownloadList({ models }: { models: Models }) {

@@ -8,7 +8,7 @@ import { List, ListRow } from "../../components/lists/List.tsx";
 import type { Models } from "../../state/connections/models.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { formatCount, formatDay, formatSize } from "./format_figures.ts";
+import { formatCount, formatDay, formatSize } from "../../texts/quantities.ts";
 
 const FORMATS = [{ value: "gguf", name: "GGUF (llama.cpp)" }, { value: "mlx", name: "MLX (Apple)" }] as const;
 

@@ -7,7 +7,7 @@ import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { DownloadList } from "./DownloadList.tsx";
 import { HUB_SEARCH_ID, HubSearch } from "./HubSearch.tsx";
-import { formatCount, formatSize } from "./format_figures.ts";
+import { formatCount, formatSize } from "../../texts/quantities.ts";
 import type { LocalModel } from "../../api/types.ts";
 import { CodeBlock } from "../../components/content/CodeBlock.tsx";
 import { TextField } from "../../components/forms/Field.tsx";

@@ -10,7 +10,7 @@ import { useStore } from "../../state/store.ts";
 import { formatNumber } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
 import { listFigures } from "./DownloadList.tsx";
-import { formatSize } from "./format_figures.ts";
+import { formatSize } from "../../texts/quantities.ts";
 
 type Offer = RecommendedModels["items"][number];
 

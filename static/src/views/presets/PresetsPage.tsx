@@ -6,19 +6,17 @@ import { Button } from "../../components/Button.tsx";
 import { Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
 import type { MenuItem } from "../../components/overlays/Menu.tsx";
-import { DocumentList } from "../../state/documents/document_list.ts";
+import { ChatPicker, DocumentList, DocumentsPage } from "../documents/DocumentsPage.tsx";
 import { copyPreset, PresetEditor } from "../../state/documents/preset_editor.ts";
 import { ANY, MORE_FIELDS, NUMBER_FIELDS, type NumberField } from "../../state/documents/sampling.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { DocumentsPage } from "../documents/DocumentsPage.tsx";
 import { EditorFrame } from "../documents/EditorFrame.tsx";
 import { PromptOrder } from "./PromptOrder.tsx";
 import { TemplateFields } from "./TemplateFields.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
 import { NumberInput, Switch } from "../../components/forms/inputs.tsx";
 import { CardWordLists } from "../character_editor/fields.tsx";
-import { ChatPicker } from "../documents/ChatPicker.tsx";
 import { findBodyProblem } from "../connections/connection_fields.ts";
 
 /** `item` is the id of the preset to edit. */

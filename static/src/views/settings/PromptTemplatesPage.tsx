@@ -1,7 +1,7 @@
 /** Prompt templates: texts for the composer, called by a slash and their name. */
 import { useState } from "preact/hooks";
 import { asApiError } from "../../api/client.ts";
-import { changeTemplates } from "../../api/prompt_templates.ts";
+import { changeTemplates } from "../../api/documents.ts";
 import type { PromptTemplate } from "../../api/types.ts";
 import { Button, IconButton } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";

@@ -9,8 +9,7 @@ import { deviceName, enroll } from "../../state/app/passkeys.ts";
 import { SETUP_STEPS, type SetupStep } from "../../state/app/router.ts";
 import { type Store, useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
-import { GateFrame } from "../auth/GateFrame.tsx";
-import { PasskeysUnavailable } from "../auth/PasskeysUnavailable.tsx";
+import { GateFrame, PasskeysUnavailable } from "../auth/GateFrame.tsx";
 import { DetectedServers } from "../connections/DetectedServers.tsx";
 import { useAction } from "../hooks.tsx";
 

@@ -1,17 +1,18 @@
 /** Settings: the tailnet node, and what each state needs from the user. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { tailnetApi } from "../../api/server.ts";
-import type { TailnetStatus } from "../../api/types.ts";
+import { type TailnetApi, tailnetApi } from "../../api/server.ts";
+import type { ChangeEvent, TailnetStatus } from "../../api/types.ts";
 import { Button, CopyButton } from "../../components/Button.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
-import { TailnetNode } from "../../state/app/tailnet.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ConfirmDialog } from "../auth/ConfirmDialog.tsx";
 import { QrCode } from "../auth/QrCode.tsx";
 import { useAction } from "../hooks.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { signal } from "@preact/signals";
+import { type ApiError, asApiError } from "../../api/client.ts";
 
 /** The panel; it follows changes while shown. */
 export function TailnetPanel() {
@@ -222,4 +223,46 @@ function NameForm(
       </div>
     </form>
   );
+}
+
+/** The state that the panel shows. */
+export class TailnetNode {
+  readonly status = signal<TailnetStatus | undefined>(undefined);
+  readonly error = signal<ApiError | undefined>(undefined);
+  readonly #api: TailnetApi;
+  #lastRead = 0;
+
+  constructor(api: TailnetApi) {
+    this.#api = api;
+  }
+
+  /** Loads the state. Of concurrent calls, the last one counts. */
+  async refresh(): Promise<void> {
+    const number = ++this.#lastRead;
+    try {
+      const status = await this.#api.getTailnet();
+      if (number !== this.#lastRead) return;
+      this.status.value = status;
+      this.error.value = undefined;
+    } catch (thrown) {
+      if (number === this.#lastRead) this.error.value = asApiError(thrown);
+    }
+  }
+
+  /** Handles an event of the server; `undefined` if events may have been missed. */
+  onChange(event: ChangeEvent | undefined): void {
+    if (event === undefined || event.kind === "tailnet") void this.refresh();
+  }
+
+  /** Turns the node on, renames it, or restarts it. @throws {ApiError} */
+  async enable(hostname?: string): Promise<void> {
+    await this.#api.enableTailnet(hostname);
+    await this.refresh();
+  }
+
+  /** @throws {ApiError} */
+  async disable(): Promise<void> {
+    await this.#api.disableTailnet();
+    await this.refresh();
+  }
 }

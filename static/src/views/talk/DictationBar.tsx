@@ -6,13 +6,12 @@ import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { useNow } from "../../components/hooks.ts";
 import { Notice } from "../../components/Notice.tsx";
 import { BrowserDictation } from "../../speech/browser_dictation.ts";
-import { Dictation } from "../../speech/dictation.ts";
-import { keepRecording } from "../../speech/keep_recording.ts";
+import { Dictation, keepRecording } from "../../speech/dictation.ts";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatClock } from "../../texts/format.ts";
-import { LevelMeter } from "./LevelMeter.tsx";
+import { LevelMeter } from "../../components/Progress.tsx";
 import type { Press } from "./press.ts";
 import { Dialog } from "../../components/overlays/Dialog.tsx";
 

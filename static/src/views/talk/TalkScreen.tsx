@@ -10,7 +10,7 @@ import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { formatNumber } from "../../texts/format.ts";
-import { LevelMeter } from "./LevelMeter.tsx";
+import { LevelMeter } from "../../components/Progress.tsx";
 
 /** Starts at once. Closing it ends the conversation and releases the microphone. */
 export function TalkScreen({ chat, onClose }: { chat: OpenChat; onClose: () => void }) {

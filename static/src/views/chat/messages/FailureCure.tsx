@@ -8,14 +8,13 @@ import { Select } from "../../../components/forms/inputs.tsx";
 import type { OpenChat } from "../../../state/chat/open_chat.ts";
 import { chooseCure, isAddressSuspect } from "../../../state/chat/reply_failure.ts";
 import { findModelPull, isSameModelName, isUnderWay } from "../../../state/connections/connection_state.ts";
-import { waitForServer } from "../../../state/connections/server_wait.ts";
+import { limitContext, summarizeLeftOut, waitForServer } from "../../../state/chat/failure_cures.ts";
 import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
-import { limitContext, summarizeLeftOut } from "../../../state/chat/overflow_cures.ts";
 import { formatNumber } from "../../../texts/format.ts";
 import { startModelPull } from "../../../api/models.ts";
 import { Progress } from "../../../components/Progress.tsx";
-import { formatProgress } from "../../activity/format_progress.ts";
+import { formatProgress } from "../../../texts/quantities.ts";
 
 /** Props of every cure. */
 interface CureProps {

@@ -9,8 +9,7 @@ import { useStore } from "../../../state/store.ts";
 import { texts } from "../../../texts/texts.ts";
 import { AlwaysAtHand } from "../../documents/AlwaysAtHand.tsx";
 import { BackgroundField } from "../ChatBackground.tsx";
-import { GroupSection } from "./GroupSection.tsx";
-import { LorebooksSection } from "./LorebooksSection.tsx";
+import { GroupSection, LorebooksSection } from "./OptionsSections.tsx";
 import { openChatPanel } from "./panels.tsx";
 import { SamplingSection } from "./SamplingSection.tsx";
 

@@ -1,6 +1,6 @@
 import { type Zippable, zipSync } from "fflate";
 import { expect, test } from "vitest";
-import { detectImportKind } from "../../../../static/src/state/import_export/import_detection.ts";
+import { detectImportKind } from "../../../../static/src/state/import_export/imports.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
 import { tavernFolder } from "../../../helpers/files/tavern_folder.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { loadLater } from "../../../../static/src/texts/en/en.ts";
-import { bytes, formatProgress } from "../../../../static/src/views/activity/format_progress.ts";
+import { loadLater } from "../../../static/src/texts/en/en.ts";
+import { bytes, formatProgress } from "../../../static/src/texts/quantities.ts";
 
 await loadLater();
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SpeechSegments } from "../../../static/src/speech/speech_segments.ts";
+import { SpeechSegments } from "../../../static/src/speech/message_source.ts";
 
 const spoken = (text: string, isSplit = false) =>
   new SpeechSegments({ isSplit }).next(text, true).map(({ text, isQuoted }) => isQuoted ? `“${text}”` : text);

@@ -1,0 +1,176 @@
+/**
+ * What Parlor adds to Markdown's syntax: formulas (`$…$`, `$$…$$`, `\(…\)`, `\[…\]`) and footnotes (`[^1]` in the text,
+ * `[^1]: …` at the start of a line).
+ */
+import type { MarkedExtension, Token, TokenizerExtension, Tokens } from "marked";
+
+/** A formula token. math.ts renders it. */
+export interface MathToken extends Tokens.Generic {
+  type: "maths";
+  /** The text between the delimiters. */
+  text: string;
+  isDisplay: boolean;
+}
+
+/** Longest formula, in UTF-16 code units. Delimiters further apart are not a pair. */
+const MAX_FORMULA = 4000;
+
+/**
+ * The rest of a line that does not start a blank line, so that a lone delimiter reaches no further than its paragraph.
+ */
+const INSIDE = String.raw`(?:(?!\n[ \t]*\n)[^])`;
+const FORMULA_BLOCK = new RegExp(
+  String.raw`^ {0,3}(?:\$\$(${INSIDE}{1,${MAX_FORMULA}}?)\$\$|\\\[(${INSIDE}{1,${MAX_FORMULA}}?)\\\])[ \t]*(?:\n+|$)`,
+);
+/** A formula without its end delimiter. Until that arrives, it is neither a list nor a heading. */
+const OPEN_BLOCK = new RegExp(String.raw`^ {0,3}(?:\$\$|\\\[)[ \t]*(?:\n${INSIDE}{0,${MAX_FORMULA}})?$`);
+/** Searches only to the end of the paragraph; otherwise a text of many paragraphs takes quadratic time. */
+const BLOCK_START = /\n(?: {0,3}(?:\$\$|\\\[)|[ \t]*\n)/;
+
+const INLINE: readonly [mark: RegExp, isDisplay: boolean][] = [
+  [new RegExp(String.raw`^\$\$(${INSIDE}{1,${MAX_FORMULA}}?)\$\$`), true],
+  // As in pandoc, so that prices don't match: no space inside the delimiters, no digit after them.
+  [new RegExp(String.raw`^\$(?![\s$])((?:\\.|[^\\$\n]){1,${MAX_FORMULA}}?)(?<!\s)\$(?![\d$])`), false],
+  [new RegExp(String.raw`^\\\((${INSIDE}{1,${MAX_FORMULA}}?)\\\)`), false],
+  [new RegExp(String.raw`^\\\[(${INSIDE}{1,${MAX_FORMULA}}?)\\\]`), true],
+];
+/** Searches only to the next character at which marked ends a text token, for the same reason. */
+const INLINE_START = /\$|\\[([]|[\\<!`*[]/;
+
+const formulaBlock: TokenizerExtension = {
+  name: "maths",
+  level: "block",
+  start: (source) => findStart(BLOCK_START.exec(source)),
+  tokenizer(source): MathToken | undefined {
+    const match = FORMULA_BLOCK.exec(source);
+    if (match) return createToken(match[0], match[1] ?? match[2] ?? "", true);
+    return undefined;
+  },
+};
+
+/** Shown as the text it is, without a meaning in markdown. */
+const openFormula: TokenizerExtension = {
+  name: "text",
+  level: "block",
+  tokenizer(source): Tokens.Text | undefined {
+    const match = OPEN_BLOCK.exec(source);
+    return match ? { type: "text", raw: match[0], text: match[0], escaped: false } : undefined;
+  },
+};
+
+const inlineFormula: TokenizerExtension = {
+  name: "maths",
+  level: "inline",
+  start: (source) => findStart(INLINE_START.exec(source)),
+  tokenizer(source): MathToken | undefined {
+    for (const [mark, isDisplay] of INLINE) {
+      const match = mark.exec(source);
+      if (match) return createToken(match[0], match[1]!, isDisplay);
+    }
+    return undefined;
+  },
+};
+
+/** Where a formula begins, unless the search ended at something else. */
+function findStart(match: RegExpExecArray | null): number | undefined {
+  return match && /\$|\\[([]/.test(match[0]) ? match.index : undefined;
+}
+
+function createToken(raw: string, text: string, isDisplay: boolean): MathToken {
+  return { type: "maths", raw, text: text.trim(), isDisplay };
+}
+
+/** Lets marked find formulas; `render` makes HTML of one. */
+export function mathExtension(render: (token: MathToken) => string): MarkedExtension {
+  return {
+    extensions: [
+      formulaBlock,
+      openFormula,
+      inlineFormula,
+      { name: "maths", renderer: (token) => isMath(token) ? render(token) : false },
+    ],
+  };
+}
+
+function isMath(token: Token): token is MathToken {
+  return token.type === "maths";
+}
+
+/** A footnote's mark, or its text. */
+interface FootnoteToken {
+  type: "footnoteMark" | "footnote";
+  raw: string;
+  label: string;
+  tokens?: Token[];
+}
+
+/** A definition at the start of a line. */
+const DEFINITION = /^\[\^([^\]\s]{1,64})\]:/gm;
+/** A definition with its text: the rest of its paragraph, and indented lines after it. */
+const FOOTNOTE_BLOCK =
+  /^\[\^([^\]\s]{1,64})\]:[ \t]*([^\n]*(?:\n(?!\[\^|[ \t]*\n|[ \t]*$)[^\n]+)*(?:\n+(?: {2,4}|\t)[^\n]+)*)(?:\n+|$)/;
+const FOOTNOTE_MARK = /^\[\^([^\]\s]{1,64})\]/;
+
+/** Most footnotes of one text. */
+const MAX_NOTES = 1000;
+
+/** Lists the labels that a text defines. */
+export function findFootnotes(text: string): string[] {
+  if (!text.includes("[^")) return [];
+  const labels = new Set<string>();
+  for (const [, label] of text.matchAll(DEFINITION)) {
+    labels.add(label!);
+    if (labels.size === MAX_NOTES) break;
+  }
+  return [...labels];
+}
+
+/**
+ * Lets marked find footnotes.
+ *
+ * @param isDefined Whether the text defines a label; marks of others are text.
+ * @param placeOf Returns the title of the placeholder element.
+ */
+export function footnoteExtension(
+  isDefined: (label: string) => boolean,
+  placeOf: (label: string) => string,
+): MarkedExtension {
+  return {
+    extensions: [
+      {
+        name: "footnote",
+        level: "block",
+        start: (source) => {
+          const at = source.indexOf("\n[^");
+          return at < 0 ? undefined : at + 1;
+        },
+        tokenizer(source) {
+          if (!source.startsWith("[^")) return undefined;
+          const match = FOOTNOTE_BLOCK.exec(source);
+          if (!match || !isDefined(match[1]!)) return undefined;
+          const text = match[2]!.replace(/\n(?: {1,4}|\t)/g, "\n");
+          const tokens = this.lexer.blockTokens(text, []);
+          return { type: "footnote", raw: match[0], label: match[1]!, tokens } satisfies FootnoteToken;
+        },
+        renderer(token) {
+          const { label, tokens } = token as unknown as FootnoteToken;
+          return `<div title="${placeOf(label)}">${this.parser.parse(tokens ?? [])}</div>\n`;
+        },
+      },
+      {
+        name: "footnoteMark",
+        level: "inline",
+        start: (source) => {
+          const at = source.indexOf("[^");
+          return at < 0 ? undefined : at;
+        },
+        tokenizer(source) {
+          const match = FOOTNOTE_MARK.exec(source);
+          if (!match || !isDefined(match[1]!)) return undefined;
+          return { type: "footnoteMark", raw: match[0], label: match[1]! } satisfies FootnoteToken;
+        },
+        renderer: (token) => `<sup title="${placeOf((token as unknown as FootnoteToken).label)}"></sup>`,
+      },
+    ],
+  };
+}
