@@ -4,7 +4,7 @@ import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { exportCard, type ExportedCard } from "../services/characters/card/card_export.ts";
 import type { ReadCharacter } from "../services/characters/characters.ts";
 import type { CharacterStream } from "../services/characters/generation/character_writing.ts";
-import { KeyedMutex } from "../services/async/keyed_mutex.ts";
+import { KeyedMutex } from "../services/async/locks.ts";
 import { AppError } from "../services/errors.ts";
 import type { Precondition } from "../services/storage/preconditions.ts";
 import { errorBody } from "./errors.ts";

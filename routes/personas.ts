@@ -2,7 +2,7 @@
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
 import type { ReadPersona } from "../services/personas/personas.ts";
-import { KeyedMutex } from "../services/async/keyed_mutex.ts";
+import { KeyedMutex } from "../services/async/locks.ts";
 import { AppError } from "../services/errors.ts";
 import type { Precondition } from "../services/storage/preconditions.ts";
 import { attachment, TOO_LARGE_TO_IMPORT } from "./http/file_response.ts";

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { ATTACHMENT_URL } from "../../services/attachments/attachment_names.ts";
 import { isDeviceName, isPathWord } from "../../services/storage/ids.ts";
-import { yieldIfTickUsedUp, yieldToEventLoop } from "../../services/async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp, yieldToEventLoop } from "../../services/async/delay.ts";
 
 /** An id of any resource, chosen by the client or made by the server. */
 export const Id = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "an id has 1 to 64 letters, digits, _ or -")

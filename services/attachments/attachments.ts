@@ -1,5 +1,5 @@
 /** Stores images and recordings by name, sealed. Owners record their references in their own writes; see attachment_rows.ts. */
-import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
+import { yieldToEventLoop } from "../async/delay.ts";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { uuidV7 } from "../crypto/random.ts";
@@ -9,7 +9,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import { removeLeftovers } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import { KeyedMutex } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
 import { toImageFileName } from "./attachment_names.ts";
 import {

@@ -1,5 +1,5 @@
 /** Images in content parts of messages: stored as attachments when a message is saved, and inlined when it's sent. */
-import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
+import { yieldToEventLoop } from "../async/delay.ts";
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
 import { attachmentUrl, parseAttachmentUrl } from "./attachment_names.ts";

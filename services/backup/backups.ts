@@ -1,6 +1,6 @@
 /** Backups in the owner's folder, created by the running server: one a day with rotation, and others on request. */
 import { join, resolve } from "node:path";
-import { Mutex } from "../async/keyed_mutex.ts";
+import { Mutex } from "../async/locks.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";

@@ -16,7 +16,7 @@ import {
 } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database/database.ts";
 import { streamFilePieces } from "../storage/file_pieces.ts";
-import { KeyedMutex } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
 import { isPng } from "../attachments/images/png_chunks.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";

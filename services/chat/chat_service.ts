@@ -1,5 +1,5 @@
 /** Answers chat requests: in a conversation by a reply that the server owns, otherwise by passing on the model's stream. */
-import type { KeyedMutex } from "../async/keyed_mutex.ts";
+import type { KeyedMutex } from "../async/locks.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError, traceOf } from "../errors.ts";

@@ -1,5 +1,5 @@
 /** The replies of all conversations, running or ended, for clients that list, follow or stop them. */
-import type { KeyedMutex } from "../async/keyed_mutex.ts";
+import type { KeyedMutex } from "../async/locks.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { refuseOtherDecision, type ToolDecision } from "./tools/tool_approval.ts";
 import type { ToolCallRecord, ToolCallStore } from "../tools/tool_call_store.ts";

@@ -6,7 +6,7 @@ import { parse as parseToml } from "smol-toml";
 import { AppError } from "../errors.ts";
 import { CONFIG_ROWS, type ConfigKey, type ConfigKeyName, toEnvironmentName, toFlagName } from "./config_keys.ts";
 import { type Config, parseConfigValue } from "./config.ts";
-import { KeyedMutex } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/locks.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { type ConfigValue, hosts, httpUrl } from "./config_values.ts";
 

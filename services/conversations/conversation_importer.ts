@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { storeInlineImages } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { type ConversationInput, type ConversationState, parseHead } from "./conversation.ts";
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import type { MessageTree } from "./tree/message_tree.ts";

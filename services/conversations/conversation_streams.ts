@@ -1,7 +1,7 @@
 /** Sends conversations that are too large to be read at once, and lists of them, in pieces with bounded memory. */
 import { ByteBudget, type Reservation } from "../async/byte_budget.ts";
-import { Semaphore } from "../async/semaphore.ts";
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { Semaphore } from "../async/locks.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { AppError } from "../errors.ts";
 import { joinBytes } from "../storage/file_pieces.ts";
 import type { BlockList, BlockRow } from "./blocks/block_rows.ts";

@@ -1,5 +1,5 @@
 /** Lists conversations as summaries: what a list shows of each, without its messages. */
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { AppError } from "../errors.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import { isBranch, isGreetingTitle } from "./conversation.ts";

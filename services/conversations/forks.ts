@@ -1,5 +1,5 @@
 /** Forks conversations at a message, and finds the forks of a conversation. */
-import { Mutex } from "../async/keyed_mutex.ts";
+import { Mutex } from "../async/locks.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import { type ConversationHead, type ConversationState, toSnippet } from "./conversation.ts";

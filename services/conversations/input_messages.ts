@@ -1,5 +1,5 @@
 /** Turns the messages that a client sends with a whole conversation into stored ones. */
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";

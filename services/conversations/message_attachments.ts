@@ -5,7 +5,7 @@ import { AppError, messageOf } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
-import type { KeyedMutex } from "../async/keyed_mutex.ts";
+import type { KeyedMutex } from "../async/locks.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
 import type { BlockStore } from "./blocks/block_store.ts";

@@ -22,7 +22,7 @@ import { conversationTrashKind, messageTrashKind } from "./conversation_trash.ts
 import { VariantStore } from "./variants.ts";
 import { expandGreetings, findCharacterCard, listGreetings, toGreetingNames } from "../prompts/greetings.ts";
 import { uuidV7 } from "../crypto/random.ts";
-import { KeyedMutex } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/locks.ts";
 import type { Core } from "../core/open_core.ts";
 
 /** Everything that reads or changes stored conversations. */

@@ -1,5 +1,5 @@
 /** Changes fields of a conversation on behalf of the server, not the user. */
-import type { KeyedMutex } from "../async/keyed_mutex.ts";
+import type { KeyedMutex } from "../async/locks.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { ConversationHead } from "./conversation.ts";
 import type { Conversations } from "./conversations.ts";

@@ -1,5 +1,5 @@
 /** Runs cleanup tasks one after another: once soon after the start, then at intervals. */
-import { Mutex } from "../async/keyed_mutex.ts";
+import { Mutex } from "../async/locks.ts";
 import type { Lazy } from "../async/lazy.ts";
 import { findOverdueRevisions } from "../conversations/revisions/revision_age.ts";
 import { messageOf } from "../errors.ts";

@@ -1,12 +1,11 @@
 /** Opens what every service needs: the data folder with its key and database, events, jobs, settings and the trash. */
-import { ByteBudget } from "../async/byte_budget.ts";
+import { ByteBudget, collectGarbage, getMemoryBytes, startCollection } from "../async/byte_budget.ts";
 import type { Config } from "../config/config.ts";
 import { saveConfigKey } from "../config/config_file.ts";
 import { loadStorageKey, settleKeyCheck } from "../crypto/storage_key.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
-import { collectGarbage, getMemoryBytes, startCollection } from "../async/garbage_collection.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { LazyScope } from "../async/lazy.ts";

@@ -1,5 +1,5 @@
 /** Stores documents: the original as a sealed file, its text as sealed rows. Reads their text in jobs. */
-import { Semaphore } from "../async/semaphore.ts";
+import { Semaphore } from "../async/locks.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";

@@ -3,7 +3,7 @@
  * BM25. Indexes are built in memory from the sealed text and dropped when they are idle; nothing of them is stored.
  */
 import MiniSearch from "minisearch";
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import type { DocumentPage } from "./document.ts";
 
 /** Reads the pages of a document. */

@@ -1,6 +1,6 @@
 /** HTTP requests to one image backend: its credentials, limits on response sizes, and its error responses. */
 import { Buffer } from "node:buffer";
-import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
+import { yieldToEventLoop } from "../async/delay.ts";
 import { sniffImage } from "../attachments/images/image_type.ts";
 import { AppError } from "../errors.ts";
 import { maskKey, toBearerHeader } from "../http/bound_headers.ts";

@@ -1,6 +1,6 @@
 /** Generates images with the backend of a profile, whatever its kind. */
 import { randomInt } from "node:crypto";
-import { KeyedSemaphore } from "../async/semaphore.ts";
+import { KeyedSemaphore } from "../async/locks.ts";
 import { AppError } from "../errors.ts";
 import { parseOrigin } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";

@@ -1,7 +1,7 @@
 /** The Worker that opens and reads imports. `imports.ts` starts it and requests each batch. */
 import { refused } from "./import_reasons.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
-import { collectGarbage, getMemoryBytes } from "../async/garbage_collection.ts";
+import { collectGarbage, getMemoryBytes } from "../async/byte_budget.ts";
 import type { ImportedConversation, ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
 import { openSource, Scratch } from "./import_source.ts";
 import { LARGE_BYTES, messageBytes, stepBytes } from "./import_memory.ts";

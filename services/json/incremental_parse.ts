@@ -1,5 +1,5 @@
 /** Parses long JSON documents in pieces. `JSON.parse` alone would block the thread for 5 ms per megabyte. */
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 
 /** Bytes of a list to parse at a time: about 0.3 ms of work. */
 const PIECE_BYTES = 64 * 1024;

@@ -17,7 +17,7 @@ import {
 import type { UiPrompt } from "./decorators.ts";
 import { KeyScan } from "./key_scan.ts";
 import type { KeyMatcher } from "./key_matcher.ts";
-import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts";
+import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import {
   type ActivationBook,
   type EntryPosition,

@@ -1,7 +1,7 @@
 /** Matches keys against texts. Patterns, and plain keys in large amounts, run in a Worker with a time limit. */
-import { Mutex } from "../async/keyed_mutex.ts";
+import { Mutex } from "../async/locks.ts";
 import { type KeyJob, type KeyJobMessage, packKeyJob } from "./key_matcher_worker.ts";
-import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts";
+import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import { compilePattern, containsKey, type KeyFinding, type ScanKey, ScanText } from "./scan_keys.ts";
 
 /** Asks whether any of these texts contains a key. */

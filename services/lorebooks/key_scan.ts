@@ -2,7 +2,7 @@
 import { toEntryName } from "./activation_rules.ts";
 import type { ActivationInput, DropReason } from "./activation.ts";
 import type { KeyQuery } from "./key_matcher.ts";
-import { isTickUsedUp, yieldToEventLoop } from "../async/yield_to_event_loop.ts";
+import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import type { ScanEntry } from "./scan_entries.ts";
 import type { KeyFinding, ScanKey } from "./scan_keys.ts";
 

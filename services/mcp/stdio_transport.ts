@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { delimiter, isAbsolute, join } from "node:path";
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { AppError } from "../errors.ts";
 import { asObject } from "../json/type_guards.ts";
 import type { Log } from "../log.ts";

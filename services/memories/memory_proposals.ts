@@ -2,7 +2,7 @@
  * Proposals of notes: what a model noticed in a chat, until the owner accepts or dismisses it. Decided ones are remembered, so
  * that the same is not proposed again.
  */
-import { Mutex } from "../async/keyed_mutex.ts";
+import { Mutex } from "../async/locks.ts";
 import { randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { DocumentStore } from "../storage/documents/document_store.ts";

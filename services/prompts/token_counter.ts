@@ -5,9 +5,9 @@
 import { createHash } from "node:crypto";
 import type { ChatMessage, Usage } from "../llm/chat_event.ts";
 import type { Provider, UpstreamTarget } from "../llm/provider.ts";
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { estimateTokens, IMAGE_TOKENS, MESSAGE_TOKENS, splitContent, toCountedText } from "../llm/token_count.ts";
-import { Mutex } from "../async/keyed_mutex.ts";
+import { Mutex } from "../async/locks.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";

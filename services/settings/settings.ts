@@ -1,6 +1,6 @@
 /** What the owner likes, on every device: one sealed document, read from memory. */
 import { replaceReferences } from "../attachments/attachment_rows.ts";
-import { Mutex } from "../async/keyed_mutex.ts";
+import { Mutex } from "../async/locks.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";

@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import { normalizeBaseUrl, parseOrigin } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";
-import { KeyedSemaphore } from "../async/semaphore.ts";
+import { KeyedSemaphore } from "../async/locks.ts";
 import { type BoundKey, updateBoundKey } from "../http/bound_headers.ts";
 import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_setting.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";

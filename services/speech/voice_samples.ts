@@ -10,7 +10,7 @@ import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { AUDIO_TYPES, type AudioFormat, probeAudio, sniffAudio } from "./audio_format.ts";
-import { KeyedMutex } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/locks.ts";
 import { type Version, versionAad, type Versions } from "../storage/versions.ts";
 import type { ReferenceSample } from "./voice_cloning.ts";
 

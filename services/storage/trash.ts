@@ -1,5 +1,5 @@
 /** The trash: removed resources as sealed records, kept for seven days. Each kind of resource knows its own records. */
-import { yieldIfTickUsedUp } from "../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";

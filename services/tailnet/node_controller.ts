@@ -2,7 +2,7 @@
  * Brings a running node to its wanted state and reports its state. It polls the status after every message and at intervals,
  * because messages may be late, repeated or missing.
  */
-import { yieldToEventLoop } from "../async/yield_to_event_loop.ts";
+import { yieldToEventLoop } from "../async/delay.ts";
 import { messageOf } from "../errors.ts";
 import { type LocalApi, type NodeFacts, type NodePrefs, removeSecrets, Watch } from "./local_api.ts";
 import { createView, type NodeTimes, type NodeView, type OwnNames } from "./node_state.ts";

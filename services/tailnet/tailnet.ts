@@ -1,6 +1,6 @@
 /** The tailnet node: turns it on and off, renames it and reports its status. */
 import { delay } from "../async/delay.ts";
-import { KeyedMutex } from "../async/keyed_mutex.ts";
+import { KeyedMutex } from "../async/locks.ts";
 import type { Config } from "../config/config.ts";
 import { messageOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";

@@ -1,5 +1,5 @@
 /** Transcription: converts recordings to text with the owner's transcription server. */
-import { KeyedSemaphore } from "../async/semaphore.ts";
+import { KeyedSemaphore } from "../async/locks.ts";
 import { AppError } from "../errors.ts";
 import { normalizeBaseUrl, parseOrigin } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";

@@ -2,7 +2,7 @@
 import type { ToolCallUpdate } from "../../../services/chat/reply_calls.ts";
 import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../../services/chat/reply_source.ts";
 import type { ChatEvent, ChatNotice, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
-import { utf8Bytes } from "../../../services/crypto/utf8_bytes.ts";
+import { utf8Bytes } from "../../../services/crypto/sealer.ts";
 import { AppError, type ErrorCode } from "../../../services/errors.ts";
 import { errorBody } from "../../errors.ts";
 

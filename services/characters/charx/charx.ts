@@ -1,6 +1,6 @@
 /** CHARX files: a ZIP with card.json and its assets. A Worker validates each file; assets are then copied as stored. */
 import { AppError } from "../../errors.ts";
-import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { createEntry, type PackedEntry, writeZip, zipBytes } from "../../storage/zip/zip_writer.ts";
 import type { Card } from "../card/card.ts";

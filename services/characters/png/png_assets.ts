@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { sniffImage } from "../../attachments/images/image_type.ts";
 import { AppError } from "../../errors.ts";
-import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { PackedEntry } from "../../storage/zip/zip_writer.ts";
 import type { Card } from "../card/card.ts";

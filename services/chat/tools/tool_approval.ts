@@ -1,5 +1,5 @@
 /** Decides which calls of tools are made: by stored permissions, or by the owner. */
-import { Mutex } from "../../async/keyed_mutex.ts";
+import { Mutex } from "../../async/locks.ts";
 import { AppError } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Statement } from "../../storage/database/database.ts";

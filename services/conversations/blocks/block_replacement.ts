@@ -1,5 +1,5 @@
 /** Plans how blocks are replaced when a conversation gets another list of messages, so that unchanged blocks stay. */
-import { isTickUsedUp, yieldToEventLoop } from "../../async/yield_to_event_loop.ts";
+import { isTickUsedUp, yieldToEventLoop } from "../../async/delay.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import { insertMessages, type OpenBlock, removeMids } from "./block_rows.ts";
 import { BLOCK_BYTES, pack, type Piece } from "./block_text.ts";

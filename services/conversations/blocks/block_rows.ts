@@ -5,7 +5,7 @@
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
-import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import { parseBlock } from "./block_text.ts";
 import type { Message } from "../message.ts";
 import { PlaintextCache } from "../plaintext_cache.ts";

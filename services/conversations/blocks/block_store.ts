@@ -3,7 +3,7 @@
  * rewrites one block, and a list of messages is blocks joined by commas.
  */
 import { AppError } from "../../errors.ts";
-import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import { findChangedIds, getPositions, moveMids, planReplacement } from "./block_replacement.ts";
 import { type BlockRow, insertMessages, isLost, type OpenBlock, removeMids, retire } from "./block_rows.ts";

@@ -1,5 +1,5 @@
 /** The text of blocks: the JSON of messages, joined by commas, in pieces of about 16 KiB. */
-import { isTickUsedUp, yieldToEventLoop } from "../../async/yield_to_event_loop.ts";
+import { isTickUsedUp, yieldToEventLoop } from "../../async/delay.ts";
 import type { Message } from "../message.ts";
 
 /** Size at which a new block starts. At this size, 45 MB open in 56 to 94 ms, and one edit stays cheap. */

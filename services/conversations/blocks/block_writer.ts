@@ -1,7 +1,7 @@
 /** Seals and writes blocks: new ones, and the next versions of others. Changes are returned as statements for one transaction. */
 import { addReferences } from "../../attachments/attachment_rows.ts";
-import { collectGarbage } from "../../async/garbage_collection.ts";
-import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import { collectGarbage } from "../../async/byte_budget.ts";
+import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { blockAad } from "../aad.ts";

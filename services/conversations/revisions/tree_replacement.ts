@@ -1,6 +1,6 @@
 /** Replaces all messages of a conversation and stores the state before as a revision. */
 import { isDeepStrictEqual } from "node:util";
-import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { BlockStore, OpenTree } from "../blocks/block_store.ts";
 import { isReordered, type Touched } from "./change_log.ts";

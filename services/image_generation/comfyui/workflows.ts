@@ -16,7 +16,7 @@ import { sortByName } from "../../storage/collation.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import { isId } from "../../storage/ids.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
-import { KeyedMutex } from "../../async/keyed_mutex.ts";
+import { KeyedMutex } from "../../async/locks.ts";
 import type { Version, VersionCause, Versions } from "../../storage/versions.ts";
 import { type ExpectedVersion, isExpected } from "../../storage/preconditions.ts";
 import { listPlaceholders, parseWorkflow, STARTER_ID, STARTER_WORKFLOW, type Workflow } from "./workflow_format.ts";

@@ -1,5 +1,5 @@
 /** What was learned of each connection: its server's dialect and models, the fields it refuses, how the last call ended. */
-import { Mutex } from "../../async/keyed_mutex.ts";
+import { Mutex } from "../../async/locks.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";

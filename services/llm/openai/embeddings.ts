@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import type { HttpClient } from "../../http/http_client.ts";
 import { readBytes } from "../../http/read_body.ts";
 import { AppError } from "../../errors.ts";
-import { yieldIfTickUsedUp } from "../../async/yield_to_event_loop.ts";
+import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import { parseJsonInTurns } from "../../json/incremental_parse.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import { EndpointSearch } from "../../http/base_url.ts";

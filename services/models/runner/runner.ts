@@ -1,6 +1,6 @@
 /** Runs one local model with llama.cpp's server: starts, watches, restarts and stops it, and reports its status. */
 import { basename, join } from "node:path";
-import { Mutex } from "../../async/keyed_mutex.ts";
+import { Mutex } from "../../async/locks.ts";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";

@@ -5,7 +5,7 @@ import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import { consoleLog, type Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
-import { KeyedMutex } from "../../async/keyed_mutex.ts";
+import { KeyedMutex } from "../../async/locks.ts";
 import { BodyCache } from "./document_cache.ts";
 import { joined, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";

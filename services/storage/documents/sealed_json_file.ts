@@ -2,7 +2,7 @@
  * A sealed JSON file that the owner may remove, restore or damage while the server runs. The file on disk always
  * counts.
  */
-import { Mutex } from "../../async/keyed_mutex.ts";
+import { Mutex } from "../../async/locks.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Log } from "../../log.ts";

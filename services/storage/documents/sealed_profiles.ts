@@ -1,5 +1,5 @@
 /** Profiles of the owner's servers: sealed documents of one kind, cached in memory, one of them active. */
-import { Mutex } from "../../async/keyed_mutex.ts";
+import { Mutex } from "../../async/locks.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";

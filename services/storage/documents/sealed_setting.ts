@@ -1,5 +1,5 @@
 /** One row of the table `setting`: a sealed JSON document with a version, read from memory after the first time. */
-import { Mutex } from "../../async/keyed_mutex.ts";
+import { Mutex } from "../../async/locks.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";

@@ -1,5 +1,5 @@
 /** Reads web pages for models: public addresses only, their main text, piece by piece. */
-import { Semaphore } from "../../async/semaphore.ts";
+import { Semaphore } from "../../async/locks.ts";
 import { DOCUMENT_HEAD_BYTES, sniffDocument } from "../../documents/extraction/document_type.ts";
 import { ExtractionFault } from "../../documents/extraction/extraction.ts";
 import { extractDocument, WORKER_LIMITS, type WorkerLimits } from "../../documents/extraction/extractor.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { collectGarbage, getMemoryBytes, startCollection } from "../../../services/async/garbage_collection.ts";
+import { collectGarbage, getMemoryBytes, startCollection } from "../../../services/async/byte_budget.ts";
 
 const MIB = 1024 * 1024;
 

@@ -12,7 +12,7 @@ import { LiveReplies } from "../../../services/conversations/live_replies.ts";
 import { Messages } from "../../../services/conversations/messages.ts";
 import { RevisionStore } from "../../../services/conversations/revisions/revision_store.ts";
 import { Versions } from "../../../services/storage/versions.ts";
-import { KeyedMutex } from "../../../services/async/keyed_mutex.ts";
+import { KeyedMutex } from "../../../services/async/locks.ts";
 import { MessageWriter } from "../../../services/chat/message_writer.ts";
 import { VariantStore } from "../../../services/conversations/variants.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";

@@ -1,5 +1,33 @@
 import { expect, test } from "vitest";
-import { KeyedSemaphore, Semaphore } from "../../../services/async/semaphore.ts";
+import { KeyedMutex, KeyedSemaphore, Mutex, Semaphore } from "../../../services/async/locks.ts";
+
+test("a mutex runs work one after another, also after work that failed", async () => {
+  const mutex = new Mutex();
+  const log: string[] = [];
+  const work = (name: string) => async () => {
+    log.push(`${name} starts`);
+    await new Promise((resolve) => setTimeout(resolve));
+    log.push(`${name} ends`);
+    if (name === "a") throw new Error("a failed");
+  };
+  const failing = mutex.run(work("a"));
+  const second = mutex.run(work("b"));
+  await expect(failing).rejects.toThrow("a failed");
+  await second;
+  await mutex.settled();
+  expect(log).toEqual(["a starts", "a ends", "b starts", "b ends"]);
+});
+
+test("a keyed mutex lets work under different keys run at the same time", async () => {
+  const locks = new KeyedMutex();
+  const gate = Promise.withResolvers<void>();
+  const blocked = locks.run("a", () => gate.promise);
+  const behind = locks.run("a", () => "behind");
+  await expect(locks.run("b", () => "free")).resolves.toBe("free");
+  gate.resolve();
+  await blocked;
+  await expect(behind).resolves.toBe("behind");
+});
 
 test("a semaphore grants its permits first come, first served", async () => {
   const semaphore = new Semaphore(1);
