@@ -1,9 +1,8 @@
 /** Authentication: status, passkey ceremonies, access tokens, invites and sign-in of the command line. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Identity } from "../../services/auth/access_policy.ts";
-import type { CredentialRecord } from "../../services/auth/credential_store.ts";
+import { type CredentialRecord, TOKEN_SCOPES, type TokenRecord } from "../../services/auth/credential_stores.ts";
 import { ADDRESS_CHECK_RESULTS } from "../../services/auth/public_address.ts";
-import { TOKEN_SCOPES, type TokenRecord } from "../../services/auth/token_store.ts";
 import { ERRORS, IdParams, json, jsonBody, optionalJsonBody, Time } from "./common.ts";
 
 const AuthStatus = z.object({

@@ -13,12 +13,26 @@ import {
   type AccessFacts,
   type AccessPolicy,
   createAccessPolicy,
+  findOpenAddresses,
   type Identity,
+  logOpenAddresses,
   type PresentedCredentials,
 } from "./access_policy.ts";
-import { createCredentialStore, type CredentialRecord, type CredentialStore } from "./credential_store.ts";
-import { createEnrolmentCodes, type EnrolmentCodes } from "./enrolment_codes.ts";
-import { createFailureLimiter, type FailureLimiter } from "./failure_limiter.ts";
+import {
+  createCredentialStore,
+  createTokenStore,
+  type CredentialRecord,
+  type CredentialStore,
+  type TokenRecord,
+  type TokenScope,
+  type TokenStore,
+} from "./credential_stores.ts";
+import {
+  createEnrolmentCodes,
+  createFailureLimiter,
+  type EnrolmentCodes,
+  type FailureLimiter,
+} from "./enrolment_codes.ts";
 import {
   createHostPolicy,
   createPageOriginWatch,
@@ -26,10 +40,8 @@ import {
   type OwnNode,
   type PageOriginWatch,
 } from "./hosts.ts";
-import { findOpenAddresses, logOpenAddresses } from "./open_addresses.ts";
 import { createPasskeys, type Passkeys } from "./passkeys.ts";
 import { openSessionKey, openSessions, type Sessions } from "./sessions.ts";
-import { createTokenStore, type TokenRecord, type TokenScope, type TokenStore } from "./token_store.ts";
 
 /** Authentication and access control. */
 export interface Auth {

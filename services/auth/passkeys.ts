@@ -7,19 +7,21 @@ import { randomToken } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Identity } from "./access_policy.ts";
-import { type CeremonyScope, CHALLENGE_MS, type Challenges, createChallenges } from "./challenges.ts";
-import type { CredentialRecord, CredentialStore } from "./credential_store.ts";
-import type { CodeTicket, EnrolmentCodes } from "./enrolment_codes.ts";
-import type { FailureLimiter } from "./failure_limiter.ts";
-import type { HostPolicy } from "./hosts.ts";
 import {
   ALGORITHMS,
+  type CeremonyScope,
+  CHALLENGE_MS,
+  type Challenges,
+  createChallenges,
   getChallenge,
   type LoginAnswer,
   type RegistrationAnswer,
   verifyLogin,
   verifyRegistration,
-} from "./passkey_answers.ts";
+} from "./ceremonies.ts";
+import type { CredentialRecord, CredentialStore } from "./credential_stores.ts";
+import type { CodeTicket, EnrolmentCodes, FailureLimiter } from "./enrolment_codes.ts";
+import type { HostPolicy } from "./hosts.ts";
 
 /** Maximum number of RP IDs of hosts outside the allowlist, where anyone can enroll. */
 const MAX_UNLISTED_RP_IDS = 16;

@@ -8,7 +8,7 @@ import { nodeCrypto, randomToken } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
-import type { CredentialRecord, CredentialStore } from "./credential_store.ts";
+import type { CredentialRecord, CredentialStore } from "./credential_stores.ts";
 import { createKeyFile, isPrivateFile, KEY_BYTES, readKeyFile } from "../crypto/storage_key.ts";
 import { type FileState, readFileState } from "../storage/atomic_file.ts";
 

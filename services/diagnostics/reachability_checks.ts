@@ -1,9 +1,9 @@
 /** Checks the running server, who can reach it, and which addresses don't require sign-in. */
 import { join } from "node:path";
 import { delay } from "../async/delay.ts";
-import { createCredentialStore } from "../auth/credential_store.ts";
+import { createCredentialStore } from "../auth/credential_stores.ts";
 import type { OwnNode } from "../auth/hosts.ts";
-import { findOpenAddresses, type ReachSettings } from "../auth/open_addresses.ts";
+import { findOpenAddresses, type ReachSettings } from "../auth/access_policy.ts";
 import { findStorageKey, operatorProof } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { explainConnectError } from "../http/upstream_error.ts";

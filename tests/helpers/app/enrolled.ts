@@ -1,5 +1,5 @@
 /** Puts passkeys into a data directory without a ceremony. */
-import { type CredentialRecord, CREDENTIALS_AAD } from "../../../services/auth/credential_store.ts";
+import { type CredentialRecord, CREDENTIALS_AAD } from "../../../services/auth/credential_stores.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
 

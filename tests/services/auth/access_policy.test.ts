@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type AccessSettings, createAccessPolicy, type RouteAccess } from "../../../services/auth/access_policy.ts";
-import { createFailureLimiter } from "../../../services/auth/failure_limiter.ts";
-import type { CredentialStore } from "../../../services/auth/credential_store.ts";
+import { createFailureLimiter } from "../../../services/auth/enrolment_codes.ts";
+import type { CredentialStore } from "../../../services/auth/credential_stores.ts";
 
 const settings: AccessSettings = {
   requireAuth: true,

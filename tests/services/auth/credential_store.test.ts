@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createCredentialStore, CREDENTIALS_AAD } from "../../../services/auth/credential_store.ts";
+import { createCredentialStore, CREDENTIALS_AAD } from "../../../services/auth/credential_stores.ts";
 import { credentialRecord } from "../../helpers/app/enrolled.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTokenStore, TOKENS_AAD } from "../../../services/auth/token_store.ts";
+import { createTokenStore, TOKENS_AAD } from "../../../services/auth/credential_stores.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 
 const sealer = createSealer(new Uint8Array(32).fill(7)).forPurpose("tokens");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type CeremonyScope, createChallenges } from "../../../services/auth/challenges.ts";
+import { type CeremonyScope, createChallenges } from "../../../services/auth/ceremonies.ts";
 
 const scope: CeremonyScope = { kind: "login", rpId: "desk.example", origin: "https://desk.example", browser: "b" };
 
