@@ -5,7 +5,7 @@ import { openListener } from "./routes/server/listener.ts";
 import { openTailnetDoor } from "./routes/server/tailnet_listener.ts";
 import { openUiFolder } from "./routes/ui.ts";
 import { type DataCommand, type DataOutside, PASSPHRASE_VARIABLE } from "./services/cli/cli_environment.ts";
-import type { ImportOutside } from "./services/cli/import.ts";
+import type { ImportOutside } from "./services/cli/data_commands.ts";
 import { type Config, loadConfig } from "./services/config/config.ts";
 import { containDefects, isHangupIgnored } from "./services/process/process_events.ts";
 import { AppError, messageOf } from "./services/errors.ts";
@@ -22,7 +22,7 @@ const PREPARE_AFTER_MS = 500;
 /** Commands on the data folder, which need no running server. Each may give an exit code. */
 const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCommand }>>([
   ["backup", async () => {
-    const { BACKUP_HELP, runBackup } = await import("./services/cli/backup.ts");
+    const { BACKUP_HELP, runBackup } = await import("./services/cli/data_commands.ts");
     return { help: BACKUP_HELP, run: runBackup };
   }],
   ["doctor", async () => {
@@ -32,18 +32,18 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
     return { help: DOCTOR_HELP, run };
   }],
   ["health", async () => {
-    const { HEALTH_HELP, runHealth } = await import("./services/cli/health.ts");
+    const { HEALTH_HELP, runHealth } = await import("./services/cli/doctor.ts");
     return { help: HEALTH_HELP, run: (args, { print }) => runHealth(configFrom([...args]), print) };
   }],
   ["import", async () => {
-    const { IMPORT_HELP, runImport } = await import("./services/cli/import.ts");
+    const { IMPORT_HELP, runImport } = await import("./services/cli/data_commands.ts");
     return {
       help: IMPORT_HELP,
       run: (args, { print }) => runImport(args, { importPath, print, progress: writeOver }),
     };
   }],
   ["key", async () => {
-    const { KEY_HELP, runKey } = await import("./services/cli/key.ts");
+    const { KEY_HELP, runKey } = await import("./services/cli/data_commands.ts");
     return { help: KEY_HELP, run: runKey };
   }],
   ["licenses", async () => {
@@ -51,7 +51,7 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
     return { help: LICENCES_HELP, run: async (_args, { print }) => print(await readLicenseNotices()) };
   }],
   ["restore", async () => {
-    const { BACKUP_HELP, runRestore } = await import("./services/cli/backup.ts");
+    const { BACKUP_HELP, runRestore } = await import("./services/cli/data_commands.ts");
     return { help: BACKUP_HELP, run: runRestore };
   }],
 ]);

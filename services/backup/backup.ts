@@ -6,7 +6,7 @@ import { bytesOfFile } from "../crypto/sealed_pieces.ts";
 import { AppError } from "../errors.ts";
 import { fileError, TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
 import { snapshotDatabase } from "../storage/database/snapshot.ts";
-import type { ArchiveEntry } from "./archive.ts";
+import { type ArchiveEntry, backupBytes, openBackup } from "./backup_file.ts";
 import {
   type BackupContents,
   countFiles,
@@ -15,7 +15,6 @@ import {
   listDataFiles,
   type RowCounts,
 } from "./data_files.ts";
-import { backupBytes, openBackup } from "./backup_file.ts";
 
 /** What to back up, and how. */
 export interface BackupRequest {

@@ -5,16 +5,17 @@ import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
 import { fileError, fileExists } from "../storage/atomic_file.ts";
-import { AFTER_BACKUP_TIMEOUT_MS, runAfterBackup } from "./after_backup.ts";
-import { contentsText } from "./data_files.ts";
 import {
+  AFTER_BACKUP_TIMEOUT_MS,
   assertMounted,
   type BackupSettings,
   backupTimeOf,
   DAILY_NAME,
   getBackupName,
   prepareBackupFolder,
+  runAfterBackup,
 } from "./backup_settings.ts";
+import { contentsText } from "./data_files.ts";
 import type { BackupReport, BackupRequest, BackupWatch } from "./backup.ts";
 import type { BackupAnswer, BackupOrder } from "./backup_worker.ts";
 

@@ -9,7 +9,7 @@ import { openIncoming } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { openReader } from "../storage/database/database.ts";
 import { checkDatabase } from "../storage/database/snapshot.ts";
-import type { ArchiveEntry } from "./archive.ts";
+import { type ArchiveEntry, type BackupHead, type OpenBackup, openBackup } from "./backup_file.ts";
 import {
   type BackupContents,
   countFiles,
@@ -19,7 +19,6 @@ import {
   REPLACED_PREFIX,
 } from "./data_files.ts";
 import { KEY_ENTRY } from "./backup.ts";
-import { type BackupHead, type OpenBackup, openBackup } from "./backup_file.ts";
 
 /** What to restore, and where. */
 export interface RestoreRequest {

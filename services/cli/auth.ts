@@ -1,13 +1,12 @@
 /**
- * `parlor auth …`: runs its commands. `login` is in a file of its own. `invite` asks the server that runs on this data folder for a
+ * `parlor auth …`: runs its commands. `login` is in server_client.ts. `invite` asks the server that runs on this data folder for a
  * code by which another device may enrol.
  */
 import { findLocalServer, type ListenConfig } from "../diagnostics/local_server.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { operatorProof } from "../crypto/storage_key.ts";
-import { authLogin } from "./auth_login.ts";
+import { authLogin, openServerClient, type ServerClient, ServerRefusal } from "./server_client.ts";
 import { type CliOutside, openOutside, parseOptions, readPem, takeOptions } from "./cli_environment.ts";
-import { openServerClient, type ServerClient, ServerRefusal } from "./server_client.ts";
 
 /** Text of `parlor auth --help`. */
 export const AUTH_HELP =

@@ -1,6 +1,12 @@
-/** `parlor doctor`: checks the installation and prints problems. */
-import { type DoctorConfig, examine } from "../diagnostics/doctor.ts";
+/**
+ * `parlor doctor` checks the installation and prints problems; `parlor health` asks the running server whether it
+ * responds.
+ */
+import type { DoctorConfig } from "../diagnostics/doctor.ts";
 import { takeOptions } from "./cli_environment.ts";
+import { findLocalServer, type ListenConfig, openLocalClient } from "../diagnostics/local_server.ts";
+import { AppError } from "../errors.ts";
+import { explainConnectError } from "../http/upstream_error.ts";
 
 /** Text of `parlor doctor --help`. */
 export const DOCTOR_HELP = `Usage: parlor doctor [--url URL] [options of parlor serve]
@@ -11,7 +17,7 @@ It reads every encrypted file and the last backup; PARLOR_BACKUP_PASSPHRASE open
 Exits with code 1 if there is a problem.`;
 
 /** What it has of the world around it. */
-export interface DoctorOutside {
+interface DoctorOutside {
   config(rest: string[]): DoctorConfig;
   /** Opens backups that were made with a passphrase. */
   backupPassphrase: string | undefined;
@@ -21,6 +27,8 @@ export interface DoctorOutside {
 /** @returns 1 when there is a problem, else 0. */
 export async function runDoctor(args: readonly string[], outside: DoctorOutside): Promise<number> {
   const { options, rest } = takeOptions(args, { url: true }, { wordCount: 0, usage: "parlor doctor" });
+  // Loaded here, because `parlor health` needs nothing of it.
+  const { examine } = await import("../diagnostics/doctor.ts");
   const findings = await examine({
     config: () => outside.config(rest),
     backupPassphrase: outside.backupPassphrase,
@@ -36,4 +44,29 @@ export async function runDoctor(args: readonly string[], outside: DoctorOutside)
     problems === 0 ? "No problems found." : `${problems} ${problems === 1 ? "problem" : "problems"} found.`,
   );
   return problems === 0 ? 0 : 1;
+}
+
+/** Text of `parlor health --help`. */
+export const HEALTH_HELP = `Usage: parlor health [options of parlor serve]
+
+Asks the server of this configuration on this machine whether it responds, also over TLS. Exits with code 1 if it doesn't.`;
+
+const ANSWER_WITHIN_MS = 5_000;
+
+/** Asks the server. For health checks of containers. @throws {AppError} `upstream_error` if it doesn't respond. */
+export async function runHealth(config: ListenConfig, print: (text: string) => void): Promise<void> {
+  const { url, connectTo } = findLocalServer(config);
+  const caCert = config.tlsCert === null ? undefined : await Deno.readTextFile(config.tlsCert).catch(() => undefined);
+  using local = openLocalClient({ caCert, connectTo });
+  let status: number;
+  try {
+    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const answer = await fetch(`${url}/healthz`, { client: local.client, signal, redirect: "manual" });
+    await answer.body?.cancel();
+    status = answer.status;
+  } catch (cause) {
+    throw new AppError("upstream_error", `Can't reach "${url}": ${explainConnectError(cause).reason}`, { cause });
+  }
+  if (status !== 204) throw new AppError("upstream_error", `"${url}" is not a Parlor server: status ${status}`);
+  print(`The server responds at "${url}"`);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { IMPORT_HELP } from "../../../services/cli/import.ts";
+import { IMPORT_HELP } from "../../../services/cli/data_commands.ts";
 import { IMPORT_KINDS } from "../../../services/import_export/import_item.ts";
 import { runParlor } from "../../helpers/processes/parlor_command.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { MIGRATIONS } from "../../../services/storage/database/migrations.ts";
-import { rotateKey } from "../../../services/backup/key_rotation.ts";
+import { rotateKey } from "../../../services/backup/key_management.ts";
 import { PURPOSES, refuseUnknownColumns, reseal } from "../../../services/backup/reseal_rows.ts";
 import { fillHouse, lookAround, restoreAll } from "../../helpers/app/full_house.ts";
 import { filesBelow, type TempFolder, tempFolder } from "../../helpers/files/storage_folder.ts";

@@ -1,0 +1,256 @@
+/** Commands that work on the data folder: `parlor backup`, `restore`, `key` and `import`. */
+import { findStorageKey } from "../crypto/storage_key.ts";
+import { AppError } from "../errors.ts";
+import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { contentsText } from "../backup/data_files.ts";
+import { makeBackup } from "../backup/backup.ts";
+import { restoreBackup } from "../backup/restore.ts";
+import { type DataOutside, readPassphrase, takeOptions } from "./cli_environment.ts";
+import { exportedKey, importKey, readExportedKey, rotateKey } from "../backup/key_management.ts";
+import { IMPORT_KINDS, type ImportKind } from "../import_export/import_item.ts";
+import type { ImportReport } from "../import_export/import_report.ts";
+import type { ImportRequest } from "../import_export/imports.ts";
+
+/** Text of `parlor backup --help` and `parlor restore --help`. */
+export const BACKUP_HELP =
+  `Usage: parlor backup FILE [--passphrase-file FILE] [--storage-key-only] [--replace] [options of parlor serve]
+       parlor restore FILE [--passphrase-file FILE] [--replace] [options of parlor serve]
+
+  backup   writes everything except models, caches and the tailnet node to one encrypted file, even while the server runs,
+           and verifies it; --storage-key-only encrypts it with the storage key instead of a passphrase, without including the key
+  restore  restores a backup into the data folder while the server is stopped; --replace moves existing data aside
+
+The passphrase is the first line of the file named by --passphrase-file, PARLOR_BACKUP_PASSPHRASE, or typed.`;
+
+/** Creates a backup. The file isn't overwritten without `--replace`. @throws {AppError} with a message for the terminal. */
+export async function runBackup(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { words: [path = ""], options, rest } = takeOptions(
+    args,
+    { "passphrase-file": true, "storage-key-only": false, "replace": false },
+    { wordCount: 1, usage: "parlor backup FILE; parlor backup --help says more" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  if (!options.has("replace") && await fileExists(path)) {
+    throw new AppError("conflict", `Can't write "${path}": the file already exists. Use --replace to overwrite it`);
+  }
+  if (!await fileExists(`${dataDir}/app.db`)) {
+    throw new AppError(
+      "not_found",
+      `Can't back up "${dataDir}": it contains no Parlor data. Use --data-dir for another folder`,
+    );
+  }
+  const storageKey = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
+  if (storageKey === undefined) {
+    throw new AppError("not_found", `Can't back up "${dataDir}": its storage key is missing`);
+  }
+  const passphrase = options.has("storage-key-only") ? undefined : await readPassphrase({
+    file: options.get("passphrase-file"),
+    environment: outside.environment,
+    isNew: true,
+  });
+  const { version } = outside;
+  const report = await makeBackup({ dataDir, storageKey, path, passphrase, version, nowMs: Date.now() });
+  const key = passphrase === undefined
+    ? "It's encrypted with this data folder's storage key, which it doesn't contain: store the key somewhere else, too."
+    : "It's encrypted with your passphrase: store the passphrase somewhere else.";
+  outside.print(
+    `Backed up ${contentsText(report.contents)} (${report.files} files, ${report.sizeBytes} bytes) to "${path}" and ` +
+      `verified the backup. ${key}`,
+  );
+}
+
+/** Restores a backup. @throws {AppError} with a message for the terminal; the data folder is as it was then. */
+export async function runRestore(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { words: [path = ""], options, rest } = takeOptions(
+    args,
+    { "passphrase-file": true, "replace": false },
+    { wordCount: 1, usage: "parlor restore FILE; parlor restore --help says more" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  const file = options.get("passphrase-file");
+  const { head, files, contents, keptIn, isKeyRestored } = await restoreBackup({
+    path,
+    dataDir,
+    replace: options.has("replace"),
+    now: Date.now,
+    storageKeyFile: storageKeyFile ?? undefined,
+    passphrase: () => readPassphrase({ file, environment: outside.environment, isNew: false }),
+  });
+  outside.print(
+    `Restored ${
+      contentsText(contents)
+    } (${files} files) from ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`,
+  );
+  if (isKeyRestored) outside.print("The storage key was restored, too: it's in the file storage-key.");
+  if (keptIn !== undefined) outside.print(`The previous data is in "${keptIn}". Delete it when everything works.`);
+}
+
+/** Text of `parlor key --help`. */
+export const KEY_HELP = `Usage: parlor key export FILE [--passphrase-file FILE] [--plain] [options of parlor serve]
+       parlor key import FILE [--passphrase-file FILE] [options of parlor serve]
+       parlor key rotate [--new-key-file FILE] [--keep-unreadable] [options of parlor serve]
+
+  export  writes the storage key to a file, encrypted with a passphrase; --plain writes it unencrypted, for storage_key_file
+  import  puts an exported key into a data folder whose key was lost, while the server is stopped
+  rotate  creates a new key and encrypts all data with it, while the server is stopped; needs as much free space as the
+          data. If storage_key_file is set, writes the new key to --new-key-file; then replace the old file yourself`;
+
+const COMMANDS = new Map([["export", exportKey], ["import", importKeyFile], ["rotate", rotate]]);
+
+/** Runs one of them. @throws {AppError} with a message for the terminal. */
+export async function runKey([command, ...args]: readonly string[], outside: DataOutside): Promise<void> {
+  if (command === undefined) {
+    throw new AppError("invalid_request", "Usage: parlor key export | import | rotate. See parlor key --help");
+  }
+  const run = COMMANDS.get(command);
+  if (run === undefined) {
+    throw new AppError("invalid_request", `Unknown command "key ${command}". See parlor key --help`);
+  }
+  await run(args, outside);
+}
+
+async function exportKey(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { words: [path = ""], options, rest } = takeOptions(
+    args,
+    { "passphrase-file": true, "plain": false },
+    { wordCount: 1, usage: "parlor key export FILE" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
+  if (key === undefined) throw new AppError("not_found", `No storage key in "${dataDir}" yet`);
+  if (await fileExists(path)) throw new AppError("conflict", `Can't write "${path}": the file already exists`);
+  const passphrase = options.has("plain")
+    ? undefined
+    : await readPassphrase({ file: options.get("passphrase-file"), environment: outside.environment, isNew: true });
+  await writeFileAtomic(path, await exportedKey({ key, passphrase, nowMs: Date.now() }));
+  outside.print(
+    `Exported the storage key to "${path}". Store it somewhere else: without the key, the data can't be read.`,
+  );
+}
+
+async function importKeyFile(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { words: [path = ""], options, rest } = takeOptions(
+    args,
+    { "passphrase-file": true },
+    { wordCount: 1, usage: "parlor key import FILE" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  if (storageKeyFile !== null) {
+    throw new AppError(
+      "conflict",
+      `Can't import the key: storage_key_file is set to "${storageKeyFile}", which Parlor doesn't write`,
+    );
+  }
+  const file = options.get("passphrase-file");
+  const key = await readExportedKey(
+    path,
+    () => readPassphrase({ file, environment: outside.environment, isNew: false }),
+  );
+  const isNew = await importKey(dataDir, key);
+  outside.print(isNew ? `Imported the storage key into "${dataDir}".` : `This storage key is already in "${dataDir}".`);
+}
+
+async function rotate(args: readonly string[], outside: DataOutside): Promise<void> {
+  const { options, rest } = takeOptions(
+    args,
+    { "new-key-file": true, "keep-unreadable": false },
+    { wordCount: 0, usage: "parlor key rotate" },
+  );
+  const { dataDir, storageKeyFile } = outside.place(rest);
+  const newKeyFile = options.get("new-key-file");
+  const { resealed, unreadable } = await rotateKey({
+    dataDir,
+    newKeyFile,
+    keepUnreadable: options.has("keep-unreadable"),
+    storageKeyFile: storageKeyFile ?? undefined,
+  });
+  outside.print(`Encrypted ${resealed} values with a new key.`);
+  if (unreadable > 0) outside.print(`${unreadable} couldn't be decrypted and are lost.`);
+  if (newKeyFile !== undefined) {
+    outside.print(`Before the next start, replace "${storageKeyFile}" with "${newKeyFile}".`);
+  }
+  outside.print("Existing backups and exported keys use the old key: create new ones.");
+}
+
+/** Description of each kind, in the order of the help text. */
+const KINDS: Record<ImportKind, string> = {
+  sillytavern: "the folder of a SillyTavern user",
+  tavern: "chats in Tavern's JSONL",
+  risuai: "a local backup or the data folder of RisuAI, or its cards, chats, personas and lorebooks",
+  agnai: "the folder of an Agnai server, or its characters, chats and memory books",
+  chatgpt: "the export of ChatGPT",
+  claude: "the data export of Claude",
+  openwebui: "the export of Open WebUI's chats",
+  librechat: "conversations that LibreChat exported as JSON",
+  lobechat: "the export of LobeChat",
+  chatbox: "the data export of Chatbox",
+  parlor: "an export of another Parlor server",
+};
+
+/** Text of `parlor import --help`. */
+export const IMPORT_HELP = `Usage: parlor import KIND PATH [--dry-run] [options of parlor serve]
+
+Imports data of another program and reports what was imported. PATH is a folder, a ZIP file or another file.
+The server must be stopped. While it runs, import in the browser under Settings, Data.
+
+  KIND       what PATH is:
+${kindLines()}
+  --dry-run  reads and compares everything without changing anything
+
+Importing the same data again doesn't create duplicates.`;
+
+/** What the command has of the world around it. */
+export interface ImportOutside {
+  /** Opens the data folder for one import. @throws {AppError} `conflict` while a server has it. */
+  importPath(
+    rest: string[],
+    request: ImportRequest & { path: string; progress(done: number, total: number): void },
+  ): Promise<ImportReport>;
+  print(text: string): void;
+  /** Prints the progress on one line that is overwritten; nothing without a terminal. */
+  progress(text: string): void;
+}
+
+/** @returns 1 when something was refused, else 0. @throws {AppError} with a message for the terminal */
+export async function runImport(args: readonly string[], outside: ImportOutside): Promise<number> {
+  const { words: [kind = "", path = ""], options, rest } = takeOptions(args, { "dry-run": false }, {
+    wordCount: 2,
+    usage: "parlor import KIND PATH. See parlor import --help",
+  });
+  if (!isKind(kind)) {
+    throw new AppError("invalid_request", `Can't import "${kind}": the kinds are ${IMPORT_KINDS.join(", ")}`);
+  }
+  const isDryRun = options.has("dry-run");
+  const report = await outside.importPath(rest, {
+    kind,
+    path,
+    isDryRun,
+    progress: (done, total) => outside.progress(`${done} of ${total} files`),
+  });
+  outside.progress("");
+  for (const line of reportLines(report)) outside.print(line);
+  return report.lines.some(({ level }) => level === "refused") ? 1 : 0;
+}
+
+function* reportLines({ counts, messages, lines, lines_dropped, dry_run }: ImportReport): Generator<string> {
+  yield dry_run ? "Dry run: nothing was changed. An import would add:" : "Imported:";
+  for (const [thing, { added, updated, present, refused }] of Object.entries(counts)) {
+    if (added + updated + present + refused === 0) continue;
+    const more = [[updated, "updated"], [present, "here already"], [refused, "refused"]] as const;
+    const words = more.filter(([count]) => count > 0).map(([count, word]) => `, ${count} ${word}`);
+    yield `  ${thing.padEnd(14)}${added} new${words.join("")}`;
+  }
+  yield `  ${"messages".padEnd(14)}${messages}`;
+  for (const { level, source, reason, count } of lines) {
+    yield `${level.replace("_", " ").padEnd(10)}${source}${count === undefined ? "" : ` (${count})`}: ${reason}`;
+  }
+  if (lines_dropped > 0) yield `and ${lines_dropped} more such lines`;
+}
+
+function kindLines(): string {
+  return IMPORT_KINDS.map((kind) => `               ${kind.padEnd(13)}${KINDS[kind]}`).join("\n");
+}
+
+function isKind(kind: string): kind is ImportKind {
+  return (IMPORT_KINDS as readonly string[]).includes(kind);
+}
