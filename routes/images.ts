@@ -4,7 +4,7 @@ import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
 import { detectBackendAt, detectBackends } from "../services/image_generation/backend_detection.ts";
 import type { ImageJobs } from "../services/image_generation/image_jobs.ts";
-import { toDataUrl } from "../services/attachments/images/image_type.ts";
+import { toDataUrl } from "../services/attachments/images/image_header.ts";
 import { errorBody } from "./errors.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { EVENT_STREAM_HEADERS, eventStream, type FrameSource } from "./http/event_stream.ts";

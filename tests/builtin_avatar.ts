@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
-import { createChunk, joinPng } from "../services/attachments/images/png_chunks.ts";
+import { createChunk, joinPng } from "../services/attachments/images/png.ts";
 
 /** Size in pixels: two by three, as portraits of cards are. */
 export const WIDTH_PX = 400;

@@ -1,6 +1,6 @@
 /** Attachments on the wire. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { ATTACHMENT_NAME, attachmentUrl } from "../../services/attachments/attachment_names.ts";
+import { ATTACHMENT_NAME, attachmentUrl } from "../../services/attachments/attachment_rows.ts";
 import { isDeviceName } from "../../services/storage/ids.ts";
 import type { Attachment } from "../../services/attachments/attachments.ts";
 import { ERRORS, IfMatch, json, RangeHeaders } from "./common.ts";

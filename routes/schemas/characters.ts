@@ -1,6 +1,6 @@
 /** Characters, the search of card sites, and characters written by a model. Unknown fields of a card are preserved. */
 import { createRoute, z } from "@hono/zod-openapi";
-import { ATTACHMENT_NAME } from "../../services/attachments/attachment_names.ts";
+import { ATTACHMENT_NAME } from "../../services/attachments/attachment_rows.ts";
 import { type Card as StoredCard, MAX_FOLDER_LENGTH } from "../../services/characters/card/card.ts";
 import { CARD_FORMATS } from "../../services/characters/card/card_export.ts";
 import { CARD_SORTS } from "../../services/characters/sites/card_site.ts";

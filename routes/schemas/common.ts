@@ -1,6 +1,6 @@
 /** Schemas that several resources share. */
 import { z } from "@hono/zod-openapi";
-import { ATTACHMENT_URL } from "../../services/attachments/attachment_names.ts";
+import { ATTACHMENT_URL } from "../../services/attachments/attachment_rows.ts";
 import { isDeviceName, isPathWord } from "../../services/storage/ids.ts";
 import { yieldIfTickUsedUp, yieldToEventLoop } from "../../services/async/delay.ts";
 

@@ -11,7 +11,7 @@ import type { WorkflowEntry } from "../../services/image_generation/comfyui/work
 import type { DetectedBackend } from "../../services/image_generation/backend_detection.ts";
 import type { BackendTestResult } from "../../services/image_generation/image_generator.ts";
 import type { ImageJobRequest } from "../../services/image_generation/image_jobs.ts";
-import { attachmentUrl } from "../../services/attachments/attachment_names.ts";
+import { attachmentUrl } from "../../services/attachments/attachment_rows.ts";
 import { ApiKey, BINARY, ERRORS, Id, IdParams, IfMatch, json, jsonBody, Time, Unreadable } from "./common.ts";
 import { createRestoreVersionRoute, createVersionRoute, createVersionsRoute, VersionNumber } from "./versions.ts";
 

@@ -1,15 +1,76 @@
 /**
- * Table rows of attachments and the references to them.
+ * Names of attachments, and the table rows of attachments and of the references to them.
  *
  * Owners of references: `conversation` (messages, revisions, head, draft), `trash`, `settings` (the owner's), and
  * `gallery` (generated images of no message). Others aren't owners: `grace` keeps an attachment until the time in its
  * id, `trash_file` keeps the file of a removed attachment, with the version in its id, and `generated` leads from an
  * image of a message to its settings.
  */
+import { isDeviceName } from "../storage/ids.ts";
+import type { ImageType } from "./images/image_header.ts";
 import type { Database, SqlValue, Statement } from "../storage/database/database.ts";
-import { findAttachmentNames } from "./attachment_names.ts";
-import type { ImageType } from "./images/image_type.ts";
 import { hasTwoMp3Frames, sniffAudio } from "../speech/audio_format.ts";
+
+/** Characters of a name. */
+const NAME = "[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}";
+
+/** Matches a whole name. */
+export const ATTACHMENT_NAME = new RegExp(`^${NAME}$`);
+
+/** Reports whether an attachment may be stored under a name. */
+export function isAttachmentName(name: string): boolean {
+  return ATTACHMENT_NAME.test(name) && !isDeviceName(name);
+}
+
+const URL_PREFIX = "/api/attachments/";
+
+const ENDINGS: Record<ImageType, string> = {
+  "image/png": "png",
+  "image/jpeg": "jpg",
+  "image/webp": "webp",
+  "image/gif": "gif",
+};
+
+/** Returns the URL path of an attachment. */
+export function attachmentUrl(name: string): string {
+  return URL_PREFIX + name;
+}
+
+/** Returns the name in the URL path of an attachment; `undefined` for other URLs. */
+export function parseAttachmentUrl(url: string): string | undefined {
+  const name = url.startsWith(URL_PREFIX) ? url.slice(URL_PREFIX.length) : "";
+  return ATTACHMENT_NAME.test(name) ? name : undefined;
+}
+
+/** Returns the file name of an image. @param stem Without extension. */
+export function toImageFileName(stem: string, type: ImageType): string {
+  return `${stem}.${ENDINGS[type]}`;
+}
+
+/** Matches the URL path of an attachment. */
+export const ATTACHMENT_URL = new RegExp(`^${URL_PREFIX}${NAME}$`);
+
+/**
+ * Finds all attachments that JSON text refers to: URLs anywhere, and names in `attachments` fields.
+ *
+ * May find too many, for example in a message that only mentions a URL. Those images are kept longer than needed.
+ */
+export function findAttachmentNames(json: string): string[] {
+  const names = new Set<string>();
+  if (json.includes(URL_PREFIX)) {
+    for (const [, name] of json.matchAll(URLS)) names.add(name!);
+  }
+  if (json.includes('"attachments":[')) {
+    for (const [, list] of json.matchAll(LISTS)) {
+      for (const [, name] of list!.matchAll(LISTED)) names.add(name!);
+    }
+  }
+  return [...names];
+}
+
+const URLS = new RegExp(URL_PREFIX + `(${NAME})`, "g");
+const LISTS = /"attachments":\[([^\]]*)\]/g;
+const LISTED = new RegExp(`"(${NAME})"`, "g");
 
 /** A stored attachment. */
 export interface AttachmentRow {

@@ -11,7 +11,6 @@ import { removeLeftovers } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
-import { toImageFileName } from "./attachment_names.ts";
 import {
   type AttachmentRow,
   AttachmentRows,
@@ -23,8 +22,9 @@ import {
   saveRow,
   setGracePeriod,
   sniffRecording,
+  toImageFileName,
 } from "./attachment_rows.ts";
-import { type ImageFacts, type ImageType, sniffImage } from "./images/image_type.ts";
+import { type ImageFacts, type ImageType, sniffImage } from "./images/image_header.ts";
 import {
   attachmentFile,
   getAttachmentFileName,

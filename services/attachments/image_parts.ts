@@ -2,10 +2,10 @@
 import { yieldToEventLoop } from "../async/delay.ts";
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
-import { attachmentUrl, parseAttachmentUrl } from "./attachment_names.ts";
+import { attachmentUrl, parseAttachmentUrl } from "./attachment_rows.ts";
 import type { Attachments } from "./attachments.ts";
 import type { ImagePool } from "./images/image_pool.ts";
-import { sniffImage } from "./images/image_type.ts";
+import { sniffImage } from "./images/image_header.ts";
 
 /** A content part in OpenAI's format. */
 interface Part {

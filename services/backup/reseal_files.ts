@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { parseVersionPart } from "../attachments/attachments.ts";
 import { attachmentFile, readSealedFile, type SealedFile, writeSealedFile } from "../storage/sealed_file.ts";
 import type { Sealer } from "../crypto/sealer.ts";
-import { originalFile } from "../documents/document_rows.ts";
+import { originalFile } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import { fileExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
 import { linkOrCopy, parseVersionNumber, versionAad } from "../storage/versions.ts";

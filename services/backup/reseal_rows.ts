@@ -3,7 +3,7 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Aad, Sealer } from "../crypto/sealer.ts";
-import { documentAad, textAad } from "../documents/document_rows.ts";
+import { documentAad, textAad } from "../documents/document.ts";
 import { joined, openBody, openHead, partAad } from "../storage/documents/sealed_document.ts";
 import { AppError } from "../errors.ts";
 

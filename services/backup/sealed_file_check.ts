@@ -1,6 +1,6 @@
 /** Opens every encrypted file of a data folder and reports those that can't be opened. Changes nothing. */
 import { parseVersionPart } from "../attachments/attachments.ts";
-import { originalFile } from "../documents/document_rows.ts";
+import { originalFile } from "../documents/document.ts";
 import type { Sealer } from "../crypto/sealer.ts";
 import { fileExists } from "../storage/atomic_file.ts";
 import { attachmentFile, readSealedFile, type SealedFile } from "../storage/sealed_file.ts";

@@ -5,7 +5,7 @@ import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { readPlainFile, statPlainFile, TEMPORARY_ENDING } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database/database.ts";
-import { isPng, parsePngHeader } from "../attachments/images/png_chunks.ts";
+import { isPng, parsePngHeader } from "../attachments/images/png.ts";
 import type { CardIndex } from "./index/card_index.ts";
 import { findCardRow } from "./index/card_rows.ts";
 import type { ImageTools } from "./characters.ts";

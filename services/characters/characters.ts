@@ -18,7 +18,7 @@ import type { Database } from "../storage/database/database.ts";
 import { streamFilePieces } from "../storage/file_pieces.ts";
 import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
-import { isPng } from "../attachments/images/png_chunks.ts";
+import { isPng } from "../attachments/images/png.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 import { type Card, parseCard } from "./card/card.ts";
 import type { CardUploads } from "./card_uploads.ts";

@@ -3,7 +3,7 @@ import { AppError } from "../errors.ts";
 import { asArray, isJsonObject } from "../json/type_guards.ts";
 import type { Card } from "./card/card.ts";
 import { isPngPath } from "./card/card_head.ts";
-import { type ImageType, sniffImage } from "../attachments/images/image_type.ts";
+import { type ImageType, sniffImage } from "../attachments/images/image_header.ts";
 import { parseEmbeddedPath } from "./card/main_icon.ts";
 import { findAssetChunk, getAssetNames } from "./png/png_assets.ts";
 import type { Characters, OpenCard } from "./characters.ts";

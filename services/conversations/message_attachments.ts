@@ -1,5 +1,5 @@
 /** Attachments of messages: adds generated images, and removes references that conversations no longer contain. */
-import { findAttachmentNames } from "../attachments/attachment_names.ts";
+import { findAttachmentNames } from "../attachments/attachment_rows.ts";
 import type { Attachments } from "../attachments/attachments.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";

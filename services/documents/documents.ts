@@ -11,21 +11,23 @@ import { estimateTokens } from "../llm/token_count.ts";
 import { removeLeftovers } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { readSealedFile, readSealedRange, writeSealedFile } from "../storage/sealed_file.ts";
-import type { DocumentError, DocumentPage, PageRange, StoredDocument } from "./document.ts";
 import {
   DOCUMENT_COLUMNS,
+  type DocumentError,
+  type DocumentPage,
   type DocumentRow,
   findTextRow,
   insertDocument,
   openDocument,
   openText,
   originalFile,
+  type PageRange,
   removeText,
   sealText,
+  type StoredDocument,
   updateDocument,
-} from "./document_rows.ts";
-import { DOCUMENT_HEAD_BYTES, type DocumentType, sniffDocument } from "./extraction/document_type.ts";
-import { ExtractionFault } from "./extraction/extraction.ts";
+} from "./document.ts";
+import { DOCUMENT_HEAD_BYTES, type DocumentType, ExtractionFault, sniffDocument } from "./extraction/extraction.ts";
 import { extractDocument, extractPageImage, WORKER_LIMITS } from "./extraction/extractor.ts";
 
 /** Dependencies of `Documents`. */

@@ -1,7 +1,7 @@
 /** HTTP requests to one image backend: its credentials, limits on response sizes, and its error responses. */
 import { Buffer } from "node:buffer";
 import { yieldToEventLoop } from "../async/delay.ts";
-import { sniffImage } from "../attachments/images/image_type.ts";
+import { sniffImage } from "../attachments/images/image_header.ts";
 import { AppError } from "../errors.ts";
 import { maskKey, toBearerHeader } from "../http/bound_headers.ts";
 import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";

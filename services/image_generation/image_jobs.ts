@@ -1,6 +1,6 @@
 /** Generates images as jobs, which continue when the client disconnects. */
 import type { ImageAttachment } from "../attachments/attachments.ts";
-import { attachmentUrl } from "../attachments/attachment_names.ts";
+import { attachmentUrl } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
 import type { ImageProgress } from "./backend.ts";

@@ -1,6 +1,6 @@
 /** The Worker that compresses the files of an export. `exports.ts` starts it. */
 import { crc32, deflateRawSync } from "node:zlib";
-import { findAttachmentNames } from "../attachments/attachment_names.ts";
+import { findAttachmentNames } from "../attachments/attachment_rows.ts";
 
 /** Message from the serving thread; the bytes are transferred. */
 export interface PackOrder {

@@ -17,7 +17,7 @@ import {
 } from "../storage/atomic_file.ts";
 import { replaceImage } from "../characters/png/png_assets.ts";
 import { embedCard } from "../characters/png/png_card.ts";
-import { isPng } from "../attachments/images/png_chunks.ts";
+import { isPng } from "../attachments/images/png.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";

@@ -1,6 +1,6 @@
 /** Pictures by a real ComfyUI of the older dialect with a small checkpoint, and Parlor as a process beside it. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sniffImage } from "../../services/attachments/images/image_type.ts";
+import { sniffImage } from "../../services/attachments/images/image_header.ts";
 import { framesOf, until as untilWithin } from "../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
 import { isFree } from "./helpers/llama_server.ts";

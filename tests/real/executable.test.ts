@@ -6,7 +6,7 @@ import denoConfig from "../../deno.json" with { type: "json" };
 import { builtUi } from "../helpers/app/built_ui.ts";
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
 import { startCli } from "../helpers/processes/cli_child.ts";
-import { sniffImage } from "../../services/attachments/images/image_type.ts";
+import { sniffImage } from "../../services/attachments/images/image_header.ts";
 import { openFakeHub } from "../helpers/fakes/fake_hub.ts";
 import { ggufFile } from "../helpers/files/gguf_file.ts";
 import { fixtureImage, makeGif } from "../helpers/files/image_files.ts";

@@ -8,7 +8,7 @@ import {
   waitForDocument,
   writePdf,
 } from "../helpers/files/document_files.ts";
-import { sniffImage } from "../../services/attachments/images/image_type.ts";
+import { sniffImage } from "../../services/attachments/images/image_header.ts";
 import { dataUrl, picture } from "../helpers/files/pictures.ts";
 import { filesWithText } from "../helpers/files/storage_folder.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { sniffImage } from "../../services/attachments/images/image_type.ts";
+import { sniffImage } from "../../services/attachments/images/image_header.ts";
 import { ask, gather, savedMessage, useModel } from "../helpers/app/chat_client.ts";
 import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
 import { attachmentFiles, dataUrl, noise, picture, picturePart, putPicture } from "../helpers/files/pictures.ts";

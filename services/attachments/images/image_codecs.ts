@@ -4,9 +4,8 @@
  */
 import decodeWebpFile from "@jsquash/webp/decode.js";
 import { init as initWebp } from "@jsquash/webp/decode.js";
-import { readOrientation } from "./exif.ts";
-import type { ImageFacts } from "./image_type.ts";
-import { keepPixelChunks } from "./png_file.ts";
+import { type ImageFacts, readOrientation } from "./image_header.ts";
+import { keepPixelChunks } from "./png.ts";
 import { fitWithin, ImageError, orient, type Raster } from "./raster.ts";
 import { Buffer } from "node:buffer";
 

@@ -1,6 +1,6 @@
 /** Decodes, resizes and encodes images in Workers, so that hostile files and slow work never affect the main thread. */
 import { AppError } from "../../errors.ts";
-import { sniffImage } from "./image_type.ts";
+import { sniffImage } from "./image_header.ts";
 import type { ImageJobTask, ImageOperation, ImageResult } from "./image_worker.ts";
 
 /** Limits of the pool. */

@@ -1,8 +1,8 @@
 /** The Worker of image_pool.ts: decodes, resizes and encodes one image at a time. */
 import { messageOf } from "../../errors.ts";
 import { decodeImage, encodeJpeg } from "./image_codecs.ts";
-import { type ImageFacts, sniffImage } from "./image_type.ts";
-import { encodePng } from "./png_file.ts";
+import { type ImageFacts, sniffImage } from "./image_header.ts";
+import { encodePng } from "./png.ts";
 import { checkWholeImage } from "./whole_image.ts";
 import { downscale, fitWithin, flattenOntoWhite, type Raster } from "./raster.ts";
 

@@ -4,7 +4,7 @@
  */
 import { crc32 } from "node:zlib";
 import { AppError } from "../../errors.ts";
-import type { ImageType } from "./image_type.ts";
+import type { ImageType } from "./image_header.ts";
 
 /** What a parser needs next. */
 type Want =

@@ -6,7 +6,7 @@ import { MAX_CARD_BYTES } from "./card_text.ts";
 import type { Characters } from "../characters.ts";
 import { createCharx } from "../charx/charx.ts";
 import { removeEmbeddedAssets } from "./main_icon.ts";
-import { createChunk, joinPng } from "../../attachments/images/png_chunks.ts";
+import { createChunk, joinPng } from "../../attachments/images/png.ts";
 import { embedCard } from "../png/png_card.ts";
 
 /** Export formats. */

@@ -1,7 +1,6 @@
 /** Reads card files of all formats, recognized by their content. */
-import { findEntry, findExif } from "../../attachments/images/exif.ts";
-import { sniffImage } from "../../attachments/images/image_type.ts";
-import { isPng } from "../../attachments/images/png_chunks.ts";
+import { findEntry, findExif, sniffImage } from "../../attachments/images/image_header.ts";
+import { isPng } from "../../attachments/images/png.ts";
 import { AppError, noneOn } from "../../errors.ts";
 import { fileError, readPlainFile } from "../../storage/atomic_file.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";

@@ -5,7 +5,7 @@ import { folded, nameKey } from "../../storage/collation.ts";
 import { type Card, getFolder } from "./card.ts";
 import { MAX_CARD_BYTES, parseCardText } from "./card_text.ts";
 import { type CardChunk, getCardKeyword, hasTopPriority, MAX_TEXT_BYTES, parseCardChunks } from "../png/png_card.ts";
-import { hasValidCrc, isPng, MAX_CHUNKS, parsePngHeader } from "../../attachments/images/png_chunks.ts";
+import { hasValidCrc, isPng, MAX_CHUNKS, parsePngHeader } from "../../attachments/images/png.ts";
 
 /** A character in a list. `updated_at` is the time of its file. */
 export interface CharacterItem {

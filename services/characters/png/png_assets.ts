@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
-import { sniffImage } from "../../attachments/images/image_type.ts";
+import { sniffImage } from "../../attachments/images/image_header.ts";
 import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
@@ -12,7 +12,7 @@ import type { PackedEntry } from "../../storage/zip/zip_writer.ts";
 import type { Card } from "../card/card.ts";
 import { isSafeCharxPath } from "../charx/charx_format.ts";
 import { EMBEDDED_PREFIX } from "../card/main_icon.ts";
-import { joinPng, parsePng, type PngChunk } from "../../attachments/images/png_chunks.ts";
+import { joinPng, parsePng, type PngChunk } from "../../attachments/images/png.ts";
 import { getCardKeyword, getKeyword, readTextChunk } from "./png_card.ts";
 
 const ASSET_KEYWORD = /^chara-ext-asset_:?(.+)$/is;

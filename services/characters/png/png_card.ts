@@ -4,7 +4,7 @@
  * @see https://www.w3.org/TR/png-3/#11textinfo
  */
 import { inflateSync } from "node:zlib";
-import { createChunk, hasValidCrc, joinPng, parsePng, type PngChunk } from "../../attachments/images/png_chunks.ts";
+import { createChunk, hasValidCrc, joinPng, parsePng, type PngChunk } from "../../attachments/images/png.ts";
 import { AppError } from "../../errors.ts";
 import type { JsonObject } from "../../json/type_guards.ts";
 import { type Card, parseCard, toV2 } from "../card/card.ts";

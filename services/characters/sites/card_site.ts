@@ -2,7 +2,7 @@
  * Searches the card site and downloads cards from it and other sites, through the SSRF guard. card_file.ts parses the
  * cards.
  */
-import { type ImageType, sniffImage } from "../../attachments/images/image_type.ts";
+import { type ImageType, sniffImage } from "../../attachments/images/image_header.ts";
 import { AppError } from "../../errors.ts";
 import type { Guard } from "../../http/guard/guarded_fetch.ts";
 import {

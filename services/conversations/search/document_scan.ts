@@ -6,7 +6,7 @@ import {
   openDocumentWith,
   openText,
   type TextRow,
-} from "../../documents/document_rows.ts";
+} from "../../documents/document.ts";
 import type { Reader } from "../../storage/database/database.ts";
 import { fold, holdsAll, snippetAround } from "./search_text.ts";
 

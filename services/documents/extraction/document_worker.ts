@@ -7,6 +7,7 @@ import {
   ExtractionFault,
   type ExtractionInput,
   type ExtractionOrder,
+  extractText,
   type PageSink,
 } from "./extraction.ts";
 
@@ -15,21 +16,21 @@ const BATCH_CHARS = 64 * 1024;
 
 type Extractor = (input: ExtractionInput, sink: PageSink) => Promise<void>;
 
-/** Each is loaded only for its own type. */
+/** Each is loaded only for its own type, besides the one of plain text. */
 async function loadExtractor(contentType: string): Promise<Extractor> {
   switch (contentType) {
     case "application/pdf":
       return (await import("./pdf.ts")).extractPdf;
     case "application/epub+zip":
-      return (await import("./epub.ts")).extractEpub;
+      return (await import("./html_text.ts")).extractEpub;
     case "text/html":
       return (await import("./html_text.ts")).extractHtml;
     case "text/plain":
     case "text/markdown":
     case "text/csv":
-      return (await import("./text_files.ts")).extractText;
+      return extractText;
     default:
-      return (await import("./docx.ts")).extractDocx;
+      return (await import("./xml_archive.ts")).extractDocx;
   }
 }
 

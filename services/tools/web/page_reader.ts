@@ -1,7 +1,6 @@
 /** Reads web pages for models: public addresses only, their main text, piece by piece. */
 import { Semaphore } from "../../async/locks.ts";
-import { DOCUMENT_HEAD_BYTES, sniffDocument } from "../../documents/extraction/document_type.ts";
-import { ExtractionFault } from "../../documents/extraction/extraction.ts";
+import { DOCUMENT_HEAD_BYTES, ExtractionFault, sniffDocument } from "../../documents/extraction/extraction.ts";
 import { extractDocument, WORKER_LIMITS, type WorkerLimits } from "../../documents/extraction/extractor.ts";
 import { AppError } from "../../errors.ts";
 import type { Guard } from "../../http/guard/guarded_fetch.ts";

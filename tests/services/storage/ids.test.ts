@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isAttachmentName } from "../../../services/attachments/attachment_names.ts";
+import { isAttachmentName } from "../../../services/attachments/attachment_rows.ts";
 import { isDeviceName, isId } from "../../../services/storage/ids.ts";
 
 const DEVICES = ["con", "PRN", "Aux", "nul", "COM0", "com1", "Com9", "lpt1", "LPT9"];

@@ -3,7 +3,7 @@ import { EXPORT_FORMAT, EXPORT_MARK } from "../../export_formats.ts";
 import { MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
 import { parseDocumentUses } from "../../../documents/document.ts";
 import { AppError } from "../../../errors.ts";
-import { isAttachmentName } from "../../../attachments/attachment_names.ts";
+import { isAttachmentName } from "../../../attachments/attachment_rows.ts";
 import { isId } from "../../../storage/ids.ts";
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { hashContent, type ImportSource, parseJsonObject, type Scratch, type SourceFile } from "../../import_source.ts";

@@ -1,5 +1,5 @@
 /** Reads servers and settings of an export, ignoring fields of the wrong type. */
-import { ATTACHMENT_URL } from "../../../attachments/attachment_names.ts";
+import { ATTACHMENT_URL } from "../../../attachments/attachment_rows.ts";
 import { BACKEND_KINDS, type ImageSettings } from "../../../image_generation/backend_profiles.ts";
 import type { CallTimeouts } from "../../../http/timeouts.ts";
 import { parseDialectName } from "../../../llm/dialects/dialects.ts";

@@ -5,7 +5,7 @@
  * @see https://github.com/kwaroran/RisuAI characterCards.ts, characters.ts, persona.ts, process/lorebook.svelte.ts and
  *   process/modules.ts at 460ecae (2025-12-31)
  */
-import { isPng, parsePng } from "../../../attachments/images/png_chunks.ts";
+import { isPng, parsePng } from "../../../attachments/images/png.ts";
 import type { Card } from "../../../characters/card/card.ts";
 import { parseCardFile, readCardFile } from "../../../characters/card/card_file.ts";
 import { CARD_PATH, isCharx, MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";

@@ -1,7 +1,7 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
 import { changed, importReason, leftOut, refused } from "../../import_reasons.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { toDataUrl } from "../../../attachments/images/image_type.ts";
+import { toDataUrl } from "../../../attachments/images/image_header.ts";
 import {
   deriveStableId,
   getBaseName,

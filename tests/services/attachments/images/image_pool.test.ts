@@ -1,7 +1,7 @@
 import { deflateSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
 import { type ImagePool, openImagePool } from "../../../../services/attachments/images/image_pool.ts";
-import { sniffImage } from "../../../../services/attachments/images/image_type.ts";
+import { sniffImage } from "../../../../services/attachments/images/image_header.ts";
 import {
   animatedWebp,
   fixtureImage,

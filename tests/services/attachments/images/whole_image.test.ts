@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ImageType } from "../../../../services/attachments/images/image_type.ts";
+import type { ImageType } from "../../../../services/attachments/images/image_header.ts";
 import { checkWholeImage, WholeImageCheck } from "../../../../services/attachments/images/whole_image.ts";
 import { plainPng } from "../../../helpers/files/cards.ts";
 import { fixtureImage, makeGif, withOrientation } from "../../../helpers/files/image_files.ts";

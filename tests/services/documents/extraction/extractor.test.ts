@@ -2,8 +2,7 @@ import { deflateRawSync, deflateSync } from "node:zlib";
 import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
 import type { DocumentPage, PageUnit } from "../../../../services/documents/document.ts";
-import { sniffDocument } from "../../../../services/documents/extraction/document_type.ts";
-import { ExtractionFault } from "../../../../services/documents/extraction/extraction.ts";
+import { ExtractionFault, sniffDocument } from "../../../../services/documents/extraction/extraction.ts";
 import {
   extractDocument,
   WORKER_LIMITS,

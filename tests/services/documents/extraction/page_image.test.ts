@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { openImagePool } from "../../../../services/attachments/images/image_pool.ts";
-import { encodePng } from "../../../../services/attachments/images/png_file.ts";
+import { encodePng } from "../../../../services/attachments/images/png.ts";
 import type { Raster } from "../../../../services/attachments/images/raster.ts";
 import { ExtractionFault } from "../../../../services/documents/extraction/extraction.ts";
 import {

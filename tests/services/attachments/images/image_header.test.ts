@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sniffImage } from "../../../../services/attachments/images/image_type.ts";
+import { sniffImage } from "../../../../services/attachments/images/image_header.ts";
 import { animatedWebp, fixtureImage, jpegHeader, makeGif } from "../../../helpers/files/image_files.ts";
 import { makeRgbaPng, pngChunk, pngFile, pngHeader } from "../../../helpers/files/png_files.ts";
 
