@@ -11,7 +11,7 @@ import { containDefects, isHangupIgnored } from "./services/process/process_even
 import { AppError, messageOf } from "./services/errors.ts";
 import { createLog, type Log } from "./services/log.ts";
 import type { ImportReport } from "./services/import_export/import_report.ts";
-import { dropProxyEnvironment } from "./services/http/guard/proxy_environment.ts";
+import { dropProxyEnvironment } from "./services/http/guard/target_policy.ts";
 import { openServices } from "./services/services.ts";
 
 const VERSION: string = denoConfig.version;

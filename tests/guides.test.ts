@@ -7,7 +7,7 @@ import { parseDocument } from "yaml";
 import { writeChecksums } from "../build.ts";
 import { parseTargets } from "../build/targets.ts";
 import { loadConfig } from "../services/config/config.ts";
-import { findOnPath } from "../services/process/find_program.ts";
+import { findOnPath } from "../services/process/supervised_process.ts";
 import {
   type Command,
   type DocBlock,

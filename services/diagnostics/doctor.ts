@@ -2,7 +2,7 @@
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { messageOf } from "../errors.ts";
-import { findOnPath } from "../process/find_program.ts";
+import { findOnPath } from "../process/supervised_process.ts";
 import { fileExists } from "../storage/atomic_file.ts";
 import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
 import { dataFindings, type DataLocation } from "./data_checks.ts";

@@ -1,4 +1,7 @@
-/** Reads response bodies up to a limit. */
+/** Reads response bodies up to a limit, and the error responses of speech and image servers. */
+import { maskKey } from "./base_url.ts";
+import type { HttpTarget } from "./http_client.ts";
+import { UpstreamError } from "./upstream_error.ts";
 
 /** Reads a body as text. Text beyond `maxBytes` is dropped and the connection closed. */
 export async function readText(response: Response, maxBytes: number): Promise<string> {
@@ -88,4 +91,98 @@ export function limitBody(
       end();
     },
   }, { highWaterMark: 0 });
+}
+
+const MAX_ERROR_BYTES = 64 * 1024;
+const MAX_MESSAGE_CHARS = 500;
+
+/**
+ * Reads the start of an error response (docs/protocols/tts.md#speech-errors, docs/protocols/images.md#a1111-errors). If
+ * the body breaks off, returns what arrived: the status is known anyway.
+ */
+export async function readErrorText(
+  response: Response,
+  apiKey: string | undefined,
+  maxBytes = MAX_ERROR_BYTES,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let sizeBytes = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      sizeBytes += chunk.length;
+      if (sizeBytes >= maxBytes) break;
+    }
+  } catch {
+    // Use what arrived.
+  }
+  return maskKey(text, apiKey);
+}
+
+/**
+ * Finds the message in an error body: nested, flat, or the `detail` of a validation error.
+ *
+ * @returns undefined if the body is empty, a web page, or JSON without a message
+ */
+export function findErrorMessage(text: string): string | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return text.trim() === "" || text.trimStart().startsWith("<") ? undefined : text.trim().slice(0, MAX_MESSAGE_CHARS);
+  }
+  return findMessage(value, 0)?.trim().replace(/\.+$/, "").slice(0, MAX_MESSAGE_CHARS);
+}
+
+function findMessage(value: unknown, depth: number): string | undefined {
+  if (typeof value === "string") return value.trim() === "" ? undefined : value;
+  if (depth > 4 || typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) return findMessage(value[0], depth + 1);
+  const fields = value as Record<string, unknown>;
+  for (const name of ["error", "detail", "message", "msg"]) {
+    const found = findMessage(fields[name], depth + 1);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/**
+ * Creates the error for an error response.
+ *
+ * @param label How the message names the server: `"The speech server"`.
+ * @param message What the server said, if anything.
+ * @param advice What to do, by status: `{ 401: "check its API key" }`.
+ */
+export function createResponseError(
+  label: string,
+  target: Pick<HttpTarget, "baseUrl">,
+  response: Pick<Response, "status" | "headers">,
+  message: string | undefined,
+  advice: Partial<Record<number, string>>,
+): UpstreamError {
+  const { status, headers } = response;
+  const reason = message === undefined ? `status ${status}` : `${message} (status ${status})`;
+  const hint = advice[status] === undefined ? "" : ` – ${advice[status]}`;
+  return new UpstreamError("failed", `${label} at "${target.baseUrl}" returned an error: ${reason}${hint}`, {
+    status,
+    retryAfterSeconds: parseRetryAfter(headers, Date.now()),
+  });
+}
+
+/**
+ * Parses `Retry-After` (seconds or a date) and the non-standard `retry-after-ms`.
+ *
+ * @returns Whole seconds, rounded up.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#field.retry-after
+ */
+export function parseRetryAfter(headers: Headers, nowMs: number): number | undefined {
+  const millis = Number(headers.get("retry-after-ms") ?? Number.NaN);
+  if (Number.isFinite(millis) && millis >= 0) return Math.ceil(millis / 1000);
+  const value = headers.get("retry-after");
+  if (value === null || value.trim() === "") return undefined;
+  const seconds = Number(value);
+  if (Number.isFinite(seconds)) return seconds >= 0 ? Math.ceil(seconds) : undefined;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - nowMs) / 1000));
 }

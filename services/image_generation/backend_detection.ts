@@ -1,7 +1,7 @@
 /** Detects image backends, on their default ports or at an address, by the shape of their responses, because other programs use these ports, too. */
 import { normalizeBaseUrl } from "../http/base_url.ts";
 import type { ResolveHost } from "../http/guard/target_policy.ts";
-import { type Probe, probeAddress, probeAll, type ProbeOptions } from "../http/probe.ts";
+import { type Probe, probeAddress, probeAll, type ProbeOptions } from "../http/http_client.ts";
 import { asObject } from "../json/type_guards.ts";
 import type { BackendKind } from "./backend_profiles.ts";
 

@@ -3,10 +3,9 @@ import { Buffer } from "node:buffer";
 import { yieldToEventLoop } from "../async/delay.ts";
 import { sniffImage } from "../attachments/images/image_header.ts";
 import { AppError } from "../errors.ts";
-import { maskKey, toBearerHeader } from "../http/bound_headers.ts";
-import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
+import { maskKey, toBearerHeader } from "../http/base_url.ts";
+import { createResponseError, findErrorMessage, readBytes, readErrorText } from "../http/read_body.ts";
 import type { HttpClient } from "../http/http_client.ts";
-import { readBytes } from "../http/read_body.ts";
 import type { BackendLimits } from "./backend.ts";
 import type { BackendTarget } from "./backend_profiles.ts";
 

@@ -1,9 +1,8 @@
 /** Profiles of image backends. They are stored sealed; one of them can be active. Each key is bound to its origin. */
-import { type BoundKey, updateBoundKey } from "../http/bound_headers.ts";
+import { type BoundKey, normalizeBaseUrl, updateBoundKey } from "../http/base_url.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { normalizeBaseUrl } from "../http/base_url.ts";
 import type { Log } from "../log.ts";
 import { type ProfileRecord, SealedProfiles } from "../storage/documents/sealed_profiles.ts";
 import type { Database } from "../storage/database/database.ts";

@@ -1,4 +1,4 @@
-/** Texts: Unicode normalization of untrusted ones, and templates of messages. */
+/** Texts: Unicode normalization of untrusted ones, their order in lists, and templates of messages. */
 
 /** More combining marks in a row than any script uses. Two of them are letters until they are folded. */
 const MANY_MARKS = /[\p{M}\uFF9E\uFF9F]{31}/u;
@@ -23,4 +23,53 @@ export type TextParams = Record<string, string | number>;
 /** Replaces each `{name}` with its parameter. Unknown names stay as written. */
 export function fillTemplate(text: string, params: TextParams): string {
   return text.replace(/\{(\w+)\}/g, (place, name: string) => String(params[name] ?? place));
+}
+
+/** Letters that Unicode doesn't decompose, with their place in a dictionary. */
+const ALIKE: Record<string, string> = { ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ł: "l", ı: "i", þ: "th" };
+/** ASCII symbols in collation order: punctuation, other symbols, currency. */
+const MARKS = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
+const FIRST_SIGN = MARKS.indexOf("`");
+const KATAKANA_TO_HIRAGANA = 0x60;
+/** Sorts below every letter, so that a name comes before longer names that start with it. */
+const END = "\u0001";
+
+/** Folds case, accents and width for comparisons. */
+export function folded(text: string): string {
+  return normalized(text.toWellFormed(), "NFKD").replace(/\p{M}+|\0/gu, "").toLowerCase().trim();
+}
+
+/**
+ * Returns a sort key for a name, for places that can only compare whole strings, such as a database. Compared by code
+ * points, the keys sort like `Intl.Collator` with `numeric` for English, German and most other names; case is ignored.
+ *
+ * @see https://www.unicode.org/reports/tr10/ Spaces, punctuation, symbols, digits, letters; then accents.
+ */
+export function nameKey(name: string): string {
+  const letters = folded(name)
+    .replace(/[ßæœøđłıþ]/g, (letter) => ALIKE[letter]!)
+    .replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - KATAKANA_TO_HIRAGANA))
+    .replace(/[\p{P}\p{S}]/gu, placeOfMark)
+    // A number with more digits is larger; with equally many, digits are compared.
+    .replace(/0*(\d+)/g, (_, digits: string) => `0${String.fromCharCode(0x30 + digits.length)}${digits}`);
+  const accents = normalized(name.toWellFormed(), "NFKD").replaceAll("\0", "").toLowerCase().trim();
+  return letters + END + accents;
+}
+
+/** Sorts items by name, then by id. */
+export function sortByName<T extends { id: string; name: string }>(items: readonly T[]): T[] {
+  const keyed = items.map((item) => ({ item, key: nameKey(item.name) }));
+  keyed.sort((a, b) => compare(a.key, b.key) || compare(a.item.id, b.item.id));
+  return keyed.map(({ item }) => item);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Returns a key that sorts a symbol before all digits and letters. */
+function placeOfMark(mark: string): string {
+  const at = MARKS.indexOf(mark);
+  const group = /\p{Sc}/u.test(mark) ? "#" : (at < 0 ? /\p{S}/u.test(mark) : at >= FIRST_SIGN) ? '"' : "!";
+  return group + (at < 0 ? `~${mark}` : String.fromCharCode(0x21 + at));
 }

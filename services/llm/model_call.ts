@@ -1,8 +1,7 @@
 /** One call to a model server: the HTTP call and the errors that model servers report (docs/protocols/llm.md, "Errors"). */
-import { maskKey } from "../http/bound_headers.ts";
-import { parseRetryAfter } from "../http/error_response.ts";
+import { maskKey } from "../http/base_url.ts";
+import { parseRetryAfter, readText } from "../http/read_body.ts";
 import { HttpCall, type HttpClient } from "../http/http_client.ts";
-import { readText } from "../http/read_body.ts";
 import { UpstreamError, type UpstreamErrorKind } from "../http/upstream_error.ts";
 import type { ChatStream, UpstreamTarget } from "./provider.ts";
 import { isJsonObject } from "../json/type_guards.ts";

@@ -5,7 +5,7 @@ import type { ModelFacts } from "./connections/dialect_detection.ts";
 import type { Dialect, DialectName } from "./dialects/dialect.ts";
 import { chooseDialect } from "./dialects/dialects.ts";
 import type { RefusalMemory } from "./refusals/send_learning.ts";
-import { toHeaderKey } from "../http/bound_headers.ts";
+import { toHeaderKey } from "../http/base_url.ts";
 
 /** The protocols. `demo` needs no server. */
 export const PROVIDER_KINDS = ["openai", "anthropic", "ollama", "demo"] as const;

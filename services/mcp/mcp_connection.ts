@@ -1,6 +1,6 @@
 /** One connection to a tool server: handshake, tools, calls, prompts and resources, each bounded in size and time. */
 import { AppError } from "../errors.ts";
-import { formatDuration } from "../http/timeouts.ts";
+import { formatDuration } from "../http/upstream_error.ts";
 import { findJsonFault, type JsonObject } from "../json/type_guards.ts";
 import type { ToolCallOptions, ToolOutput } from "../tools/tool_registry.ts";
 import type { HttpTransport } from "./http_transport.ts";

@@ -3,9 +3,14 @@
  * bodies. The owner's headers and the access token go to the origin of the tool server only.
  */
 import { AppError } from "../errors.ts";
-import { isAddress, isPublicAddress } from "../http/guard/address_ranges.ts";
+import {
+  isAddress,
+  isPublicAddress,
+  type ResolveHost,
+  resolveWithSystem,
+  toTarget,
+} from "../http/guard/target_policy.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
-import { type ResolveHost, resolveWithSystem, toTarget } from "../http/guard/target_policy.ts";
 import { HttpCall, type HttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";
 import { formatMebibytes } from "./mcp_error.ts";

@@ -1,7 +1,6 @@
 /** A tool server of the owner: one sealed document with its environment and headers, which are write-only. */
 import { AppError } from "../errors.ts";
-import { type BoundHeaders, updateHeaders } from "../http/bound_headers.ts";
-import { parseOwnerUrl } from "../http/base_url.ts";
+import { type BoundHeaders, parseOwnerUrl, updateHeaders } from "../http/base_url.ts";
 import type { ProfileRecord } from "../storage/documents/sealed_profiles.ts";
 
 /** How a server is reached: as a program of this machine, or over HTTP. */

@@ -1,5 +1,9 @@
-/** A child process that can't outlive Parlor. The last lines of its output are available for error messages. */
+/**
+ * Finds external programs, and runs one that can't outlive Parlor. The last lines of its output are available for error
+ * messages.
+ */
 import { AppError, messageOf } from "../errors.ts";
+import { join } from "node:path";
 
 /** A running program. */
 export interface WatchedProcess {
@@ -139,4 +143,26 @@ export async function residentBytes(pid: number): Promise<number | undefined> {
 export function freeMemory(): { free: number; total: number } {
   const { available, total } = Deno.systemMemoryInfo();
   return { free: Deno.build.os === "linux" ? available : total, total };
+}
+
+/**
+ * Finds a program like a shell: the first file with that name on PATH.
+ *
+ * @param name Without `.exe`.
+ * @param otherFolders Searched after PATH, which is often short for system services.
+ */
+export async function findOnPath(name: string, otherFolders: readonly string[] = []): Promise<string | undefined> {
+  const isWindows = Deno.build.os === "windows";
+  const onPath = (Deno.env.get("PATH") ?? "").split(isWindows ? ";" : ":");
+  for (const folder of [...onPath, ...otherFolders]) {
+    if (folder === "") continue;
+    const path = join(folder, isWindows ? `${name}.exe` : name);
+    if (await isFile(path)) return path;
+  }
+  return undefined;
+}
+
+/** Reports whether a path is a file, or a link to one. */
+export async function isFile(path: string): Promise<boolean> {
+  return await Deno.stat(path).then((info) => info.isFile, () => false);
 }

@@ -5,10 +5,9 @@
  * @see https://gotify.net/docs/pushmsg
  */
 import { AppError } from "../errors.ts";
-import { type BoundKey, toBearerHeader, updateBoundKey } from "../http/bound_headers.ts";
-import { normalizeBaseUrl } from "../http/base_url.ts";
+import { type BoundKey, normalizeBaseUrl, toBearerHeader, updateBoundKey } from "../http/base_url.ts";
 import { openHttpClient } from "../http/http_client.ts";
-import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
+import { createResponseError, findErrorMessage, readErrorText } from "../http/read_body.ts";
 
 /** The programs that are supported. */
 export const NOTIFY_KINDS = ["ntfy", "gotify"] as const;

@@ -1,9 +1,8 @@
 /** Speech: converts text to audio with the owner's speech server and lists its voices and models. */
 import { AppError } from "../errors.ts";
-import { normalizeBaseUrl, parseOrigin } from "../http/base_url.ts";
+import { type BoundKey, normalizeBaseUrl, parseOrigin, updateBoundKey } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";
 import { KeyedSemaphore } from "../async/locks.ts";
-import { type BoundKey, updateBoundKey } from "../http/bound_headers.ts";
 import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_setting.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { AudioFormat } from "./audio_format.ts";

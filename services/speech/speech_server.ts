@@ -1,11 +1,9 @@
 /** Requests to an OpenAI-compatible speech server: speak, list voices, list models (docs/protocols/tts.md). */
 import { AppError } from "../errors.ts";
-import { maskKey, toBearerHeader } from "../http/bound_headers.ts";
-import { getServerRoot, listEndpointPrefixes } from "../http/base_url.ts";
-import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
+import { getServerRoot, listEndpointPrefixes, maskKey, toBearerHeader } from "../http/base_url.ts";
+import { createResponseError, findErrorMessage, readBytes, readErrorText } from "../http/read_body.ts";
 import type { HttpClient } from "../http/http_client.ts";
-import { readBytes } from "../http/read_body.ts";
-import type { CallTimeouts } from "../http/timeouts.ts";
+import type { CallTimeouts } from "../http/upstream_error.ts";
 import {
   AUDIO_TYPES,
   type AudioFormat,

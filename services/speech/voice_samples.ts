@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
-import { sortByName } from "../storage/collation.ts";
+import { sortByName } from "../json/text.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";

@@ -1,7 +1,7 @@
 /** Runs yt-dlp to download recordings from web pages, with strict limits (docs/protocols/tts.md, "yt-dlp"). */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
-import { findOnPath } from "../process/find_program.ts";
+import { findOnPath } from "../process/supervised_process.ts";
 import { runChildGroup } from "../process/process_group.ts";
 
 /** Options of one download. */

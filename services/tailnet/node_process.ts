@@ -2,8 +2,7 @@
 import { join } from "node:path";
 import { delay } from "../async/delay.ts";
 import { AppError, messageOf } from "../errors.ts";
-import { findOnPath, isFile } from "../process/find_program.ts";
-import { startWatched, type WatchedProcess } from "../process/supervised_process.ts";
+import { findOnPath, isFile, startWatched, type WatchedProcess } from "../process/supervised_process.ts";
 import { LocalApi, removeSecrets } from "./local_api.ts";
 import type { NodeTimes } from "./node_state.ts";
 

@@ -1,12 +1,11 @@
 /** Transcription: converts recordings to text with the owner's transcription server. */
 import { KeyedSemaphore } from "../async/locks.ts";
 import { AppError } from "../errors.ts";
-import { normalizeBaseUrl, parseOrigin } from "../http/base_url.ts";
+import { type BoundKey, normalizeBaseUrl, parseOrigin, updateBoundKey } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import { AUDIO_TYPES, sniffAudio, type SniffedFormat } from "../speech/audio_format.ts";
 import { ListedModels } from "../speech/voice_lists.ts";
-import { type BoundKey, updateBoundKey } from "../http/bound_headers.ts";
 import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_setting.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { TranscriptEvent } from "./transcript_events.ts";

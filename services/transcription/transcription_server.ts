@@ -1,14 +1,10 @@
 /** Requests to a transcription server: OpenAI's form, or whisper.cpp's own path (docs/protocols/stt.md). */
 import { AppError } from "../errors.ts";
-import { maskKey, toBearerHeader } from "../http/bound_headers.ts";
-import { getServerRoot, listEndpointPrefixes } from "../http/base_url.ts";
-import { createResponseError, findErrorMessage, readErrorText } from "../http/error_response.ts";
-import type { HttpClient } from "../http/http_client.ts";
-import { readText } from "../http/read_body.ts";
-import type { CallTimeouts } from "../http/timeouts.ts";
-import { UpstreamError } from "../http/upstream_error.ts";
+import { getServerRoot, listEndpointPrefixes, maskKey, toBearerHeader } from "../http/base_url.ts";
+import { createResponseError, findErrorMessage, readErrorText, readText } from "../http/read_body.ts";
+import { type HttpClient, type Probe, probeAll, type ProbeOptions } from "../http/http_client.ts";
+import { type CallTimeouts, UpstreamError } from "../http/upstream_error.ts";
 import { asArray, asNumber, asObject, isNonEmptyString } from "../json/type_guards.ts";
-import { type Probe, probeAll, type ProbeOptions } from "../http/probe.ts";
 import { parseTranscriptEvents, type TranscriptEvent } from "./transcript_events.ts";
 
 /** The address of a transcription server. */

@@ -1,7 +1,7 @@
 /** Extracts what lists show from card files, reading as little as possible. Runs in the scan Worker. */
 import { createHash } from "node:crypto";
 import { AppError } from "../../errors.ts";
-import { folded, nameKey } from "../../storage/collation.ts";
+import { folded, nameKey } from "../../json/text.ts";
 import { type Card, getFolder } from "./card.ts";
 import { MAX_CARD_BYTES, parseCardText } from "./card_text.ts";
 import { type CardChunk, getCardKeyword, hasTopPriority, MAX_TEXT_BYTES, parseCardChunks } from "../png/png_card.ts";

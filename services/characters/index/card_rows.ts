@@ -1,7 +1,7 @@
 /** Table `card_file`: what lists show of each card file, so that listing doesn't open files. */
 import { AppError } from "../../errors.ts";
 import type { Database, SqlValue, Statement } from "../../storage/database/database.ts";
-import { folded, sortByName } from "../../storage/collation.ts";
+import { folded, sortByName } from "../../json/text.ts";
 import type { CardRow } from "../card/card_head.ts";
 
 /** A row of the table. */

@@ -5,8 +5,19 @@
 import { Buffer } from "node:buffer";
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { delay } from "../../async/delay.ts";
-import { closeQuietly, dialFirst, formatHead, type HttpHead, listValues, pump, readHead, writeAll } from "./sockets.ts";
-import { forwardResponse, parseProxyRequest, type ProxyRequest } from "./proxy_request.ts";
+import {
+  closeQuietly,
+  dialFirst,
+  formatHead,
+  forwardResponse,
+  type HttpHead,
+  listValues,
+  parseProxyRequest,
+  type ProxyRequest,
+  pump,
+  readHead,
+  writeAll,
+} from "./sockets.ts";
 import { type ProxyLimits, REFUSAL_TEXT, type TargetPolicy } from "./target_policy.ts";
 
 export interface GuardProxy {

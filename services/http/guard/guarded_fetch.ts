@@ -1,10 +1,11 @@
 /** `fetch` for URLs from users, pages or redirects: only public addresses, each hop through a new connection of guard_proxy.ts. */
 import { AppError } from "../../errors.ts";
-import { formatDuration } from "../timeouts.ts";
+import { formatDuration } from "../upstream_error.ts";
 import { type GuardProxy, openGuardProxy, REFUSAL_HEADER } from "./guard_proxy.ts";
 import {
   createTargetPolicy,
   DEFAULT_PROXY_LIMITS,
+  dropProxyEnvironment,
   type ProxyLimits,
   REFUSAL_TEXT,
   type ResolveHost,
@@ -13,7 +14,6 @@ import {
   toTarget,
 } from "./target_policy.ts";
 import { limitBody } from "../read_body.ts";
-import { dropProxyEnvironment } from "./proxy_environment.ts";
 
 /** Options of a guarded fetch. Other options of `fetch` (client, credentials, cache) are ignored. */
 export type GuardedInit = RequestInit & {

@@ -3,7 +3,7 @@
  * buffer. It also runs in Workers, which have no guard.
  */
 import { AppError } from "../../errors.ts";
-import { formatDuration } from "../timeouts.ts";
+import { formatDuration } from "../upstream_error.ts";
 import { closeQuietly, dialFirst, formatHead, type HttpHead, listValues, readHead, writeAll } from "./sockets.ts";
 import { DEFAULT_PROXY_LIMITS, REFUSAL_TEXT, type TargetPolicy, toTarget } from "./target_policy.ts";
 

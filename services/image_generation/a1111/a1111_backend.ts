@@ -5,7 +5,7 @@
  * @see docs/protocols/images.md, "A1111"
  */
 import { AppError } from "../../errors.ts";
-import { formatDuration } from "../../http/timeouts.ts";
+import { formatDuration } from "../../http/upstream_error.ts";
 import type { Backend, Checkpoint, GeneratedImages, GenerationObserver, ImageTask } from "../backend.ts";
 import { type BackendHttp, decodeBase64Image, encodeBase64 } from "../backend_http.ts";
 import { delay } from "../../async/delay.ts";

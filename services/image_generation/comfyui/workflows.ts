@@ -12,7 +12,7 @@ import {
 } from "../../storage/atomic_file.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import { AppError } from "../../errors.ts";
-import { sortByName } from "../../storage/collation.ts";
+import { sortByName } from "../../json/text.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import { isId } from "../../storage/ids.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";

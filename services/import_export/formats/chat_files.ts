@@ -6,7 +6,7 @@ import { AppError } from "../../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
-import { splitArray } from "../../json/json_scan.ts";
+import { splitArray } from "../../json/incremental_parse.ts";
 import { leftOut, refused } from "../import_reasons.ts";
 
 /** An export of many years is one file; the Worker holds it once. */

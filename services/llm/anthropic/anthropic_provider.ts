@@ -1,10 +1,9 @@
 /** Anthropic's Messages API, from Anthropic or a local server that offers it (docs/protocols/llm.md, "Anthropic Messages"). */
-import { toHeaderKey } from "../../http/bound_headers.ts";
+import { EndpointSearch, toHeaderKey } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { readText } from "../../http/read_body.ts";
 import { readField } from "../../json/type_guards.ts";
 import type { ChatCall } from "../chat_event.ts";
-import { EndpointSearch } from "../../http/base_url.ts";
 import { parseModelList, readModelList } from "../connections/model_list.ts";
 import { type ModelCall, openStream, runCall, sendRequest, withQuickTimeouts } from "../model_call.ts";
 import type { ListedModel, ModelList, Provider, SentFacts, UpstreamTarget } from "../provider.ts";

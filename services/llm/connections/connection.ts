@@ -1,9 +1,14 @@
 /** A connection profile: one sealed JSON document that includes the API key, bound to one origin. */
 import { AppError } from "../../errors.ts";
-import { type BoundHeaders, type BoundKey, updateBoundKey, updateHeaders } from "../../http/bound_headers.ts";
-import { normalizeBaseUrl } from "../../http/base_url.ts";
+import {
+  type BoundHeaders,
+  type BoundKey,
+  normalizeBaseUrl,
+  updateBoundKey,
+  updateHeaders,
+} from "../../http/base_url.ts";
 import type { ProfileRecord } from "../../storage/documents/sealed_profiles.ts";
-import type { CallTimeouts } from "../../http/timeouts.ts";
+import type { CallTimeouts } from "../../http/upstream_error.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import type { ProviderKind } from "../provider.ts";
 

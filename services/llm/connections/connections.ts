@@ -3,7 +3,7 @@ import type { PurposeSealer } from "../../crypto/sealer.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import { SealedProfiles } from "../../storage/documents/sealed_profiles.ts";
 import type { Database } from "../../storage/database/database.ts";
-import type { CallTimeouts } from "../../http/timeouts.ts";
+import type { CallTimeouts } from "../../http/upstream_error.ts";
 import { splitQuery } from "../../http/base_url.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { chooseDialect } from "../dialects/dialects.ts";

@@ -4,7 +4,7 @@
  *
  * @see docs/protocols/llm.md, "Discovery"
  */
-import { type Probe, probeAll, type ProbeOptions, type ProbeResponse } from "../../http/probe.ts";
+import { type Probe, probeAll, type ProbeOptions, type ProbeResponse } from "../../http/http_client.ts";
 import { isJsonObject, isNonEmptyString, readField } from "../../json/type_guards.ts";
 import type { ListedModel } from "../provider.ts";
 import { parseModelList } from "./model_list.ts";

@@ -1,11 +1,10 @@
 /** Downloads of models by Ollama servers, as background jobs. */
-import { getServerRoot } from "../../http/base_url.ts";
+import { getServerRoot, toBearerHeader } from "../../http/base_url.ts";
 import { AppError } from "../../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../../jobs/job_runner.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { UpstreamTarget } from "../provider.ts";
 import type { UpstreamClient } from "../upstream_client.ts";
-import { toBearerHeader } from "../../http/bound_headers.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import { isJsonObject, isNonEmptyString } from "../../json/type_guards.ts";

@@ -1,6 +1,5 @@
 /** What an Ollama server says about its models: those it has, those it has loaded, and what each can do. */
-import { toBearerHeader } from "../../http/bound_headers.ts";
-import { getServerRoot } from "../../http/base_url.ts";
+import { getServerRoot, toBearerHeader } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { readText } from "../../http/read_body.ts";
 import { isJsonObject, readField } from "../../json/type_guards.ts";

@@ -1,6 +1,5 @@
 /** Ollama through its own API, which unlike its OpenAI-compatible one sets the context size (docs/protocols/llm.md, "Ollama"). */
-import { toBearerHeader } from "../../http/bound_headers.ts";
-import { getServerRoot } from "../../http/base_url.ts";
+import { getServerRoot, toBearerHeader } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import type { ChatCall } from "../chat_event.ts";

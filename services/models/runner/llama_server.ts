@@ -3,8 +3,7 @@ import { basename } from "node:path";
 import { delay } from "../../async/delay.ts";
 import { randomToken } from "../../crypto/random.ts";
 import { AppError } from "../../errors.ts";
-import { findOnPath, isFile } from "../../process/find_program.ts";
-import { startWatched, type WatchedProcess } from "../../process/supervised_process.ts";
+import { findOnPath, isFile, startWatched, type WatchedProcess } from "../../process/supervised_process.ts";
 
 /** A running llama-server on a free port of the loopback interface, with a random key. */
 export class LlamaServer {

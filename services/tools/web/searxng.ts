@@ -1,7 +1,6 @@
 /** Requests to a SearXNG server (docs/protocols/searxng.md). */
-import { createResponseError, findErrorMessage, readErrorText } from "../../http/error_response.ts";
+import { createResponseError, findErrorMessage, readBytes, readErrorText } from "../../http/read_body.ts";
 import type { HttpClient } from "../../http/http_client.ts";
-import { readBytes } from "../../http/read_body.ts";
 import { UpstreamError } from "../../http/upstream_error.ts";
 import { asArray, asObject, asText, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 

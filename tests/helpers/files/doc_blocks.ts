@@ -1,5 +1,5 @@
 /** The code blocks of the pages in the order of the guide, and the commands in them as a shell reads them. */
-import { findOnPath } from "../../../services/process/find_program.ts";
+import { findOnPath } from "../../../services/process/supervised_process.ts";
 import { tempFolder } from "./storage_folder.ts";
 
 const ROOT = new URL("../../../", import.meta.url);

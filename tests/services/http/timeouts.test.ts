@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { CallTimer } from "../../../services/http/timeouts.ts";
+import { CallTimer } from "../../../services/http/upstream_error.ts";
 
 const SERVER = 'the model at "http://h"';
 const LIMITS = { connectMs: 10, firstByteMs: 1000, idleMs: 300 };

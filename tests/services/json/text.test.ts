@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { folded, nameKey } from "../../../services/storage/collation.ts";
-import { normalized } from "../../../services/json/text.ts";
+import { folded, nameKey, normalized } from "../../../services/json/text.ts";
 
 test.each(
   [

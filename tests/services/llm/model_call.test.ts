@@ -4,8 +4,8 @@ import { createUpstreamClient, type UpstreamClient } from "../../../services/llm
 import { openFakeLlm, seededWords } from "../../helpers/fakes/fake_llm.ts";
 import { happened, standingClock } from "../../helpers/fakes/standing_clock.ts";
 import { ask, failureOf, gather, kindOf, never, target, TIMEOUTS } from "./model_calls.ts";
-import { maskKey } from "../../../services/http/bound_headers.ts";
-import { parseRetryAfter } from "../../../services/http/error_response.ts";
+import { maskKey } from "../../../services/http/base_url.ts";
+import { parseRetryAfter } from "../../../services/http/read_body.ts";
 import { classifyError, parseErrorReport } from "../../../services/llm/model_call.ts";
 
 const ROUNDS = 1_000;

@@ -1,7 +1,7 @@
 /** Reads servers and settings of an export, ignoring fields of the wrong type. */
 import { ATTACHMENT_URL } from "../../../attachments/attachment_rows.ts";
 import { BACKEND_KINDS, type ImageSettings } from "../../../image_generation/backend_profiles.ts";
-import type { CallTimeouts } from "../../../http/timeouts.ts";
+import type { CallTimeouts } from "../../../http/upstream_error.ts";
 import { parseDialectName } from "../../../llm/dialects/dialects.ts";
 import { PROVIDER_KINDS } from "../../../llm/provider.ts";
 import { AppError } from "../../../errors.ts";

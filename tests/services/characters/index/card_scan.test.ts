@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type KnownFile, scanFolders } from "../../../../services/characters/index/card_scan.ts";
-import { nameKey } from "../../../../services/storage/collation.ts";
+import { nameKey } from "../../../../services/json/text.ts";
 
 let root: string;
 beforeEach(async () => {

@@ -5,7 +5,7 @@ import {
   isInsideCidrs,
   isPublicAddress,
   parseCidr,
-} from "../../../../services/http/guard/address_ranges.ts";
+} from "../../../../services/http/guard/target_policy.ts";
 
 /** First and last address of every range of E05, and the public neighbours where there are any. */
 const NOT_PUBLIC = `

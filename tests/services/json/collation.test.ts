@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { expect, test } from "vitest";
-import { nameKey, sortByName } from "../../../services/storage/collation.ts";
+import { nameKey, sortByName } from "../../../services/json/text.ts";
 
 const byKey = (names: readonly string[]) =>
   names.map((name) => [nameKey(name), name] as const)
