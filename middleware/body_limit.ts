@@ -2,7 +2,7 @@
 import type { MiddlewareHandler } from "hono";
 import { type ByteBudget, type Reservation, UNCOUNTED_BYTES } from "../services/async/byte_budget.ts";
 import { AppError } from "../services/errors.ts";
-import { joinBytes } from "../services/storage/file_pieces.ts";
+import { joinBytes } from "../services/storage/atomic_file.ts";
 import { isNestedDeeper, parseJsonInTurns } from "../services/json/incremental_parse.ts";
 import type { Env } from "./env.ts";
 import type { RouteFacts, RouteTable } from "./route_table.ts";

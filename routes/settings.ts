@@ -1,8 +1,7 @@
 /** `/api/settings` and `/api/setup`. */
 import type { Services } from "../services/services.ts";
 import type { AppContext } from "../middleware/env.ts";
-import type { SettingsState } from "../services/settings/settings.ts";
-import type { Setup } from "../services/settings/setup.ts";
+import type { SettingsState, Setup } from "../services/settings/settings.ts";
 import { etag, preconditionOf } from "./http/etag.ts";
 import { newRouter } from "./http/router.ts";
 import { completeSetupRoute, getSettingsRoute, patchSettingsRoute, setupStatusRoute } from "./schemas/settings.ts";

@@ -489,7 +489,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return new Diagnostics(config, await backups(), options.backupPassphrase);
   });
   const setup = scope.lazy(async () => {
-    const { Setup, detectSetupEnvironment } = await import("./settings/setup.ts");
+    const { Setup, detectSetupEnvironment } = await import("./settings/settings.ts");
     const environment = await detectSetupEnvironment(config.discoverHosts);
     return new Setup({ completed: core.openFlag("setup_completed", config.setupCompleted), events, environment });
   });

@@ -8,7 +8,7 @@ import type { z } from "@hono/zod-openapi";
 import type { AppContext } from "../../middleware/env.ts";
 import { AppError } from "../../services/errors.ts";
 import { schemaError } from "./router.ts";
-import { joinBytes } from "../../services/storage/file_pieces.ts";
+import { joinBytes } from "../../services/storage/atomic_file.ts";
 
 /** A form in memory: one file, and text fields. Each name occurs at most once. */
 export interface UploadedForm {

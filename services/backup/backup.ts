@@ -5,7 +5,7 @@ import { randomToken } from "../crypto/random.ts";
 import { bytesOfFile } from "../crypto/sealed_pieces.ts";
 import { AppError } from "../errors.ts";
 import { fileError, TEMPORARY_ENDING, writeChunksAtomic } from "../storage/atomic_file.ts";
-import { snapshotDatabase } from "../storage/database/snapshot.ts";
+import { snapshotDatabase } from "../storage/database/sqlite.ts";
 import { type ArchiveEntry, backupBytes, openBackup } from "./backup_file.ts";
 import {
   type BackupContents,

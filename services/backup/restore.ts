@@ -8,7 +8,7 @@ import { openDataDir } from "../storage/data_dir.ts";
 import { openIncoming } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { openReader } from "../storage/database/database.ts";
-import { checkDatabase } from "../storage/database/snapshot.ts";
+import { checkDatabase } from "../storage/database/sqlite.ts";
 import { type ArchiveEntry, type BackupHead, type OpenBackup, openBackup } from "./backup_file.ts";
 import {
   type BackupContents,

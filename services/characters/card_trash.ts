@@ -10,11 +10,11 @@ import {
   readFileIfExists,
   removeFile,
   statPlainFile,
+  streamFilePieces,
   writeChunksAtomic,
   writeFileAtomic,
 } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import { streamFilePieces } from "../storage/file_pieces.ts";
 import type { TrashBin } from "../storage/trash.ts";
 import type { Versions } from "../storage/versions.ts";
 import type { CardAssets } from "./charx/card_assets.ts";

@@ -1,9 +1,8 @@
 /** Receives uploaded card files. Possible CHARX files are written to disk, others are small and kept in memory. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
-import { joinBytes, writePieces } from "../storage/file_pieces.ts";
+import { joinBytes, removeFile, writePieces } from "../storage/atomic_file.ts";
 import { isCharx, MAX_CHARX_BYTES } from "./charx/charx_format.ts";
-import { removeFile } from "../storage/atomic_file.ts";
 
 /** Enough bytes to recognize a CHARX. */
 const SIGNATURE_BYTES = 4;

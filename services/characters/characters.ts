@@ -11,11 +11,11 @@ import {
   readPlainFile,
   removeFile,
   statPlainFile,
+  streamFilePieces,
   writeChunksAtomic,
   writeFileAtomic,
 } from "../storage/atomic_file.ts";
 import type { Database } from "../storage/database/database.ts";
-import { streamFilePieces } from "../storage/file_pieces.ts";
 import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
 import { isPng } from "../attachments/images/png.ts";

@@ -1,6 +1,6 @@
 /** Reads conversations as JSON, whole: opens blocks in parallel and joins them without parsing. */
 import { AppError } from "../errors.ts";
-import { joinBytes } from "../storage/file_pieces.ts";
+import { joinBytes } from "../storage/atomic_file.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
 import { parseBlock } from "./blocks/block_text.ts";
 import type { BlockStore } from "./blocks/block_store.ts";

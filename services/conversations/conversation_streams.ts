@@ -3,7 +3,7 @@ import { ByteBudget, type Reservation } from "../async/byte_budget.ts";
 import { Semaphore } from "../async/locks.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { AppError } from "../errors.ts";
-import { joinBytes } from "../storage/file_pieces.ts";
+import { joinBytes } from "../storage/atomic_file.ts";
 import type { BlockList, BlockRow } from "./blocks/block_rows.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import { parseBlock } from "./blocks/block_text.ts";

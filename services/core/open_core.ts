@@ -9,13 +9,11 @@ import { createEventHub, type EventHub } from "../events/event_hub.ts";
 import { createJobRunner, type JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { LazyScope } from "../async/lazy.ts";
-import { Settings } from "../settings/settings.ts";
-import { openPersistentFlag, type PersistentFlag } from "../settings/setup.ts";
+import { openPersistentFlag, type PersistentFlag, Settings } from "../settings/settings.ts";
 import { type Database, openDatabase } from "../storage/database/database.ts";
-import { type DataDir, openDataDir } from "../storage/data_dir.ts";
+import { type DataDir, holdsSealedData, openDataDir, refuseLostDatabase } from "../storage/data_dir.ts";
 import { openModelsFolder } from "../models/local/open_models_folder.ts";
 import { finishIncoming } from "../storage/file_swap.ts";
-import { holdsSealedData, refuseLostDatabase } from "../storage/database/lost_database.ts";
 import { Trash } from "../storage/trash.ts";
 import { Versions } from "../storage/versions.ts";
 

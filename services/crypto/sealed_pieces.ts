@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
-import { readBytesAt } from "../storage/file_pieces.ts";
+import { readBytesAt } from "../storage/atomic_file.ts";
 import { type Aad, type PurposeSealer, SEAL_OVERHEAD_BYTES } from "./sealer.ts";
 
 /** Size of a chunk before sealing; part of the stored format. */

@@ -11,7 +11,7 @@ import { fileError, fileExists } from "../storage/atomic_file.ts";
 import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { openReader, type Reader } from "../storage/database/database.ts";
-import { checkDatabase } from "../storage/database/snapshot.ts";
+import { checkDatabase } from "../storage/database/sqlite.ts";
 import { type Finding, looking, note, ok, problem } from "./finding.ts";
 import { BACKUP_NAME, backupTimeOf, isMounted } from "../backup/backup_settings.ts";
 import { openBackup } from "../backup/backup_file.ts";

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
-import { streamFilePieces, writePieces } from "../storage/file_pieces.ts";
+import { streamFilePieces, writePieces } from "../storage/atomic_file.ts";
 import { openRisuBackup } from "./formats/risuai/risu_backup.ts";
 import { ImportError } from "./import_reasons.ts";
 import { MAX_FILES, openZip, tooLarge } from "./import_zip.ts";

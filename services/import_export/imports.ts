@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_runner.ts";
-import { writePieces } from "../storage/file_pieces.ts";
+import { writePieces } from "../storage/atomic_file.ts";
 import type { ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
 import { ImportQueue, type ImportQueueDeps } from "./import_queue.ts";
 import { createReport, type ImportReport } from "./import_report.ts";

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../errors.ts";
 import type { JsonObject } from "../json/type_guards.ts";
-import type { SealedSetting } from "../storage/documents/sealed_setting.ts";
+import type { SealedSetting } from "../storage/documents/sealed_json.ts";
 import type { Tool, ToolCallOptions, ToolOutput, ToolPermission, ToolSource } from "../tools/tool_registry.ts";
 import { MAX_MEMORY_TEXT, type MemoryScope } from "./memory.ts";
 import type { MemoryProposals, MemoryUse, ProposalOutcome } from "./memory_proposals.ts";

@@ -1,7 +1,7 @@
 /** Opens memory: notes, and proposals of notes. */
 import type { Core } from "../core/open_core.ts";
 import { DocumentStore } from "../storage/documents/document_store.ts";
-import { SealedSetting } from "../storage/documents/sealed_setting.ts";
+import { SealedSetting } from "../storage/documents/sealed_json.ts";
 import { type Memories, openNotes } from "./memories.ts";
 import { MemoryProposals, type MemoryUse, type ProposalFields } from "./memory_proposals.ts";
 

@@ -3,7 +3,7 @@ import { AppError } from "../errors.ts";
 import { type BoundKey, normalizeBaseUrl, parseOrigin, updateBoundKey } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";
 import { KeyedSemaphore } from "../async/locks.ts";
-import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_setting.ts";
+import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_json.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { AudioFormat } from "./audio_format.ts";
 import { ListedModels, listKnownVoices, type Voice } from "./voice_lists.ts";

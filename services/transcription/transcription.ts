@@ -6,7 +6,7 @@ import type { HttpClient } from "../http/http_client.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import { AUDIO_TYPES, sniffAudio, type SniffedFormat } from "../speech/audio_format.ts";
 import { ListedModels } from "../speech/voice_lists.ts";
-import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_setting.ts";
+import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_json.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { TranscriptEvent } from "./transcript_events.ts";
 import {

@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { checkDatabase } from "../../services/storage/database/snapshot.ts";
+import { checkDatabase } from "../../services/storage/database/sqlite.ts";
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
 import { type DiskRecord, imageAfterCut, readDiskLog } from "../helpers/processes/crash_disk.ts";
 import { type TempFolder, tempFolder } from "../helpers/files/storage_folder.ts";

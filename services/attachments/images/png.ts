@@ -1,7 +1,7 @@
 /** PNG files: their chunks, validated before memory is allocated, what the decoder needs of them, and new files. */
 import { crc32, deflateSync } from "node:zlib";
 import { AppError } from "../../errors.ts";
-import { joinBytes } from "../../storage/file_pieces.ts";
+import { joinBytes } from "../../storage/atomic_file.ts";
 import { Buffer } from "node:buffer";
 import { ImageError, isOpaque, type Raster } from "./raster.ts";
 

@@ -1,7 +1,7 @@
 /** The Worker of charx.ts: validates CHARX files on disk and reads card and image. */
 import { isJsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 import { AppError } from "../../errors.ts";
-import { readBytesAt } from "../../storage/file_pieces.ts";
+import { readBytesAt } from "../../storage/atomic_file.ts";
 import {
   hasZipEnd,
   readWholeContent,

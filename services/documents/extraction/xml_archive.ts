@@ -11,7 +11,7 @@ import {
   type TextBlock,
   toSections,
 } from "./extraction.ts";
-import type { RandomAccessFile } from "../../storage/file_pieces.ts";
+import type { RandomAccessFile } from "../../storage/atomic_file.ts";
 import { Parser } from "htmlparser2";
 
 /** More than any book or text has. */

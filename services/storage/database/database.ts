@@ -4,17 +4,18 @@ import { DatabaseSync } from "node:sqlite";
 import { AppError } from "../../errors.ts";
 import { type Migration, MIGRATIONS } from "./migrations.ts";
 import { type SchemaUpgrade, settleSchema } from "./schema.ts";
-import { readError } from "./sqlite_errors.ts";
+import { readError } from "./sqlite.ts";
 import {
   createStatementCache,
+  openWriter,
   type SqlValue,
   type Statement,
   type StatementCache,
   type StatementResult,
-} from "./write_group.ts";
-import { openWriter, type WriteOptions } from "./writer.ts";
+  type WriteOptions,
+} from "./writer.ts";
 
-export type { SqlValue, Statement } from "./write_group.ts";
+export type { SqlValue, Statement } from "./writer.ts";
 export type { Migration } from "./migrations.ts";
 
 /** An open database. Reads see every write that has resolved. */

@@ -5,8 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { AppError, messageOf } from "../../errors.ts";
 import { fileError, syncFolder, TEMPORARY_ENDING } from "../atomic_file.ts";
 import type { Migration } from "./migrations.ts";
-import { copyDatabase } from "./snapshot.ts";
-import { isDamaged, isFull, isLocked, isReadOnly } from "./sqlite_errors.ts";
+import { copyDatabase, isDamaged, isFull, isLocked, isReadOnly } from "./sqlite.ts";
 
 const FILE_MODE = 0o600;
 

@@ -1,15 +1,9 @@
-/** The Worker with the only writing connection. `writer.ts` is its other side; `write_group.ts` runs the statements. */
+/** The Worker with the only writing connection. `writer.ts` is its other side and has what runs the statements. */
 
 import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../../errors.ts";
-import { getResultCode } from "./sqlite_errors.ts";
-import {
-  commitGroup,
-  createStatementCache,
-  type Statement,
-  type StatementCache,
-  type UnitOutcome,
-} from "./write_group.ts";
+import { getResultCode } from "./sqlite.ts";
+import { commitGroup, createStatementCache, type Statement, type StatementCache, type UnitOutcome } from "./writer.ts";
 
 /** Messages from the serving thread. */
 export type WriterRequest = { kind: "open"; path: string } | {

@@ -6,8 +6,7 @@ import type { EventHub } from "../../events/event_hub.ts";
 import { consoleLog, type Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/locks.ts";
-import { BodyCache } from "./document_cache.ts";
-import { joined, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
+import { BodyCache, joined, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
 import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** A document without its body. `head` is `undefined` if it can't be opened. */

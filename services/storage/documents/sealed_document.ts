@@ -1,8 +1,4 @@
-/**
- * Two sealed values in one: the head with its length, then the body, so that a list doesn't need to read bodies. Part
- * of the stored format.
- */
-
+/** How a document is stored: two sealed values in one, and a cache of opened bodies. */
 import type { Aad } from "../../crypto/sealer.ts";
 
 /** Key of a row in the table `document`. */
@@ -56,4 +52,46 @@ export function openBody(whole: Uint8Array): Uint8Array {
 
 function headLength(begin: Uint8Array): number {
   return begin.length < LENGTH_BYTES ? 0 : new DataView(begin.buffer, begin.byteOffset).getUint32(0);
+}
+
+const MAX_BYTES = 32 * 1024 * 1024;
+
+interface Entry<Body> {
+  version: number;
+  body: Body;
+  /** About the length of its JSON. */
+  bytes: number;
+}
+
+/** Bodies by id, one version each. */
+export class BodyCache<Body> {
+  readonly #entries = new Map<string, Entry<Body>>();
+  #bytes = 0;
+
+  /** Returns the body of exactly this version. */
+  get(id: string, version: number): Body | undefined {
+    const entry = this.#entries.get(id);
+    if (entry?.version !== version) return undefined;
+    this.#entries.delete(id);
+    this.#entries.set(id, entry);
+    return entry.body;
+  }
+
+  set(id: string, entry: Entry<Body>): void {
+    this.delete(id);
+    if (entry.bytes > MAX_BYTES) return;
+    this.#entries.set(id, entry);
+    this.#bytes += entry.bytes;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes <= MAX_BYTES) break;
+      this.delete(oldest);
+    }
+  }
+
+  delete(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    this.#entries.delete(id);
+    this.#bytes -= entry.bytes;
+  }
 }

@@ -1,7 +1,7 @@
 /** Reads ZIP files on disk, entry by entry. Names and numbers are untrusted; callers decide what to accept. */
 import { crc32 } from "node:zlib";
 import { AppError } from "../../errors.ts";
-import { type RandomAccessFile, readBytesAt } from "../file_pieces.ts";
+import { type RandomAccessFile, readBytesAt } from "../atomic_file.ts";
 
 /** Directory record of an entry. */
 export interface ZipEntry {

@@ -1,7 +1,7 @@
 /** The settings of the built-in web tools: one sealed document. */
 import { AppError } from "../../errors.ts";
 import { normalizeBaseUrl } from "../../http/base_url.ts";
-import { SealedSetting, type SealedSettingDeps } from "../../storage/documents/sealed_setting.ts";
+import { SealedSetting, type SealedSettingDeps } from "../../storage/documents/sealed_json.ts";
 import type { ExpectedVersion } from "../../storage/preconditions.ts";
 import type { ToolPermission } from "../tool_registry.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { detectSetupEnvironment } from "../../../services/settings/setup.ts";
+import { detectSetupEnvironment } from "../../../services/settings/settings.ts";
 
 test("detects a container by the markerer file of its engine", async () => {
   const marker = await Deno.makeTempFile({ prefix: "parlor-marker-" });

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { openDataDir } from "../../../services/storage/data_dir.ts";
+import { holdsSealedData, openDataDir } from "../../../services/storage/data_dir.ts";
 import { MIGRATIONS } from "../../../services/storage/database/migrations.ts";
-import { holdsSealedData } from "../../../services/storage/database/lost_database.ts";
 import { runChild, startChild } from "../../helpers/processes/storage_child.ts";
 import { makeReadOnly, smallFileSystem } from "../../helpers/processes/storage_small_disk.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";

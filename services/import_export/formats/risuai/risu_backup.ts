@@ -5,7 +5,7 @@
  * @see https://github.com/kwaroran/RisuAI drive/backuplocal.ts at 460ecae (2025-12-31)
  */
 import { AppError } from "../../../errors.ts";
-import { readBytesAt } from "../../../storage/file_pieces.ts";
+import { readBytesAt } from "../../../storage/atomic_file.ts";
 import { MAX_FILES, tooLarge } from "../../import_zip.ts";
 import type { ImportSource, SourceFile } from "../../import_source.ts";
 import { RISU_DATABASE } from "./risu_save.ts";

@@ -8,7 +8,7 @@ import {
   WORKER_LIMITS,
   type WorkerLimits,
 } from "../../../../services/documents/extraction/extractor.ts";
-import { joinBytes } from "../../../../services/storage/file_pieces.ts";
+import { joinBytes } from "../../../../services/storage/atomic_file.ts";
 import { createEntry, type PackedEntry, writeZip } from "../../../../services/storage/zip/zip_writer.ts";
 import { printPdf, writePdf } from "../../../helpers/files/document_files.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { picture } from "../../../helpers/files/pictures.ts";
-import { readConversation, say } from "../../../helpers/app/stored_chat.ts";
-import { tempFolder } from "../../../helpers/files/storage_folder.ts";
-import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { picture } from "../../helpers/files/pictures.ts";
+import { readConversation, say } from "../../helpers/app/stored_chat.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { openTestApp } from "../../helpers/app/test_app.ts";
 
 const exists = (path: string) => Deno.stat(path).then(() => true, () => false);
 
