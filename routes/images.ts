@@ -2,7 +2,7 @@
 import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
 import { AppError } from "../services/errors.ts";
-import { detectBackendAt, detectBackends } from "../services/image_generation/backend_detection.ts";
+import { detectBackendAt, detectBackends } from "../services/image_generation/backend.ts";
 import type { ImageJobs } from "../services/image_generation/image_jobs.ts";
 import { toDataUrl } from "../services/attachments/images/image_header.ts";
 import { errorBody } from "./errors.ts";

@@ -8,7 +8,7 @@ import {
 } from "../../services/image_generation/backend_profiles.ts";
 import type { GalleryImage } from "../../services/image_generation/image_gallery.ts";
 import type { WorkflowEntry } from "../../services/image_generation/comfyui/workflows.ts";
-import type { DetectedBackend } from "../../services/image_generation/backend_detection.ts";
+import type { DetectedBackend } from "../../services/image_generation/backend.ts";
 import type { BackendTestResult } from "../../services/image_generation/image_generator.ts";
 import type { ImageJobRequest } from "../../services/image_generation/image_jobs.ts";
 import { attachmentUrl } from "../../services/attachments/attachment_rows.ts";

@@ -4,17 +4,17 @@ import { KeyedSemaphore } from "../async/locks.ts";
 import { AppError } from "../errors.ts";
 import { parseOrigin } from "../http/base_url.ts";
 import type { HttpClient } from "../http/http_client.ts";
-import { A1111Backend } from "./a1111/a1111_backend.ts";
+import { A1111Backend } from "./a1111_backend.ts";
 import {
   type Backend,
   BACKEND_LIMITS,
+  BackendHttp,
   type BackendLimits,
   type Checkpoint,
   type GeneratedImages,
   type GenerationObserver,
   type ImageTask,
 } from "./backend.ts";
-import { BackendHttp } from "./backend_http.ts";
 import type {
   BackendProfile,
   BackendProfileInput,

@@ -11,7 +11,7 @@ import type {
   ImportedText,
   ImportStep,
 } from "./import_item.ts";
-import { refused } from "./import_reasons.ts";
+import { refused } from "./import_report.ts";
 
 /** A node of a message tree. */
 export interface TreeNode {

@@ -6,7 +6,7 @@ import { EMBEDDED_PREFIX, findMainIcon, OWN_IMAGE, withMainIcon } from "../chara
 import { createEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
 import type { Scratch } from "./import_source.ts";
-import { refused } from "./import_reasons.ts";
+import { refused } from "./import_report.ts";
 
 /** An image or sound. */
 export interface FurtherFile {

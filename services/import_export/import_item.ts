@@ -1,6 +1,9 @@
-/** What import readers produce, one item at a time. Items cross a Worker boundary, so they are plain data. */
+/**
+ * What import readers produce, one item at a time, and how much memory it takes. Items cross a Worker boundary, so they
+ * are plain data.
+ */
 import type { DocumentOwnerKind, DocumentUse } from "../documents/document.ts";
-import type { ImportReason } from "./import_reasons.ts";
+import type { ImportReason } from "./import_report.ts";
 import type { BackendProfileInput } from "../image_generation/backend_profiles.ts";
 import type { ContentPart } from "../llm/chat_event.ts";
 import type { ConnectionInput } from "../llm/connections/connections.ts";
@@ -9,6 +12,8 @@ import type { SettingsPatch } from "../settings/settings.ts";
 import type { ToolServerInput } from "../mcp/tool_server.ts";
 import type { SpeechConfigInput } from "../speech/speech.ts";
 import type { TranscriptionConfigInput } from "../transcription/transcription.ts";
+import type { Sampler } from "../presets/preset.ts";
+import type { JsonObject } from "../json/type_guards.ts";
 
 /** Programs and formats that can be imported. */
 export const IMPORT_KINDS = [
@@ -221,3 +226,57 @@ export type ImportedItem =
 
 /** What a reader yields. */
 export type ImportStep = ImportedItem | ImportNote;
+
+/** Memory of a message without its texts. */
+const MESSAGE_BYTES = 512;
+const STEP_BYTES = 1024;
+
+/** Larger conversations are sent, stored and counted one at a time. */
+export const LARGE_BYTES = 2 * 1024 * 1024;
+
+/** Estimates the bytes of an item: one byte per character of text. */
+export function stepBytes(step: ImportStep): number {
+  if (step.what === "attachment" || step.what === "document") return step.bytes.length;
+  if (step.what === "voice") return step.audio.length;
+  if (step.what === "character") return step.file.length + (step.avatar?.length ?? 0); // a path needs no memory
+  if (step.what === "persona") return step.avatar?.length ?? 0;
+  if (step.what !== "conversation") return STEP_BYTES;
+  const all = [step.messages, ...(step.continuations ?? []).map(({ messages }) => messages)].flat();
+  return all.reduce((sum, message) => sum + messageBytes(message), STEP_BYTES);
+}
+
+/** Estimates the bytes of a message with all its variants. */
+export function messageBytes(message: ImportedMessage): number {
+  let bytes = MESSAGE_BYTES + textBytes(message);
+  for (const text of message.variants ?? []) bytes += textBytes(text);
+  return bytes;
+}
+
+function textBytes({ content, reasoning = "" }: ImportedText): number {
+  return reasoning.length + (typeof content === "string" ? content.length : stringBytes(content));
+}
+
+function stringBytes(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce((sum: number, item) => sum + stringBytes(item), 0);
+}
+
+/**
+ * Returns the samplers of a preset.
+ *
+ * @param names The program's names by ours.
+ * @param read Converts a value; `undefined` if the sampler is off.
+ */
+export function mapSampler(
+  preset: JsonObject,
+  names: Record<string, string>,
+  read: (value: number, name: string) => number | undefined = (value) => value,
+): Sampler {
+  const found = Object.entries(names).flatMap(([ours, theirs]) => {
+    const value = preset[theirs];
+    const counted = typeof value === "number" && Number.isFinite(value) ? read(value, ours) : undefined;
+    return counted === undefined ? [] : [[ours, counted] as const];
+  });
+  return Object.fromEntries(found);
+}

@@ -1,10 +1,8 @@
 /** Writes imported items, several conversations at a time: they are sealed concurrently and share commits. */
-import { changed, importReason, refused } from "./import_reasons.ts";
+import { addLine, changed, countItem, importReason, type ImportReport, refused } from "./import_report.ts";
 import type { ByteBudget, Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
-import type { ImportedItem, ImportNote, ImportStep } from "./import_item.ts";
-import { addLine, countItem, type ImportReport } from "./import_report.ts";
-import { LARGE_BYTES, stepBytes } from "./import_memory.ts";
+import { type ImportedItem, type ImportNote, type ImportStep, LARGE_BYTES, stepBytes } from "./import_item.ts";
 import { type ImportWriterDeps, writeItem, type WriteResult } from "./import_writer.ts";
 
 /** Conversations at a time; each holds its messages until they are stored. */

@@ -1,4 +1,7 @@
-/** The report of an import or a dry run: counts for each type of item, and lines for notable ones. */
+/**
+ * The report of an import or a dry run: counts for each type of item, lines for notable ones, and why something isn't
+ * imported or is imported with changes. Reasons are codes with English sentences; other languages translate by code.
+ */
 import {
   IMPORTED_ITEM_KINDS,
   type ImportedItem,
@@ -6,6 +9,8 @@ import {
   type ImportKind,
   type ImportNote,
 } from "./import_item.ts";
+import { AppError } from "../errors.ts";
+import { fillTemplate, type TextParams } from "../json/text.ts";
 
 /** Results for one type of item. */
 export interface ItemCounts {
@@ -85,4 +90,144 @@ export function addLine(report: ImportReport, { level, source, reason, code, par
     ...(params !== undefined && { params }),
     ...(count !== undefined && { count }),
   });
+}
+
+/** English sentences by code; `{name}` is a parameter. */
+export const IMPORT_REASONS = {
+  not_plain_file: "not a regular file inside the import",
+  unreadable: "can't be read",
+  not_json: "not valid JSON in UTF-8",
+  not_whole_json: "the JSON is incomplete",
+  not_object: "not a JSON object",
+  not_chat: "not a chat",
+  no_messages: "the chat has no messages",
+  messages_missing: "its messages are missing",
+  not_jsonl: "not a .jsonl file",
+  other_files: "files without chats aren't imported",
+  broken_line: "skipped line {line}: not a JSON object",
+  broken_lines: "skipped lines that are not JSON objects: {count}",
+  image_missing: 'the image "{image}" is missing',
+  files_not_in_export: "its files are not part of the export",
+  chatgpt_images: "its images are not part of the chat export",
+  changed_here: "already here and changed since the last import: left as is",
+  image_unreadable: "its image can't be read",
+  avatar_unreadable: "imported without its image: the image can't be read",
+  avatar_not_in_file: "imported without its image: the file doesn't contain it",
+  avatar_missing: "imported without its image: the image is missing",
+  enter_key: "exports don't contain API keys: enter the key again",
+  keys_left_out: "API keys and settings aren't imported: add your services under Connections",
+  service_keys_left_out: "API keys aren't imported: add your services under Connections",
+  character_missing: 'imported without its character: "{card}" is missing',
+  group_missing: "imported without characters: no group contains this chat",
+  members_missing: "some characters of the group are missing: {cards}",
+  persona_image_unused: "no persona uses this image",
+  backgrounds: "backgrounds aren't imported: choose one in a chat's options or in Settings",
+  thumbnails: "thumbnails are created again when needed",
+  backups: "backups are copies of data that is imported anyway",
+  themes: "themes only work in SillyTavern",
+  presets_of_service: "presets for a service that Parlor doesn't support",
+  presets_of_interface: "presets for an API that Parlor doesn't support",
+  instruct: "instruct templates aren't imported: the model server applies the model's own template",
+  context: "context templates aren't imported: the model server applies the model's own template",
+  sillytavern_own: "only used by SillyTavern",
+  agnai_not: "not an Agnai file",
+  agnai_scenarios: "scenarios that change during a chat aren't supported",
+  agnai_templates: "prompt templates aren't imported: they use Agnai's template language",
+  agnai_presets: "the prompts of presets aren't imported: they use Agnai's template language",
+  agnai_trees: "chat trees are rebuilt from the messages",
+  chat_without_character: "imported without its character: the file doesn't contain it",
+  agnai_overrides: "fields that override the character aren't imported: {fields}",
+  risu_not: "not a RisuAI file",
+  risu_neither: "neither a card nor a persona",
+  risu_persona: "its persona can't be read",
+  risu_no_entries: "the lorebook has no entries",
+  risu_text_chat: "chats exported as text or HTML have no times and roles: export the chat as JSON",
+  risu_note: "its note isn't imported: personas have no notes in Parlor",
+  risu_module: "only the lorebook of the module is imported: its scripts and images only work in RisuAI",
+  risu_module_rest: "scripts and images of the module aren't imported: they only work in RisuAI",
+  risu_scripts: "scripts aren't imported: they only work in RisuAI",
+  risu_chats_without_character: "chats imported without their character and its greeting: the file doesn't contain it",
+  risu_presets: "the prompts of presets aren't imported: they use RisuAI's template language",
+  risu_character_missing: "the character's file is missing",
+  risu_trash: "in RisuAI's trash",
+  empty_chats: "chats without messages",
+  risu_chat_images: "images missing from the RisuAI data: {count}",
+  risu_cold:
+    "its messages are in RisuAI's cold storage and not in this file: open the chat in RisuAI once, then export again",
+  risu_memory: "RisuAI's memory of the chat isn't imported: Parlor writes a new summary when it needs one",
+  risu_variables: "script variables aren't imported",
+  risu_voice: "its voice model isn't imported: Parlor uses voice samples of a speech server",
+  risu_card_scripts: "its scripts stay in the card for RisuAI and have no effect in Parlor",
+  risu_damaged: "damaged: can't be unpacked",
+  risu_cut_off: "the file is incomplete",
+  agnai_body: "its sprite stays in the card for Agnai: Parlor can't draw it",
+  expressions_only: "only expression images are imported, from a folder with the same name as the card's file",
+  files_in_card: "its other images and sounds are stored with the character: export it as CHARX to get them",
+  too_many_files: "the character has too many files",
+  risu_media: "missing images and sounds: {count}",
+  risu_module_empty: "the module has no lorebook: its scripts and images only work in RisuAI",
+  risu_no_module: "not a RisuAI module, or a newer version of the format",
+  risu_holds_no_module: "the file contains no module",
+  risu_module_damaged: "damaged: the module can't be read",
+  risu_no_preset: "not a RisuAI preset, or a newer version of the format",
+  risu_holds_no_preset: "the file contains no preset",
+  risu_preset_damaged: "damaged: the preset can't be decrypted",
+  risu_foreign: "not from RisuAI, or damaged",
+} as const;
+
+/** Code of a reason. */
+export type ImportReasonCode = keyof typeof IMPORT_REASONS;
+
+/** A reason as reports carry it. */
+export interface ImportReason {
+  /** In English, parameters filled in. */
+  reason: string;
+  /** Absent for a message that only exists in English. */
+  code?: ImportReasonCode;
+  params?: TextParams;
+}
+
+/** Parameters come from imported files. */
+const MAX_PARAM_CHARS = 500;
+
+/** Creates the reason with a code; parameters are cut to 500 characters. */
+export function importReason(code: ImportReasonCode, params?: Record<string, string | number>): ImportReason {
+  if (params === undefined) return { reason: IMPORT_REASONS[code], code };
+  const short = Object.fromEntries(
+    Object.entries(params).map(([name, value]) => [name, String(value).slice(0, MAX_PARAM_CHARS)]),
+  );
+  return { reason: fillTemplate(IMPORT_REASONS[code], short), code, params: short };
+}
+
+/** An `unprocessable` item of an import. */
+export class ImportError extends AppError {
+  readonly reason: ImportReason;
+
+  constructor(code: ImportReasonCode, options?: { cause?: unknown }) {
+    const reason = importReason(code);
+    super("unprocessable", reason.reason, options);
+    this.reason = reason;
+  }
+}
+
+/** Returns the reason that an error gives; `unreadable` unless it is one of ours. */
+function reasonOfError(error: unknown): ImportReason {
+  if (error instanceof ImportError) return error.reason;
+  return error instanceof AppError ? { reason: error.message } : importReason("unreadable");
+}
+
+/** Creates the note that something isn't imported. @param error A code, or what was thrown while reading. */
+export function refused(source: string, error: unknown): ImportNote {
+  const reason = typeof error === "string" ? importReason(error as ImportReasonCode) : reasonOfError(error);
+  return { what: "note", level: "refused", source, ...reason };
+}
+
+/** Creates the note that files aren't imported, as planned. @param count How many files. */
+export function leftOut(source: string, code: ImportReasonCode, count = 1): ImportNote {
+  return { what: "note", level: "left_out", source, ...importReason(code), count };
+}
+
+/** Creates the note that something is imported with changes. */
+export function changed(source: string, reason: ImportReasonCode | ImportReason): ImportNote {
+  return { what: "note", level: "changed", source, ...(typeof reason === "string" ? importReason(reason) : reason) };
 }

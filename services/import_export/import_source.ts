@@ -7,8 +7,8 @@ import { basename, join } from "node:path";
 import { AppError } from "../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../json/type_guards.ts";
 import { streamFilePieces, writePieces } from "../storage/atomic_file.ts";
-import { openRisuBackup } from "./formats/risuai/risu_backup.ts";
-import { ImportError } from "./import_reasons.ts";
+import { openRisuBackup } from "./formats/risuai/risu_save.ts";
+import { ImportError } from "./import_report.ts";
 import { MAX_FILES, openZip, tooLarge } from "./import_zip.ts";
 
 /** A file of an import. */

@@ -1,11 +1,42 @@
-/** The Worker that opens and reads imports. `imports.ts` starts it and requests each batch. */
-import { refused } from "./import_reasons.ts";
+/**
+ * The Worker that opens and reads imports, with the reader for each kind of import. `imports.ts` starts it and requests
+ * each batch.
+ */
+import {
+  type ImportedConversation,
+  type ImportedMessage,
+  type ImportKind,
+  type ImportStep,
+  LARGE_BYTES,
+  messageBytes,
+  stepBytes,
+} from "./import_item.ts";
+import { type ImportSource, openSource, Scratch } from "./import_source.ts";
+import { readAgnai } from "./formats/agnai/agnai.ts";
+import { readChatbox, readLibreChat, readLobeChat, readOpenWebUi } from "./formats/chat_frontends.ts";
+import { readChatGpt, readClaude } from "./formats/chat_services.ts";
+import { readParlorExport } from "./formats/parlor/parlor_export.ts";
+import { readRisuAi } from "./formats/risuai/risuai.ts";
+import { readSillyTavern } from "./formats/sillytavern/sillytavern.ts";
+import { readTavernFiles } from "./formats/sillytavern/tavern_chat.ts";
+import { refused } from "./import_report.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage, getMemoryBytes } from "../async/byte_budget.ts";
-import type { ImportedConversation, ImportedMessage, ImportKind, ImportStep } from "./import_item.ts";
-import { openSource, Scratch } from "./import_source.ts";
-import { LARGE_BYTES, messageBytes, stepBytes } from "./import_memory.ts";
-import { READERS } from "./readers.ts";
+
+/** By kind. Each yields items before the items that refer to them. */
+export const READERS: Record<ImportKind, (source: ImportSource, scratch: Scratch) => AsyncGenerator<ImportStep>> = {
+  sillytavern: readSillyTavern,
+  tavern: readTavernFiles,
+  risuai: readRisuAi,
+  agnai: readAgnai,
+  chatgpt: readChatGpt,
+  claude: readClaude,
+  openwebui: readOpenWebUi,
+  librechat: readLibreChat,
+  lobechat: readLobeChat,
+  chatbox: readChatbox,
+  parlor: readParlorExport,
+};
 
 /** Messages from the serving thread: first what to read, then a request for each batch. */
 export type ReadingOrder = { kind: ImportKind; path: string; name?: string; scratch: string } | "more";

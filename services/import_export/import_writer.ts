@@ -34,7 +34,7 @@ import type {
   ImportedPreset,
   ImportedSettings,
 } from "./import_item.ts";
-import type { ImportReasonCode } from "./import_reasons.ts";
+import type { ImportReasonCode } from "./import_report.ts";
 
 /** Services that store the items. */
 export interface ImportWriterDeps {

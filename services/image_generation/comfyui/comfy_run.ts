@@ -1,10 +1,9 @@
 /** One run on a ComfyUI server. Web socket messages report progress; the history has the result. */
 import { delay } from "../../async/delay.ts";
 import { AppError, type ErrorIssue } from "../../errors.ts";
-import type { GenerationObserver, ImageProgress } from "../backend.ts";
-import { removePaths } from "../backend_http.ts";
+import { type GenerationObserver, type ImageProgress, removePaths } from "../backend.ts";
 import { asObject } from "../../json/type_guards.ts";
-import type { ComfyHistory, ComfyServer } from "./comfy_server.ts";
+import type { ComfyHistory, ComfyServer } from "./comfy_backend.ts";
 import { getNodeName, type Workflow } from "./workflow_format.ts";
 
 /** Longest interval between two polls. */

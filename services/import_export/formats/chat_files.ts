@@ -7,7 +7,7 @@ import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "..
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { splitArray } from "../../json/incremental_parse.ts";
-import { leftOut, refused } from "../import_reasons.ts";
+import { leftOut, refused } from "../import_report.ts";
 
 /** An export of many years is one file; the Worker holds it once. */
 const MAX_BYTES = 1024 * 1024 * 1024;

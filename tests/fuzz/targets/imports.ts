@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { IMPORT_KINDS, type ImportKind, type ImportStep } from "../../../services/import_export/import_item.ts";
 import { addLine, createReport } from "../../../services/import_export/import_report.ts";
 import { openSource, Scratch } from "../../../services/import_export/import_source.ts";
-import { READERS } from "../../../services/import_export/readers.ts";
+import { READERS } from "../../../services/import_export/import_worker.ts";
 import { agnaiBook, agnaiCharacter, agnaiExport, agnaiFolder } from "../../helpers/files/agnai_files.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
 import { picture } from "../../helpers/files/pictures.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { detectBackends } from "../../../services/image_generation/backend_detection.ts";
+import { detectBackends } from "../../../services/image_generation/backend.ts";
 import { FakeA1111 } from "../../helpers/fakes/fake_a1111.ts";
 import { FakeComfy } from "../../helpers/fakes/fake_comfy.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";

@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { importReason } from "../../../services/import_export/import_reasons.ts";
-import { addLine, createReport } from "../../../services/import_export/import_report.ts";
+import { addLine, createReport, importReason } from "../../../services/import_export/import_report.ts";
 import type { ImportKind, ImportStep } from "../../../services/import_export/import_item.ts";
 import { openSource, Scratch } from "../../../services/import_export/import_source.ts";
-import { READERS } from "../../../services/import_export/readers.ts";
+import { READERS } from "../../../services/import_export/import_worker.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -1,8 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { FINDINGS } from "../../../services/diagnostics/finding.ts";
-import { IMPORT_REASONS, importReason } from "../../../services/import_export/import_reasons.ts";
-import { addLine, createReport } from "../../../services/import_export/import_report.ts";
+import { addLine, createReport, IMPORT_REASONS, importReason } from "../../../services/import_export/import_report.ts";
 import { serverTexts as de } from "../../../static/src/texts/de/server_texts.ts";
 import { serverTexts as ja } from "../../../static/src/texts/ja/server_texts.ts";
 import { translateFinding, translateReason } from "../../../static/src/texts/server_texts.ts";

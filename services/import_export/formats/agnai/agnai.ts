@@ -5,7 +5,7 @@
  * @see https://github.com/agnaistic/agnai srv/api/json/index.ts, web/pages/Character/DownloadModal.tsx and
  *   web/pages/Memory/Memory.tsx at 2421510 (2024-10-16)
  */
-import { changed, ImportError, type ImportReasonCode, leftOut, refused } from "../../import_reasons.ts";
+import { changed, ImportError, type ImportReasonCode, leftOut, refused } from "../../import_report.ts";
 import { parsePngCard } from "../../../characters/png/png_card.ts";
 import { parseCardFile } from "../../../characters/card/card_file.ts";
 import { serializeCard } from "../../../characters/card/card_text.ts";
@@ -19,9 +19,16 @@ import {
   type JsonObject,
   parseJsonBytes,
 } from "../../../json/type_guards.ts";
-import { convertAgnaiBook, convertAgnaiCard, isAgnaiBook, isAgnaiCharacter } from "./agnai_card.ts";
-import { isAgnaiExport, readAgnaiChat, readAgnaiExport } from "./agnai_chat.ts";
-import type { ImportStep } from "../../import_item.ts";
+import {
+  convertAgnaiBook,
+  convertAgnaiCard,
+  isAgnaiBook,
+  isAgnaiCharacter,
+  isAgnaiExport,
+  readAgnaiChat,
+  readAgnaiExport,
+} from "./agnai_items.ts";
+import { type ImportStep, mapSampler } from "../../import_item.ts";
 import {
   deriveStableId,
   getBaseName,
@@ -31,7 +38,6 @@ import {
   parseJsonObject,
   type SourceFile,
 } from "../../import_source.ts";
-import { mapSampler } from "../../samplers.ts";
 import { MAX_CHAT_BYTES, readTavernChat } from "../sillytavern/tavern_chat.ts";
 
 /** Files of the folder; embedded images make them long. */

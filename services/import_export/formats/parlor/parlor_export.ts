@@ -21,7 +21,7 @@ import {
   parseImageConnection,
   parseSettings,
 } from "./parlor_settings.ts";
-import { refused } from "../../import_reasons.ts";
+import { refused } from "../../import_report.ts";
 
 /** Larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;

@@ -4,7 +4,7 @@
  *
  * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
-import { changed, importReason, leftOut, refused } from "../../import_reasons.ts";
+import { changed, importReason, leftOut, refused } from "../../import_report.ts";
 import { parseCard } from "../../../characters/card/card.ts";
 import { serializeCard } from "../../../characters/card/card_text.ts";
 import {
@@ -18,12 +18,18 @@ import {
 } from "../../../json/type_guards.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
 import { deriveStableId, type ImportSource, type Scratch, type SourceFile } from "../../import_source.ts";
-import type { ImportedPreset, ImportNote, ImportStep } from "../../import_item.ts";
-import { convertRisuBook, convertRisuCard, findLosses, findMedia } from "./risu_card.ts";
-import { findColdKey, readRisuChat, type RisuPlace } from "./risu_chat.ts";
-import type { RisuFiles } from "./risu_files.ts";
+import { type ImportedPreset, type ImportNote, type ImportStep, mapSampler } from "../../import_item.ts";
+import {
+  convertRisuBook,
+  convertRisuCard,
+  findColdKey,
+  findLosses,
+  findMedia,
+  readRisuChat,
+  type RisuPlace,
+} from "./risu_items.ts";
+import type { RisuFiles } from "./risuai.ts";
 import { MAX_SAVE_BYTES, openRisuSave, unpack } from "./risu_save.ts";
-import { mapSampler } from "../../samplers.ts";
 
 /** The same limit as for an uploaded image. */
 export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;

@@ -13,7 +13,7 @@ import { getKeyword, readTextChunk } from "../../../characters/png/png_card.ts";
 import { AppError } from "../../../errors.ts";
 import { asArray, asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
 import type { ImportedCharacter, ImportStep } from "../../import_item.ts";
-import { changed, ImportError, leftOut, refused } from "../../import_reasons.ts";
+import { changed, ImportError, leftOut, refused } from "../../import_report.ts";
 import {
   deriveStableId,
   getBaseName,
@@ -25,10 +25,9 @@ import {
   type SourceFile,
 } from "../../import_source.ts";
 import { convertRisuPreset, MAX_PICTURE_BYTES, readRisuAccount } from "./risu_account.ts";
-import { convertRisuBook } from "./risu_card.ts";
-import { readRisuChat, type RisuPlace } from "./risu_chat.ts";
-import { getRisuKey, RisuFiles } from "./risu_files.ts";
-import { decodeMessagePack, unpack } from "./risu_save.ts";
+import { convertRisuBook, readRisuChat, type RisuPlace } from "./risu_items.ts";
+import { decodeMessagePack, RISU_DATABASE, unpack } from "./risu_save.ts";
+import { Buffer } from "node:buffer";
 
 /** All chats of a character are one file. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
@@ -296,4 +295,36 @@ async function opened(sealed: Uint8Array): Promise<Uint8Array> {
 
 function substituteBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(bytes, (byte) => TABLE[byte]!);
+}
+
+/** The database in a data folder. */
+const FOLDER_DATABASE = "database.bin";
+/** The server's data folder uses hex-encoded keys as file names. */
+const HEX_NAME = /^(?:[0-9a-f]{2}){6,}$/i;
+const KEYS = /^(assets|database|coldstorage|remotes)\//;
+
+/** Files by the last part of RisuAI's names. */
+export class RisuFiles {
+  readonly #byName = new Map<string, SourceFile>();
+
+  constructor(source: ImportSource) {
+    for (const file of source.files) this.#byName.set(getBaseName(getRisuKey(file.path)), file);
+  }
+
+  /** The database, if there is one. */
+  get database(): SourceFile | undefined {
+    return this.#byName.get(RISU_DATABASE) ?? this.#byName.get(FOLDER_DATABASE);
+  }
+
+  /** Finds the file for a name such as `assets/1f2e.png`. */
+  find(key: string): SourceFile | undefined {
+    return this.#byName.get(getBaseName(key));
+  }
+}
+
+/** Returns RisuAI's name for a file. */
+function getRisuKey(path: string): string {
+  const name = getBaseName(path);
+  const key = HEX_NAME.test(name) ? Buffer.from(name, "hex").toString() : "";
+  return KEYS.test(key) ? key : path;
 }

@@ -1,5 +1,5 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
-import { changed, importReason, leftOut, refused } from "../../import_reasons.ts";
+import { changed, importReason, leftOut, refused } from "../../import_report.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { toDataUrl } from "../../../attachments/images/image_header.ts";
 import {

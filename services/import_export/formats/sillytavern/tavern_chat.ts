@@ -1,7 +1,7 @@
 /** Reads a chat in SillyTavern's JSONL: a header line, then one line per message with its swipes. */
 import { asNumber, asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote, ImportStep } from "../../import_item.ts";
-import { type ImportReason, importReason, leftOut, refused } from "../../import_reasons.ts";
+import { type ImportReason, importReason, leftOut, refused } from "../../import_report.ts";
 import { deriveStableId, getStem, hashContent, type ImportSource } from "../../import_source.ts";
 import { toIsoTime } from "../chat_files.ts";
 

@@ -2,7 +2,7 @@
 import { getOwn } from "../../../json/type_guards.ts";
 import { AppError } from "../../../errors.ts";
 import type { ImportNote } from "../../import_item.ts";
-import { type ImportReasonCode, leftOut } from "../../import_reasons.ts";
+import { type ImportReasonCode, leftOut } from "../../import_report.ts";
 import { getStem, type ImportSource, type SourceFile } from "../../import_source.ts";
 
 /** A user folder inside an import. */

@@ -4,11 +4,19 @@
  *
  * @see docs/protocols/images.md, "A1111"
  */
-import { AppError } from "../../errors.ts";
-import { formatDuration } from "../../http/upstream_error.ts";
-import type { Backend, Checkpoint, GeneratedImages, GenerationObserver, ImageTask } from "../backend.ts";
-import { type BackendHttp, decodeBase64Image, encodeBase64 } from "../backend_http.ts";
-import { delay } from "../../async/delay.ts";
+import { AppError } from "../errors.ts";
+import { formatDuration } from "../http/upstream_error.ts";
+import {
+  type Backend,
+  type BackendHttp,
+  type Checkpoint,
+  decodeBase64Image,
+  encodeBase64,
+  type GeneratedImages,
+  type GenerationObserver,
+  type ImageTask,
+} from "./backend.ts";
+import { delay } from "../async/delay.ts";
 
 /** An upscaled image has about 4 MB; a batch with a grid also stays below this. */
 const MAX_RESPONSE_BYTES = 96 * 1024 * 1024;

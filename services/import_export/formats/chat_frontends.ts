@@ -1,0 +1,344 @@
+/** Reads the exports of LibreChat, LobeChat, Open WebUI and Chatbox. */
+import { AppError } from "../../errors.ts";
+import { asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
+import { buildTree, convertChat, type ListedMessage, type TreeNode } from "../branching_chat.ts";
+import type { ImportStep } from "../import_item.ts";
+import { changed, leftOut, refused } from "../import_report.ts";
+import type { ImportSource } from "../import_source.ts";
+import { readChatFiles, toIsoTime } from "./chat_files.ts";
+
+/** Yields the conversations of LibreChat's export as JSON, with or without branches, as a tree or as a list. */
+export function readLibreChat(source: ImportSource): AsyncGenerator<ImportStep> {
+  // Each message of a tree lies inside the one before it, so a long chat is deep.
+  return readChatFiles(source, (path) => /\.json$/i.test(path), convertLibreChatConversation, { isDeep: true });
+}
+
+function* convertLibreChatConversation(chat: JsonObject, source: string): Generator<ImportStep> {
+  const roots = [chat.messagesTree, chat.messages].find(Array.isArray) ?? [];
+  const list = flatten(roots);
+  const fault = list.map((message) => findJsonFault(message)).find((found) => found !== undefined);
+  if (fault !== undefined) return yield refused(source, new AppError("unprocessable", fault));
+  const nodes = buildTree(list.map((message, index) => ({
+    id: asText(message.messageId) || `n${index}`,
+    parentId: toParentId(message.parentMessageId),
+    message: convertLibreChatMessage(message),
+  })));
+  const title = asText(chat.title);
+  const key = asText(chat.conversationId) || `${title} ${asText(list[0]?.messageId)}`;
+  const system = asText(asObject(chat.options).promptPrefix);
+  const times = list.flatMap(({ createdAt }) => toIsoTime(createdAt) ?? []).sort();
+  yield* convertChat({
+    program: "librechat",
+    key,
+    source,
+    title,
+    nodes,
+    system,
+    createdAt: times[0],
+    updatedAt: times.at(-1),
+  });
+}
+
+/** Lists the messages of a tree, parents first, without their children. Not recursive: a chat may be very long. */
+function flatten(roots: unknown[]): JsonObject[] {
+  const list: JsonObject[] = [];
+  const waiting = roots.filter(isJsonObject).reverse();
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    const { children, ...message } = node;
+    list.push(message);
+    if (Array.isArray(children)) waiting.push(...children.filter(isJsonObject).reverse());
+  }
+  return list;
+}
+
+/** A first message names a parent of zeros. */
+function toParentId(value: unknown): string | null | undefined {
+  const id = asText(value);
+  return id === "" ? undefined : /^[0-]+$/.test(id) ? null : id;
+}
+
+function convertLibreChatMessage(message: JsonObject): TreeNode["message"] {
+  const parts = Array.isArray(message.content) ? message.content.filter(isJsonObject) : [];
+  const said = asText(message.text) || joinParts(parts, "text");
+  const reasoning = joinParts(parts, "think");
+  if (said.trim() === "" || message.error === true) return;
+  const created_at = toIsoTime(message.createdAt);
+  const model = asText(message.model);
+  return {
+    role: message.isCreatedByUser === true ? "user" : "assistant",
+    content: said,
+    ...(reasoning !== "" && { reasoning }),
+    ...(created_at && { created_at }),
+    ...(model !== "" && { model }),
+  };
+}
+
+/** The text of a part is a string, or an object with a `value`. */
+function joinParts(parts: JsonObject[], type: "text" | "think"): string {
+  const texts = parts.filter((part) => part.type === type).map((part) =>
+    asText(part[type]) || asText(asObject(part[type]).value)
+  );
+  return texts.filter((text) => text !== "").join("\n\n");
+}
+
+/**
+ * Yields the conversations of LobeChat's export: assistants (`sessions`), their topics, and one list of all messages.
+ */
+export function readLobeChat(source: ImportSource): AsyncGenerator<ImportStep> {
+  return readChatFiles(source, (path) => /\.json$/i.test(path), convertLobeChatExport);
+}
+
+/** A topic is a conversation; so are the messages of an assistant outside of its topics. */
+function* convertLobeChatExport(file: JsonObject, source: string): Generator<ImportStep> {
+  const state = asObject(file.state);
+  const sessions = byId(state.sessions);
+  const topics = byId(state.topics);
+  const chats = Map.groupBy(listObjects(state.messages), (message) => {
+    const topicId = asText(message.topicId);
+    return JSON.stringify([asText(message.sessionId) || asText(topics.get(topicId)?.sessionId), topicId]);
+  });
+  if (chats.size === 0) return yield refused(source, "no_messages");
+  for (const [key, messages] of chats) {
+    const [sessionId, topicId] = JSON.parse(key) as [string, string];
+    yield* convertLobeChatTopic(messages, {
+      session: sessions.get(sessionId),
+      topic: topics.get(topicId),
+      key,
+      source,
+    });
+  }
+}
+
+function* convertLobeChatTopic(
+  messages: JsonObject[],
+  { session, topic, key, source }: { session?: JsonObject; topic?: JsonObject; key: string; source: string },
+): Generator<ImportStep> {
+  const ordered = messages.toSorted((a, b) => toMs(a.createdAt) - toMs(b.createdAt));
+  const nodes = buildTree(ordered.map((message, index) => ({
+    id: asText(message.id) || `n${index}`,
+    parentId: asText(message.parentId) || undefined,
+    message: convertLobeChatMessage(message),
+  })));
+  const title = asText(topic?.title) || asText(asObject(session?.meta).title);
+  const system = asText(asObject(session?.config).systemRole);
+  yield* convertChat({
+    program: "lobechat",
+    key,
+    source,
+    title,
+    nodes,
+    system,
+    createdAt: toIsoTime(topic?.createdAt ?? ordered[0]?.createdAt),
+    updatedAt: toIsoTime(topic?.updatedAt ?? ordered.at(-1)?.createdAt),
+    refusedAs: `${source} ${title}`.trim(),
+  });
+}
+
+function convertLobeChatMessage(message: JsonObject): TreeNode["message"] {
+  const role = asText(message.role);
+  const content = asText(message.content);
+  if (!["user", "assistant", "system"].includes(role) || content.trim() === "") return;
+  const reasoning = asText(asObject(message.reasoning).content);
+  const created_at = toIsoTime(message.createdAt);
+  const model = asText(asObject(message.extra).fromModel) || asText(message.model);
+  return {
+    role,
+    content,
+    ...(reasoning !== "" && { reasoning }),
+    ...(created_at && { created_at }),
+    ...(model !== "" && { model }),
+  };
+}
+
+function listObjects(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+function byId(value: unknown): Map<string, JsonObject> {
+  return new Map(listObjects(value).map((item) => [asText(item.id), item]));
+}
+
+function toMs(value: unknown): number {
+  return Date.parse(toIsoTime(value) ?? "") || 0;
+}
+
+/** The text contains the reasoning in a details element. */
+const REASONING_START = /^\s*<details type="reasoning"[^>]*>\s*(?:<summary>[^<]*<\/summary>)?/;
+const REASONING_END = "</details>";
+
+/** Yields the conversations of Open WebUI's chat export: a list with a message tree for each chat. */
+export function readOpenWebUi(source: ImportSource): AsyncGenerator<ImportStep> {
+  return readChatFiles(source, (path) => /\.json$/i.test(path), convertOpenWebUiChat);
+}
+
+function* convertOpenWebUiChat(record: JsonObject, source: string): Generator<ImportStep> {
+  const chat = isJsonObject(record.chat) ? record.chat : record;
+  const history = asObject(chat.history);
+  const tree = isJsonObject(history.messages) ? history.messages : listed(chat.messages);
+  const title = asText(record.title) || asText(chat.title);
+  const key = asText(record.id) || asText(chat.id) || `${title} ${asText(chat.timestamp)}`;
+  const nodes = new Map(Object.entries(tree).map(([node, value]) => [node, convertOpenWebUiNode(node, value)]));
+  const system = asText(chat.system) || (isJsonObject(chat.params) ? asText(chat.params.system) : "");
+  yield* convertChat({
+    program: "openwebui",
+    key,
+    source,
+    title,
+    nodes,
+    current: asText(history.currentId),
+    system,
+    createdAt: toIsoTime(record.created_at ?? chat.timestamp),
+    updatedAt: toIsoTime(record.updated_at ?? chat.timestamp),
+  });
+}
+
+/** Old chats have no tree: each message follows the previous one. */
+function listed(messages: unknown): JsonObject {
+  const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
+  return Object.fromEntries(list.map((message, index) => [
+    `n${index}`,
+    {
+      ...message,
+      parentId: index === 0 ? null : `n${index - 1}`,
+      childrenIds: list[index + 1] ? [`n${index + 1}`] : [],
+    },
+  ]));
+}
+
+function convertOpenWebUiNode(id: string, value: unknown): TreeNode {
+  const node = asObject(value);
+  return {
+    id,
+    parent: asText(node.parentId) || undefined,
+    children: Array.isArray(node.childrenIds) ? node.childrenIds.map(asText) : [],
+    message: convertOpenWebUiMessage(node),
+  };
+}
+
+function convertOpenWebUiMessage(node: JsonObject): TreeNode["message"] {
+  const role = asText(node.role);
+  if (!["user", "assistant", "system"].includes(role)) return;
+  const said = asText(node.content);
+  const { reasoning, text } = role === "assistant" ? splitReasoning(said) : { text: said };
+  const files = Array.isArray(node.files) ? node.files.filter(isJsonObject) : [];
+  const images = files.filter(({ type, url }) => type === "image" && asText(url).startsWith("data:image/"));
+  const created_at = toIsoTime(node.timestamp);
+  const model = asText(node.model);
+  return {
+    role,
+    content: images.length === 0 ? text : [
+      ...(text === "" ? [] : [{ type: "text", text }]),
+      ...images.map(({ url }) => ({ type: "image_url", image_url: { url: asText(url) } })),
+    ],
+    ...(reasoning !== undefined && { reasoning: unquoted(reasoning) }),
+    ...(created_at && { created_at }),
+    ...(model !== "" && { model }),
+  };
+}
+
+/** Searches for the end as text: one pattern for everything takes quadratic time on white space without an end. */
+function splitReasoning(said: string): { reasoning?: string; text: string } {
+  const start = REASONING_START.exec(said)?.[0].length;
+  const end = start === undefined ? -1 : said.indexOf(REASONING_END, start);
+  if (end < 0) return { text: said };
+  return { reasoning: said.slice(start, end), text: said.slice(end + REASONING_END.length).trimStart() };
+}
+
+/** The reasoning is written as a block quote. */
+function unquoted(text: string): string {
+  return text.trim().split("\n").map((line) => line.replace(/^(&gt;|>) ?/, "")).join("\n");
+}
+
+/** Yields the conversations of Chatbox's export: its storage as one object, with each chat under `session:<id>`. */
+export function readChatbox(source: ImportSource): AsyncGenerator<ImportStep> {
+  return readChatFiles(source, (path) => /\.json$/i.test(path), convertChatboxExport);
+}
+
+function* convertChatboxExport(file: JsonObject, source: string): Generator<ImportStep> {
+  const stored = Object.entries(file).filter(([key]) => key.startsWith("session:")).map(([, session]) => session);
+  // Versions before 1.9 kept all chats in one list.
+  const sessions = [...stored, ...listObjects(file["chat-sessions"])].filter(isJsonObject);
+  if (sessions.length === 0) return yield refused(source, "no_messages");
+  if (isJsonObject(file.settings)) yield leftOut(source, "service_keys_left_out");
+  for (const session of sessions) {
+    yield* convertSession(session, source, { key: asText(session.id), title: asText(session.name) });
+    for (const thread of listObjects(session.threads)) {
+      const title = asText(thread.name) || asText(session.name);
+      yield* convertSession(thread, source, { key: `${asText(session.id)} ${asText(thread.id)}`, title });
+    }
+  }
+}
+
+function* convertSession(
+  chat: JsonObject,
+  source: string,
+  { key, title }: { key: string; title: string },
+): Generator<ImportStep> {
+  const all = listObjects(chat.messages);
+  const system = all[0]?.role === "system" ? readMessage(all[0]).content : "";
+  const messages = system === "" ? all : all.slice(1);
+  const nodes = buildTree([...listMessages(messages), ...listForks(chat)]);
+  const images = messages.reduce((sum, message) => sum + listImages(message).length, 0);
+  const name = `${source} ${title}`.trim();
+  const times = messages.flatMap(({ timestamp }) => toIsoTime(timestamp) ?? []);
+  yield* convertChat({
+    program: "chatbox",
+    key,
+    source,
+    title,
+    nodes,
+    current: asText(messages.at(-1)?.id) || undefined,
+    system,
+    createdAt: times[0],
+    updatedAt: times.at(-1),
+    notes: images > 0 ? [{ ...changed(name, "chatgpt_images"), count: images }] : [],
+    refusedAs: name,
+  });
+}
+
+function listMessages(messages: JsonObject[], parentId: string | null = null): ListedMessage[] {
+  return messages.map((message, index) => ({
+    id: asText(message.id) || `n${index}`,
+    ...(index === 0 && { parentId }),
+    message: convertChatboxMessage(message),
+  }));
+}
+
+/** Other continuations after a message; the one that is shown has an empty list. */
+function listForks(chat: JsonObject): ListedMessage[] {
+  return Object.entries(asObject(chat.messageForksHash)).flatMap(([after, fork]) =>
+    listObjects(asObject(fork).lists).flatMap(({ messages }) => listMessages(listObjects(messages), after))
+  );
+}
+
+function convertChatboxMessage(message: JsonObject): TreeNode["message"] {
+  const role = asText(message.role);
+  const { content, reasoning } = readMessage(message);
+  if (!["user", "assistant", "system"].includes(role) || content.trim() === "") return;
+  const created_at = toIsoTime(message.timestamp);
+  const model = asText(message.model);
+  return {
+    role,
+    content,
+    ...(reasoning !== "" && { reasoning }),
+    ...(created_at && { created_at }),
+    ...(model !== "" && { model }),
+  };
+}
+
+/** Old messages have their text in `content`. */
+function readMessage(message: JsonObject): { content: string; reasoning: string } {
+  const parts = listObjects(message.contentParts);
+  const join = (type: string) =>
+    parts.filter((part) => part.type === type).map(({ text }) => asText(text)).filter((text) => text !== "").join(
+      "\n\n",
+    );
+  return {
+    content: join("text") || asText(message.content),
+    reasoning: join("reasoning") || asText(message.reasoningContent),
+  };
+}
+
+function listImages(message: JsonObject): JsonObject[] {
+  return listObjects(message.contentParts).filter(({ type }) => type === "image");
+}

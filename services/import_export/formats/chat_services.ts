@@ -1,0 +1,119 @@
+/** Reads the exports of services: ChatGPT's and Claude's `conversations.json`. */
+import { asObject, asText, getOwn, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
+import { readChatFiles, toIsoTime } from "./chat_files.ts";
+import type { ImportSource } from "../import_source.ts";
+import type { ImportStep } from "../import_item.ts";
+import { buildTree, convertChat, type TreeNode } from "../branching_chat.ts";
+import { changed } from "../import_report.ts";
+
+/** Content types of visible messages; tools, files and notes have others. */
+const SPOKEN = ["text", "multimodal_text", "code"];
+
+/** Yields the conversations of ChatGPT's export: `conversations.json` with a message tree for each. */
+export function readChatGpt(source: ImportSource): AsyncGenerator<ImportStep> {
+  return readChatFiles(source, (path) => /(^|\/)conversations[-\d]*\.json$/.test(path), convertChatGptConversation);
+}
+
+function* convertChatGptConversation(chat: JsonObject, source: string): Generator<ImportStep> {
+  const mapping = asObject(chat.mapping);
+  const key = asText(chat.conversation_id) || asText(chat.id) || `${asText(chat.title)} ${asText(chat.create_time)}`;
+  const nodes = new Map(Object.entries(mapping).map(([node, value]) => [node, convertChatGptNode(node, value)]));
+  const images = countImages(mapping);
+  yield* convertChat({
+    program: "chatgpt",
+    key,
+    source,
+    title: asText(chat.title),
+    nodes,
+    current: asText(chat.current_node),
+    createdAt: toIsoTime(chat.create_time),
+    updatedAt: toIsoTime(chat.update_time),
+    notes: images > 0 ? [{ ...changed(source, "chatgpt_images"), count: images }] : [],
+  });
+}
+
+function convertChatGptNode(id: string, value: unknown): TreeNode {
+  const node = asObject(value);
+  return {
+    id,
+    parent: asText(node.parent) || undefined,
+    children: Array.isArray(node.children) ? node.children.map(asText) : [],
+    message: isJsonObject(node.message) ? convertChatGptMessage(node.message) : undefined,
+  };
+}
+
+function convertChatGptMessage(message: JsonObject): TreeNode["message"] {
+  const author = isJsonObject(message.author) ? asText(message.author.role) : "";
+  const content = asObject(message.content);
+  const metadata = asObject(message.metadata);
+  if (!["user", "assistant", "system"].includes(author) || !SPOKEN.includes(asText(content.content_type))) return;
+  // Messages to tools aren't replies.
+  if (metadata.is_visually_hidden_from_conversation === true || author === "assistant" && isToTool(message)) return;
+  const parts = Array.isArray(content.parts) ? content.parts.filter((part) => typeof part === "string") : [];
+  const text = parts.length > 0 ? parts.join("\n\n") : asText(content.text);
+  const created_at = toIsoTime(message.create_time);
+  const model = asText(metadata.model_slug);
+  if (text.trim() === "") return;
+  return { role: author, content: text, ...(created_at && { created_at }), ...(model !== "" && { model }) };
+}
+
+function isToTool({ recipient }: JsonObject): boolean {
+  return typeof recipient === "string" && recipient !== "all";
+}
+
+function countImages(mapping: JsonObject): number {
+  return (JSON.stringify(mapping).match(/"content_type":"image_asset_pointer"/g) ?? []).length;
+}
+
+const ROLES: Record<string, string> = { human: "user", assistant: "assistant" };
+
+/** Yields the conversations of Claude's data export: `conversations.json` with a list of messages for each. */
+export function readClaude(source: ImportSource): AsyncGenerator<ImportStep> {
+  return readChatFiles(source, (path) => /(^|\/)conversations[-\w]*\.json$/.test(path), convertClaudeConversation);
+}
+
+function* convertClaudeConversation(chat: JsonObject, source: string): Generator<ImportStep> {
+  const list = Array.isArray(chat.chat_messages) ? chat.chat_messages.filter(isJsonObject) : [];
+  const nodes = buildTree(list.map((message, index) => ({
+    id: asText(message.uuid) || `n${index}`,
+    parentId: asText(message.parent_message_uuid) || undefined,
+    message: convertClaudeMessage(message),
+  })));
+  const files = list.reduce((sum, { files }) => sum + (Array.isArray(files) ? files.length : 0), 0);
+  const title = asText(chat.name);
+  const key = asText(chat.uuid) || `${title} ${asText(chat.created_at)}`;
+  const current = asText(chat.current_leaf_message_uuid) || asText(list.at(-1)?.uuid) || undefined;
+  yield* convertChat({
+    program: "claude",
+    key,
+    source,
+    title,
+    nodes,
+    current,
+    createdAt: toIsoTime(chat.created_at),
+    updatedAt: toIsoTime(chat.updated_at),
+    notes: files > 0 ? [{ ...changed(source, "files_not_in_export"), count: files }] : [],
+  });
+}
+
+function convertClaudeMessage(message: JsonObject): TreeNode["message"] {
+  const role = getOwn(ROLES, asText(message.sender));
+  const parts = Array.isArray(message.content) ? message.content.filter(isJsonObject) : [];
+  const said = joinParts(parts, "text") || asText(message.text);
+  const reasoning = joinParts(parts, "thinking");
+  const attachments = Array.isArray(message.attachments) ? message.attachments.filter(isJsonObject) : [];
+  // The export has the text of what was attached, which the reply is about.
+  const texts = attachments.flatMap(({ file_name, extracted_content }) =>
+    asText(extracted_content) === "" ? [] : [`${asText(file_name)}:\n\n${asText(extracted_content)}`]
+  );
+  const content = [said, ...texts].filter((text) => text.trim() !== "").join("\n\n");
+  if (role === undefined || content === "") return;
+  const created_at = toIsoTime(message.created_at);
+  return { role, content, ...(reasoning !== "" && { reasoning }), ...(created_at && { created_at }) };
+}
+
+/** Joins the texts of the parts of one type; the text is in the field of the same name. */
+function joinParts(parts: JsonObject[], type: "text" | "thinking"): string {
+  return parts.filter((part) => part.type === type).map((part) => asText(part[type])).filter((text) => text !== "")
+    .join("\n\n");
+}
