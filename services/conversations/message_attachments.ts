@@ -78,7 +78,7 @@ export class AttachmentReferences {
   }
 
   async #findNames(id: string): Promise<Set<string>> {
-    const { db, sealer, blocks, store } = this.#deps;
+    const { store } = this.#deps;
     const state = store.find(id) ?? store.findRemoved(id);
     const draft = store.draft(id);
     // Its references are unknown, so none may be removed.
@@ -89,21 +89,35 @@ export class AttachmentReferences {
       ...findAttachmentNames(JSON.stringify(state?.head ?? {})),
       ...findAttachmentNames(draft.text),
     ]);
-    const opened: (() => Promise<Uint8Array>)[] = [
-      ...db.all<BlockRow>("SELECT id, version, sealed FROM block WHERE conversation_id = ?", id)
-        .map((row) => () => blocks.open(id, row)),
-      ...db.all<VariantRow>(
-        "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ?",
-        id,
-      ).map((row) => () => openVariant(sealer, row)),
-      ...db.all<{ n: number; sealed: Uint8Array }>("SELECT n, sealed FROM revision WHERE conversation_id = ?", id)
-        .map((row) => () => sealer.open(revisionAad(id, row.n), row.sealed)),
-    ];
-    for (let at = 0; at < opened.length; at += OPENED_AT_ONCE) {
-      const texts = await Promise.all(opened.slice(at, at + OPENED_AT_ONCE).map((open) => open()));
-      for (const text of texts) for (const name of findAttachmentNames(decoder.decode(text))) names.add(name);
+    for await (const text of this.#openTexts(id)) {
+      for (const name of findAttachmentNames(decoder.decode(text))) names.add(name);
     }
     return names;
+  }
+
+  /** Opens everything of a conversation that can contain references, a few values at a time. */
+  async *#openTexts(id: string): AsyncGenerator<Uint8Array> {
+    let opening: (() => Promise<Uint8Array>)[] = [];
+    for (const open of this.#sealedTexts(id)) {
+      opening.push(open);
+      if (opening.length < OPENED_AT_ONCE) continue;
+      yield* await Promise.all(opening.map((open) => open()));
+      opening = [];
+    }
+    yield* await Promise.all(opening.map((open) => open()));
+  }
+
+  *#sealedTexts(id: string): Generator<() => Promise<Uint8Array>> {
+    const { db, sealer, blocks } = this.#deps;
+    for (const row of db.iterate<BlockRow>("SELECT id, version, sealed FROM block WHERE conversation_id = ?", id)) {
+      yield () => blocks.open(id, row);
+    }
+    const variants = "SELECT conversation_id, mid, n, version, sealed FROM variant WHERE conversation_id = ?";
+    for (const row of db.iterate<VariantRow>(variants, id)) yield () => openVariant(sealer, row);
+    const revisions = "SELECT n, sealed FROM revision WHERE conversation_id = ?";
+    for (const { n, sealed } of db.iterate<{ n: number; sealed: Uint8Array }>(revisions, id)) {
+      yield () => sealer.open(revisionAad(id, n), sealed);
+    }
   }
 }
 

@@ -94,7 +94,7 @@ export class RevisionStore {
    * thread.
    */
   async textsSince(conversationId: string, from: number): Promise<Map<string, VariantText[]>> {
-    const rows = this.#db.all<{ n: number; sealed: Uint8Array }>(
+    const rows = this.#db.iterate<{ n: number; sealed: Uint8Array }>(
       "SELECT n, sealed FROM revision WHERE conversation_id = ? AND n >= ? ORDER BY n",
       conversationId,
       from,

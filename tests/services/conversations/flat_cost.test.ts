@@ -8,6 +8,7 @@ import { ConversationStreams } from "../../../services/conversations/conversatio
 import { ChangeLog } from "../../../services/conversations/revisions/change_log.ts";
 import { Conversations } from "../../../services/conversations/conversations.ts";
 import { ConversationStore } from "../../../services/conversations/conversation_store.ts";
+import { AttachmentReferences } from "../../../services/conversations/message_attachments.ts";
 import { LiveReplies } from "../../../services/conversations/live_replies.ts";
 import { Messages } from "../../../services/conversations/messages.ts";
 import { RevisionStore } from "../../../services/conversations/revisions/revision_store.ts";
@@ -38,6 +39,7 @@ let db: Database;
 let cost = none();
 let conversations: Conversations;
 let messages: Messages;
+let references: AttachmentReferences;
 /** Adds a version to a message, answered by the reply `mid`. */
 let addVersion: (id: string, mid: string, replyId: string) => Promise<unknown>;
 
@@ -56,6 +58,7 @@ function counted(real: Database): Database {
       const row = real.get<T>(sql, ...params);
       return row === undefined ? undefined : read([row])[0];
     },
+    // Not counted: its rows are in memory one at a time.
     iterate: (sql, ...params) => real.iterate(sql, ...params),
     async write(statements) {
       const results = await real.write(statements);
@@ -116,6 +119,7 @@ beforeAll(async () => {
   };
   conversations = new Conversations(parts);
   messages = new Messages(parts, conversations);
+  references = new AttachmentReferences({ ...parts, sealer, attachments, log: () => {} });
   const writer = new MessageWriter({ ...parts, conversations, images: parts.images });
   addVersion = (id, mid, replyId) => {
     const said = [{ role: "user", content: "another version" }];
@@ -176,4 +180,12 @@ test.each<[string, (id: "small" | "large", middle: number) => unknown]>([
   expect(large.rowsRead).toBeLessThanOrEqual(small.rowsRead + IN_BLOCK);
   expect(large.bytesRead).toBeLessThan(250 * 1024);
   expect(large.rowsChanged).toBeGreaterThan(0);
+});
+
+test("the search for references to attachments never holds a whole conversation", async () => {
+  const reference = "INSERT INTO attachment_ref (name, owner_kind, owner_id) VALUES (?, 'conversation', 'large')";
+  await db.write([{ sql: reference, params: ["stale.png"] }]);
+  const { bytesRead } = await costOf(() => references.sweep());
+  expect(bytesRead).toBeLessThan(100 * 1024);
+  expect(db.all("SELECT name FROM attachment_ref WHERE owner_id = 'large'")).toEqual([]);
 });
