@@ -1,9 +1,14 @@
 /** `/api/chat`: asking a model, and following, listing and stopping the replies the server owns. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal, type Identity } from "../middleware/env.ts";
-import { type ChatService, START, type StartedReply } from "../services/chat/chat_service.ts";
-import type { AnyChatRequest, StatefulChatRequest } from "../services/chat/chat_request.ts";
-import type { ReplyCursor, ReplySource, ReplyStep } from "../services/chat/reply_source.ts";
+import {
+  type AnyChatRequest,
+  type ChatService,
+  START,
+  type StartedReply,
+  type StatefulChatRequest,
+} from "../services/chat/chat_service.ts";
+import type { ReplyCursor, ReplySource, ReplyStep } from "../services/chat/replies.ts";
 import { toCallJson } from "../services/chat/tools/tool_messages.ts";
 import { textOfContent } from "../services/conversations/message.ts";
 import { randomToken } from "../services/crypto/random.ts";

@@ -1,9 +1,8 @@
 /** `/api/v1`: characters and connections as models of an OpenAI-compatible API. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
-import type { ChatService, StartedReply } from "../services/chat/chat_service.ts";
-import type { AnyChatRequest, StatefulChatRequest } from "../services/chat/chat_request.ts";
-import type { ReplyCursor } from "../services/chat/reply_source.ts";
+import type { AnyChatRequest, ChatService, StartedReply, StatefulChatRequest } from "../services/chat/chat_service.ts";
+import type { ReplyCursor } from "../services/chat/replies.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError, type ErrorCode } from "../services/errors.ts";
 import type { TranscriptEvent } from "../services/transcription/transcript_events.ts";

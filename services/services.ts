@@ -266,7 +266,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     });
   });
   const lorebookTrial = scope.lazy(async () => {
-    const { createLorebookTrial } = await import("./chat/conversation_scan.ts");
+    const { createLorebookTrial } = await import("./chat/previews.ts");
     return createLorebookTrial({
       ...await conversations(),
       ...await lorebooks(),

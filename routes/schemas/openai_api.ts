@@ -1,6 +1,6 @@
 /** The OpenAI-compatible API, as https://platform.openai.com/docs/api-reference describes it. What isn't named here passes through. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { AnyChatRequest } from "../../services/chat/chat_request.ts";
+import type { AnyChatRequest } from "../../services/chat/chat_service.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
 import type { EmbeddingsRequest } from "../../services/llm/openai/embeddings.ts";
 import type { OpenAiModelList, ResolvedModel } from "../../services/openai_api/openai_models.ts";

@@ -15,11 +15,10 @@ import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { ClientPromptSource, Prompt, PromptLimits } from "../prompts/prompt.ts";
 import type { Prompts } from "../prompts/prompts.ts";
 import type { PromptPreset } from "../prompts/prompt_context.ts";
-import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_request.ts";
+import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_service.ts";
 import type { ToolOffer } from "../tools/tool_registry.ts";
 import { finishMessages, NO_TOOLS, type ReplyTools, withTools } from "./call_tools.ts";
-import { openClientContext, toPromptMessages, withoutOrphanedResults } from "./client_context.ts";
-import type { HistoryEnd } from "./history.ts";
+import { type HistoryEnd, openClientContext, toPromptMessages, withoutOrphanedResults } from "./history.ts";
 import { chooseNextSpeaker, openReplyContext, type ReplyContextDeps } from "./reply_context.ts";
 
 /** Dependencies of a CallBuilder. */

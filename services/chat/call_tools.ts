@@ -11,8 +11,8 @@ import type { ToolCallStore } from "../tools/tool_call_store.ts";
 import type { Tool, ToolOffer, ToolRegistry } from "../tools/tool_registry.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import type { LeftOutField } from "../llm/provider.ts";
-import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_request.ts";
-import { addToolNote, TOOL_NOTE, toRoundMessages } from "./tools/tool_history.ts";
+import type { AnyChatRequest, ChatRequest, StatefulChatRequest } from "./chat_service.ts";
+import { addToolNote, TOOL_NOTE, toRoundMessages } from "./history.ts";
 
 /** The tools of one request of a reply. */
 export interface ReplyTools {

@@ -1,4 +1,7 @@
-/** Answers chat requests: in a conversation by a reply that the server owns, otherwise by passing on the model's stream. */
+/**
+ * Answers chat requests: in a conversation by a reply that the server owns, otherwise by passing on the model's stream.
+ */
+import type { ChatEvent, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
 import type { KeyedMutex } from "../async/locks.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
@@ -6,11 +9,9 @@ import { AppError, traceOf } from "../errors.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { findUnendedReplies } from "../conversations/reply_rows.ts";
 import type { Database } from "../storage/database/database.ts";
-import type { ChatEvent, OpenAiCompletion } from "../llm/chat_event.ts";
 import { type CallBuilder, refuseEmpty, wantedModel } from "./call_builder.ts";
-import type { ChatPreviewer } from "./chat_preview.ts";
-import type { CallSender } from "./call_sender.ts";
-import type { AnyChatRequest, StatefulChatRequest } from "./chat_request.ts";
+import type { ChatPreviewer } from "./previews.ts";
+import type { CallSender, ReplyRunner } from "./reply_runner.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { MemoryReading } from "./memory_reading.ts";
 import type { MessageWriter } from "./message_writer.ts";
@@ -18,9 +19,51 @@ import { Reply } from "./reply.ts";
 import { toRoundGeneration } from "./tools/tool_messages.ts";
 import { takesTools } from "./call_tools.ts";
 import { ToolRun, type ToolRunDeps } from "./tools/tool_run.ts";
-import type { Replies } from "./replies.ts";
-import type { ReplyRunner } from "./reply_runner.ts";
-import type { ReplyCursor, ReplySource } from "./reply_source.ts";
+import type { Replies, ReplyCursor, ReplySource } from "./replies.ts";
+
+/** A chat request after parsing. */
+export interface ChatRequest {
+  messages: ChatMessage[];
+  model?: string;
+  /** Picks the connection for this request. */
+  connectionId?: string;
+  /** Sampling parameters and other fields that pass through to the model. */
+  params: Record<string, unknown>;
+  /**
+   * Who assembles the prompt: the client (the default), the server from the stored conversation, or the server around the
+   * client's messages, with everything that belongs to `characterId`.
+   */
+  context?: "client" | "server" | "character";
+  /** The character that speaks: in a group, or with the context `character`. */
+  characterId?: string;
+}
+
+/** What a new conversation starts with, before the message that the request adds. */
+export interface ConversationOpening {
+  participants: { character_id: string }[];
+  messages: ChatMessage[];
+}
+
+/** A chat request that belongs to a conversation. */
+export interface StatefulChatRequest extends ChatRequest {
+  conversationId: string;
+  userMessageId?: string;
+  assistantMessageId?: string;
+  /**
+   * `edit` adds a version to an earlier user message and answers it. `impersonate` writes a message in the user's name and
+   * stores nothing.
+   */
+  action: "send" | "edit" | "regenerate" | "continue" | "impersonate";
+  /** Parlor's own tools go with the request, unless it has some or the conversation turns them off. */
+  usesTools?: boolean;
+  /** Ignored if the conversation exists. */
+  opening?: ConversationOpening;
+  /** IANA name of the client's time zone. */
+  timeZone?: string;
+}
+
+/** A chat request with or without a conversation. */
+export type AnyChatRequest = ChatRequest & Partial<StatefulChatRequest>;
 
 /** A reply to follow. */
 export interface StartedReply {
@@ -37,7 +80,7 @@ export interface StartedReply {
 export const START: ReplyCursor = { seq: 0, textLength: 0, reasoningLength: 0 };
 
 /** Dependencies of a ChatService. */
-export interface ChatServiceDeps {
+interface ChatServiceDeps {
   store: ConversationStore;
   locks: KeyedMutex;
   journal: Journal;

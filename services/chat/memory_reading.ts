@@ -17,7 +17,7 @@ import type { MemoryScope } from "../memories/memory.ts";
 import type { MemoryServices } from "../memories/open_memories.ts";
 import { askForProposals, type ProposalQuestion } from "../memories/proposal_call.ts";
 import { type CardSource, loadParticipants } from "../prompts/participants.ts";
-import type { IdleQueue } from "./idle_queue.ts";
+import type { IdleQueue } from "./idle_tasks.ts";
 
 /** Dependencies of MemoryReading. */
 export interface MemoryReadingDeps extends MemoryServices {

@@ -22,7 +22,7 @@ import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
-import type { ConversationOpening, StatefulChatRequest } from "./chat_request.ts";
+import type { ConversationOpening, StatefulChatRequest } from "./chat_service.ts";
 
 /** Dependencies of a MessageWriter. */
 export interface MessageWriterDeps {

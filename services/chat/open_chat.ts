@@ -20,21 +20,20 @@ import type { Core } from "../core/open_core.ts";
 import { Prompts } from "../prompts/prompts.ts";
 import { type PromptContextDeps, PromptContexts } from "../prompts/prompt_context.ts";
 import { CallBuilder, type CallBuilderDeps } from "./call_builder.ts";
-import { ChatPreviewer } from "./chat_preview.ts";
-import { CallSender } from "./call_sender.ts";
+import { ChatPreviewer } from "./previews.ts";
+import { CallSender, ReplyRunner } from "./reply_runner.ts";
 import { ChatService } from "./chat_service.ts";
 import { MemoryReading } from "./memory_reading.ts";
 import { MessageWriter } from "./message_writer.ts";
 import { Replies } from "./replies.ts";
-import { ReplyRunner } from "./reply_runner.ts";
 import { ReplySaver } from "./reply_saver.ts";
 import { listChatTools, ToolFallback } from "./call_tools.ts";
-import { ReplyResumes } from "./tools/tool_round.ts";
+import { ReplyResumes } from "../conversations/reply_rows.ts";
+import type { ResumeState } from "./tools/tool_round.ts";
 import type { ToolLimits, ToolRunDeps } from "./tools/tool_run.ts";
-import { IdleQueue } from "./idle_queue.ts";
+import { IdleQueue, Titles } from "./idle_tasks.ts";
 import { Journal } from "./journal/journal.ts";
 import { Summaries } from "./summaries.ts";
-import { Titles } from "./titles.ts";
 
 /** Dependencies of `openChat`. */
 export interface ChatDeps extends ConversationServices, LorebookServices {
@@ -136,7 +135,7 @@ export async function openChat(core: Core, deps: ChatDeps, onClose: (hook: Close
     ...chatTools,
     conversations,
     images: partDeps,
-    resumes: new ReplyResumes(db, conversationSealer),
+    resumes: new ReplyResumes<ResumeState>(db, conversationSealer),
     journal,
     events,
     log,

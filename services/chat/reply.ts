@@ -8,7 +8,7 @@ import { ReasoningDetails, type SplitAnswer, splitAtClosingTag } from "../llm/re
 import { type ToolCall, ToolCalls } from "../llm/streaming/completion.ts";
 import type { JournalBatch, ReplyJournal } from "./journal/journal.ts";
 import type { ToolRun } from "./tools/tool_run.ts";
-import { ReplyCalls, type ToolCallJson } from "./reply_calls.ts";
+import { ReplyCalls, type ToolCallJson } from "./tools/tool_messages.ts";
 import {
   addStoredCalls,
   INTERRUPTED,
@@ -20,7 +20,7 @@ import {
   type ReplyEvent,
   type ReplySource,
   type ReplyStep,
-} from "./reply_source.ts";
+} from "./replies.ts";
 
 /** Text kept as batches for clients that lag a little. A client further behind gets the rest in one batch. */
 const MAX_RECENT_CHARS = 512 * 1024;

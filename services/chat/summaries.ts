@@ -16,7 +16,7 @@ import type { Log } from "../log.ts";
 import { type CardSource, loadParticipants } from "../prompts/participants.ts";
 import { parseStoredSummary } from "../prompts/prompt_context.ts";
 import { estimateTokens } from "../llm/token_count.ts";
-import type { IdleQueue } from "./idle_queue.ts";
+import type { IdleQueue } from "./idle_tasks.ts";
 import type { CompletedReply } from "./reply_runner.ts";
 
 /** Dependencies of Summaries. */

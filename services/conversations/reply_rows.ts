@@ -1,4 +1,5 @@
 /** The rows of replies: which run wrote which message, and which runs haven't ended. */
+import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 
 /** The row of a message that a reply wrote. */
@@ -92,4 +93,40 @@ export function saveResumeRow({ conversation_id, mid, version, sealed }: ResumeR
 /** Statement that forgets what a reply needed to go on. */
 export function deleteResumeRow(conversationId: string, mid: string): Statement {
   return { sql: "DELETE FROM reply_resume WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
+}
+
+const decoder = new TextDecoder();
+
+/** Reads and writes what replies need to go on, which is sealed. */
+export class ReplyResumes<State> {
+  readonly #db: Database;
+  readonly #sealer: PurposeSealer;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Statement that stores the state. */
+  save(conversationId: string, mid: string, state: State): Statement {
+    const version = (findResumeRow(this.#db, conversationId, mid)?.version ?? 0) + 1;
+    const sealed = this.#sealer.sealNow(resumeAad(conversationId, mid, version), JSON.stringify(state));
+    return saveResumeRow({ conversation_id: conversationId, mid, version, sealed });
+  }
+
+  /** Finds the state of a reply. Returns undefined for a reply without rounds. */
+  find(conversationId: string, mid: string): State | undefined {
+    const row = findResumeRow(this.#db, conversationId, mid);
+    if (row === undefined) return undefined;
+    return JSON.parse(decoder.decode(this.#sealer.openNow(resumeAad(conversationId, mid, row.version), row.sealed)));
+  }
+
+  /** Statement that forgets the state. */
+  remove(conversationId: string, mid: string): Statement {
+    return deleteResumeRow(conversationId, mid);
+  }
+}
+
+function resumeAad(conversationId: string, mid: string, version: number) {
+  return { table: "reply_resume", id: `${mid}/${conversationId}`, field: "state", version };
 }

@@ -1,8 +1,8 @@
 /** Chat requests and the replies a server owns, on the wire. The frames of a stream are in chat_frames.ts. */
 import { createRoute, z } from "@hono/zod-openapi";
-import type { AnyChatRequest } from "../../../services/chat/chat_request.ts";
+import type { AnyChatRequest } from "../../../services/chat/chat_service.ts";
 import { toSentJson } from "../../../services/chat/reply_saver.ts";
-import type { ChatPreview } from "../../../services/chat/chat_preview.ts";
+import type { ChatPreview } from "../../../services/chat/previews.ts";
 import type { ChatMessage } from "../../../services/llm/chat_event.ts";
 import type { LoreSource } from "../../../services/prompts/prompt_blocks.ts";
 import type { Counted, PromptEntry } from "../../../services/prompts/prompt_messages.ts";

@@ -1,6 +1,6 @@
 /** The frames of a chat stream: OpenAI's `chat.completion.chunk`, whatever the model server speaks. */
-import type { ToolCallUpdate } from "../../../services/chat/reply_calls.ts";
-import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../../services/chat/reply_source.ts";
+import type { ToolCallUpdate } from "../../../services/chat/tools/tool_messages.ts";
+import type { ReplyBatch, ReplyCursor, ReplyEnd, ReplySource } from "../../../services/chat/replies.ts";
 import type { ChatEvent, ChatNotice, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
 import { utf8Bytes } from "../../../services/crypto/sealer.ts";
 import { AppError, type ErrorCode } from "../../../services/errors.ts";

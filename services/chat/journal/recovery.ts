@@ -28,7 +28,7 @@ import {
   toRoundGeneration,
 } from "../tools/tool_messages.ts";
 import { splitContinued } from "../reply.ts";
-import { INTERRUPTED } from "../reply_source.ts";
+import { INTERRUPTED } from "../replies.ts";
 import type { VariantStore } from "../../conversations/variants.ts";
 
 /** What recovery needs. */

@@ -1,10 +1,12 @@
-/** The messages of a round: the one with the calls, and one for each result. */
+/**
+ * Calls of tools in their forms: the messages of a round, one with the calls and one for each result, and calls as
+ * clients follow them.
+ */
 import { Buffer } from "node:buffer";
 import { completeMessage, type Message, type MessageContent } from "../../conversations/message.ts";
 import { isJsonObject, type JsonObject } from "../../json/type_guards.ts";
-import type { ToolCallRecord } from "../../tools/tool_call_store.ts";
+import type { ToolCallRecord, ToolCallState } from "../../tools/tool_call_store.ts";
 import type { WrittenRound } from "../reply.ts";
-import type { ToolCallJson } from "../reply_calls.ts";
 import type { ToolOutput, ToolOutputPart } from "../../tools/tool_registry.ts";
 
 const UNDECIDED = "This call wasn't made: the reply ended before the user decided.";
@@ -23,7 +25,7 @@ export interface OpenCall {
 }
 
 /** What a message of a round takes from the reply. */
-export interface RoundOwner {
+interface RoundOwner {
   messageId: string;
   model: string;
   connectionId?: string;
@@ -185,4 +187,105 @@ function toImagePart(part: ToolOutputPart): { type: string; [field: string]: unk
 function cutToBytes(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   return new TextDecoder().decode(Buffer.from(text).subarray(0, maxBytes), { stream: true });
+}
+
+/** A call as clients see it. In the form of the API. */
+export interface ToolCallJson {
+  id: string;
+  /** The name that the model used. */
+  name: string;
+  /** A JSON object as text. */
+  arguments: string;
+  state: ToolCallState;
+  /** The result as the model sees it. */
+  result?: string;
+  /** Absent, like the next two, for a name that no tool has. */
+  server_id?: string;
+  server_name?: string;
+  tool_name?: string;
+  /** What the server says of the tool's effects. */
+  hints?: { readOnly?: boolean; destructive?: boolean };
+  decided_by?: string;
+  /** How long the tool ran. */
+  duration_ms?: number;
+  /** The message with the call. */
+  message_id: string;
+}
+
+/** A change of a call, as a client gets it. */
+export interface ToolCallUpdate {
+  call: ToolCallJson;
+  /** Number of the call in the reply, from 0. */
+  index: number;
+  /** True if the client hasn't seen the call. */
+  isNew: boolean;
+}
+
+interface Entry {
+  call: ToolCallJson;
+  /** Lengths of the text before the call. */
+  textLength: number;
+  reasoningLength: number;
+  added: number;
+  changed: number;
+}
+
+/** A position in the text of a reply. */
+interface TextPosition {
+  textLength: number;
+  reasoningLength: number;
+}
+
+/**
+ * Collects the calls of a reply and their changes. Each change has a number, so that clients get what they haven't
+ * seen.
+ */
+export class ReplyCalls {
+  readonly #entries = new Map<string, Entry>();
+  #changes = 0;
+
+  /** Number of the last change. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Returns all calls. */
+  all(): ToolCallJson[] {
+    return [...this.#entries.values()].map(({ call }) => call);
+  }
+
+  /** Adds a call behind the text so far, or changes it. */
+  set(call: ToolCallJson, { textLength, reasoningLength }: TextPosition): void {
+    const before = this.#entries.get(call.id);
+    this.#changes++;
+    if (before !== undefined) Object.assign(before, { call, changed: this.#changes });
+    else {
+      const [added, changed] = [this.#changes, this.#changes];
+      this.#entries.set(call.id, { call, textLength, reasoningLength, added, changed });
+    }
+  }
+
+  /**
+   * Returns what a client hasn't seen of the calls behind the text that it has, and the number of the last change of them. Calls
+   * further on are newer, because a round begins when all calls before it have ended.
+   */
+  since(seen: number, position: TextPosition): { updates: ToolCallUpdate[]; last: number } {
+    const updates: ToolCallUpdate[] = [];
+    let last = seen;
+    for (const [index, { call, added, changed, ...start }] of [...this.#entries.values()].entries()) {
+      if (changed <= seen || !isBefore(start, position)) continue;
+      updates.push({ call, index, isNew: added > seen });
+      last = Math.max(last, changed);
+    }
+    return { updates, last };
+  }
+
+  /** Returns the position of the first calls that a client hasn't seen. Text behind it comes after them. */
+  nextUnseen(seen: number): TextPosition | undefined {
+    return [...this.#entries.values()].find(({ added }) => added > seen);
+  }
+}
+
+function isBefore(entry: TextPosition, { textLength, reasoningLength }: TextPosition): boolean {
+  return entry.textLength <= textLength && entry.reasoningLength <= reasoningLength;
 }

@@ -12,12 +12,12 @@ import type { Statement } from "../../storage/database/database.ts";
 import type { ToolCallRecord } from "../../tools/tool_call_store.ts";
 import type { ToolOffer, ToolOutput } from "../../tools/tool_registry.ts";
 import type { UpstreamCall } from "../call_builder.ts";
-import type { StatefulChatRequest } from "../chat_request.ts";
+import type { StatefulChatRequest } from "../chat_service.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Reply } from "../reply.ts";
 import { type ChatToolsDeps, listChatTools } from "../call_tools.ts";
-import { type ReplyResumes, type ResumeState, ToolRound } from "./tool_round.ts";
-import { ToolApproval, type ToolDecision } from "./tool_approval.ts";
+import type { ReplyResumes } from "../../conversations/reply_rows.ts";
+import { type ResumeState, ToolApproval, type ToolDecision, ToolRound } from "./tool_round.ts";
 import {
   closeCall,
   createRoundMessage,
@@ -64,7 +64,7 @@ class RunClock {
 export interface ToolRunDeps extends ChatToolsDeps {
   conversations: Conversations;
   images: ImagePartsDeps;
-  resumes: ReplyResumes;
+  resumes: ReplyResumes<ResumeState>;
   journal: Journal;
   events: EventHub;
   log: Log;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Reply } from "../../../services/chat/reply.ts";
-import { type ReplyCursor, StoredReply } from "../../../services/chat/reply_source.ts";
+import { type ReplyCursor, StoredReply } from "../../../services/chat/replies.ts";
 import type { JournalBatch, ReplyJournal } from "../../../services/chat/journal/journal.ts";
 import { completeMessage, type Message } from "../../../services/conversations/message.ts";
 import { AppError } from "../../../services/errors.ts";

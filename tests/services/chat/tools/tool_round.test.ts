@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../../../services/errors.ts";
 import type { Reply } from "../../../../services/chat/reply.ts";
-import { ToolApproval, type ToolApprovalDeps } from "../../../../services/chat/tools/tool_approval.ts";
+import { ToolApproval, type ToolApprovalDeps, type ToolRound } from "../../../../services/chat/tools/tool_round.ts";
 import type { OpenCall } from "../../../../services/chat/tools/tool_messages.ts";
-import type { ToolRound } from "../../../../services/chat/tools/tool_round.ts";
 
 const TOOL = { serverId: "s", serverName: "s", name: "add", hints: {}, fingerprint: "f1" };
 

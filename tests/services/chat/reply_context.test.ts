@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chooseSpeaker, nextSpeakers, type SpeakerQuestion } from "../../../services/chat/turn_order.ts";
+import { chooseSpeaker, nextSpeakers, type SpeakerQuestion } from "../../../services/chat/reply_context.ts";
 import { parseCard } from "../../../services/characters/card/card.ts";
 import type { LoadedParticipant } from "../../../services/prompts/participants.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseTitle, titleCall } from "../../../services/chat/titles.ts";
+import { parseTitle, titleCall } from "../../../services/chat/idle_tasks.ts";
 import type { OpenAiCompletion } from "../../../services/llm/chat_event.ts";
 
 function answered(content: string | null): OpenAiCompletion {

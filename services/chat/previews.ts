@@ -1,0 +1,328 @@
+/** Previews: what a chat request would send, and which entries of a lorebook would become active. */
+import type { ConversationState } from "../conversations/conversation.ts";
+import { mergeFields } from "../llm/openai/openai_request.ts";
+import type { ModelRoute } from "../llm/model_router.ts";
+import { refusesPrefill } from "../llm/refusals/refused_fields.ts";
+import type { Prompt } from "../prompts/prompt.ts";
+import type { PromptPreset } from "../prompts/prompt_context.ts";
+import type { ToolOffer } from "../tools/tool_registry.ts";
+import {
+  type CallBuilderDeps,
+  continuesPrefill,
+  findHistoryEnd,
+  findMessage,
+  limitsOf,
+  mergeParams,
+  refuseEmpty,
+  toClientSource,
+  wantedModel,
+  withoutPositions,
+} from "./call_builder.ts";
+import { finishPrompt, NO_TOOLS, type ReplyTools, takesTools, withTools } from "./call_tools.ts";
+import type { AnyChatRequest, StatefulChatRequest } from "./chat_service.ts";
+import { type HistoryEnd, readHistory } from "./history.ts";
+import { chooseNextSpeaker, listNextSpeakers, openReplyContext } from "./reply_context.ts";
+import type { Card } from "../characters/card/card.ts";
+import type { Characters } from "../characters/characters.ts";
+import { findCharacterCard, toGreetingNames } from "../prompts/greetings.ts";
+import type { BlockStore } from "../conversations/blocks/block_store.ts";
+import type { ConversationStore } from "../conversations/conversation_store.ts";
+import type { Lorebooks, LorebookServices } from "../lorebooks/lorebooks.ts";
+import {
+  activate,
+  type Activation,
+  type ActivationInput,
+  type KeyMatcher,
+  type LorebookScanSource,
+  type ScannedMessage,
+} from "../lorebooks/activation.ts";
+import type { Personas } from "../personas/personas.ts";
+import { Macros } from "../prompts/macros/macros.ts";
+import { createSeededRandom } from "../prompts/seeded_random.ts";
+import { estimateTokens, splitContent } from "../llm/token_count.ts";
+import { AppError } from "../errors.ts";
+import type { ActivationBook } from "../lorebooks/scan_entries.ts";
+import { parseLorebook } from "../lorebooks/lorebook_parse.ts";
+
+/** What a request would send. */
+export interface ChatPreview {
+  route: ModelRoute;
+  context: "client" | "server";
+  params: Record<string, unknown>;
+  prompt: Prompt;
+  /** Messages at the beginning of the conversation that don't fit, including hidden ones. */
+  dropped: { count: number; lastMessageId?: string };
+  /** The preset in use. */
+  preset?: Pick<PromptPreset, "id" | "name">;
+  /** Ids of the characters that would speak, in order. */
+  speakers: string[];
+  /** The tools that go with the request, and what isn't offered. Their definitions are in `params`. */
+  tools: Pick<ToolOffer, "tools" | "leftOut">;
+}
+
+/** Makes previews of calls. */
+export class ChatPreviewer {
+  readonly #deps: CallBuilderDeps;
+
+  constructor(deps: CallBuilderDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns what a request would send. Sends and stores nothing.
+   *
+   * @throws {AppError} As `CallBuilder.buildPassThrough`.
+   */
+  async preview(request: AnyChatRequest, signal: AbortSignal): Promise<ChatPreview> {
+    const { store, modelRouter, prompts } = this.#deps;
+    const { conversationId } = request;
+    const head = conversationId === undefined ? undefined : store.find(conversationId)?.head;
+    const route = await modelRouter.route(wantedModel(request, head), signal);
+    const { offer, tools } = await this.#previewTools(request, route, signal);
+    if (conversationId === undefined || request.context !== "server") {
+      const { params } = tools === undefined ? request : withTools(request, tools);
+      const source = toClientSource(request, head);
+      const prompt = withoutPositions(await prompts.addDocuments(source, limitsOf(route, params), signal, false));
+      return {
+        route,
+        context: "client",
+        params: mergeFields(route.target.extraBody, params),
+        prompt: tools === undefined ? prompt : finishPrompt(prompt, { request, route, tools }),
+        dropped: { count: 0 },
+        speakers: [],
+        tools: offer,
+      };
+    }
+    const given = { ...request, conversationId, action: request.action ?? "send" } as StatefulChatRequest;
+    const stateful = tools === undefined ? given : withTools(given, tools);
+    refuseEmpty(store, stateful);
+    const state = store.find(conversationId) ?? newConversation(conversationId);
+    const end = findHistoryEnd(this.#deps.blocks, stateful);
+    const { characterId, speakers } = await this.#previewSpeakers(stateful, state, end);
+    const { source, scene } = await openReplyContext(this.#deps, state, {
+      end,
+      characterId,
+      model: route.model,
+      continuesPrefill: continuesPrefill(route),
+      refusesPrefill: refusesPrefill(route.target, route.model),
+      action: stateful.action,
+      timeZone: stateful.timeZone,
+    });
+    const { params, contextTokens } = mergeParams(stateful, head, scene.preset);
+    const limits = { ...limitsOf(route, params, contextTokens), isExact: true };
+    const prompt = await prompts.assemble(source, limits, signal, false);
+    const dropped = this.#droppedMessages(conversationId, prompt);
+    const extraBody = mergeFields(route.target.extraBody, scene.preset.extraBody);
+    return {
+      route,
+      context: "server",
+      params: mergeFields(extraBody, params),
+      prompt: tools === undefined ? prompt : finishPrompt(prompt, { request: given, route, tools }),
+      dropped,
+      preset: scene.preset,
+      speakers,
+      tools: offer,
+    };
+  }
+
+  /** Returns the tools that a reply would be sent with, undefined for a request whose answer isn't stored. */
+  async #previewTools(
+    request: AnyChatRequest,
+    route: ModelRoute,
+    signal: AbortSignal,
+  ): Promise<{ offer: ChatPreview["tools"]; tools?: ReplyTools }> {
+    const { conversationId, action } = request;
+    const none = { tools: [], leftOut: [] };
+    if (conversationId === undefined || action === "impersonate") return { offer: none };
+    const listed = takesTools(request) ? await this.#deps.tools.list(conversationId, signal) : undefined;
+    const isWithoutTools = this.#deps.tools.areRefused(route);
+    if (isWithoutTools) return { offer: none, tools: { ...NO_TOOLS, isWithoutTools } };
+    return { offer: listed ?? none, tools: { ...NO_TOOLS, definitions: listed?.definitions } };
+  }
+
+  async #previewSpeakers(
+    request: StatefulChatRequest,
+    state: ConversationState,
+    { before, userMessage }: HistoryEnd,
+  ): Promise<{ characterId?: string; speakers: string[] }> {
+    if (before !== undefined && userMessage === undefined) {
+      const characterId = this.#writerOf(state.id, before);
+      return { characterId, speakers: characterId === undefined ? [] : [characterId] };
+    }
+    if (request.action === "impersonate") return { characterId: request.characterId, speakers: [] };
+    const characterId = await chooseNextSpeaker(this.#deps, state, userMessage, request.characterId, before);
+    const isGroup = state.head.participants.length > 1;
+    const next = isGroup ? await listNextSpeakers(this.#deps, state, userMessage, before) : [];
+    const others = next.filter((id) => id !== characterId);
+    return { characterId, speakers: characterId === undefined ? [] : [characterId, ...others] };
+  }
+
+  /** Returns the id of the character whose message this is. */
+  #writerOf(id: string, mid: string): string | undefined {
+    const message = findMessage(this.#deps.blocks, id, mid);
+    return typeof message?.character_id === "string" ? message.character_id : undefined;
+  }
+
+  #droppedMessages(id: string, { parts, isTrimmed }: Prompt): ChatPreview["dropped"] {
+    const { blocks } = this.#deps;
+    const oldest = parts.find(({ messageId }) => messageId !== undefined)?.messageId;
+    if (!isTrimmed || oldest === undefined) return { count: 0 };
+    return { count: blocks.countBefore(id, oldest), lastMessageId: blocks.neighboursOf(id, oldest).after };
+  }
+}
+
+/** A conversation that will exist once its first message is stored. */
+function newConversation(id: string): ConversationState {
+  return { id, revision: 0, createdAtMs: 0, updatedAtMs: 0, messageCount: 0, head: { title: "", participants: [] } };
+}
+
+/** Dependencies of `createLorebookTrial`. */
+interface LorebookTrialDeps extends LorebookServices {
+  store: ConversationStore;
+  blocks: BlockStore;
+  characters: Characters;
+  personas: Personas;
+  /** Returns the owner's persona for conversations that name none. */
+  getDefaultPersonaId(): string | null;
+  /** Returns the owner's name without a persona. */
+  getUserName(): Promise<string>;
+}
+
+/** Only this many of the newest messages are scanned. */
+const MAX_MESSAGES = 1_000;
+
+/** Tries lorebooks on conversations and texts; see `tryLorebook`. */
+type LorebookTrial = (request: TrialRequest) => Promise<Activation>;
+
+/**
+ * Creates the function that tries a lorebook on a text or a conversation, with its messages, the texts around them and
+ * its macros: which entries become active, by which key, and which are dropped.
+ */
+export function createLorebookTrial(deps: LorebookTrialDeps): LorebookTrial {
+  return (request) =>
+    tryLorebook(request, {
+      lorebooks: deps.lorebooks,
+      matcher: deps.keyMatcher,
+      countTokens: (text) => Math.ceil(estimateTokens(text)),
+      conversation: (id) => loadScannedConversation(id, deps),
+    });
+}
+
+/**
+ * Loads what a trial scans: the same as for the next prompt of the conversation's first character.
+ *
+ * @throws {AppError} `not_found`
+ */
+async function loadScannedConversation(id: string, deps: LorebookTrialDeps): Promise<ScannedConversation> {
+  const { head, messageCount } = deps.store.get(id);
+  const personaId = typeof head.persona_id === "string" ? head.persona_id : deps.getDefaultPersonaId();
+  const persona = personaId === null ? undefined : await deps.personas.find(personaId);
+  const characterId = head.participants[0]?.character_id;
+  const card = characterId === undefined ? undefined : await findCharacterCard(deps.characters, characterId);
+  const names = toGreetingNames(card, persona?.name ?? await deps.getUserName());
+  const messages = readHistory(deps.blocks, id, {}, { now: Date.now }).take(MAX_MESSAGES).map(({ message }) => ({
+    role: message.role,
+    text: splitContent(message).text,
+    name: message.role === "user" ? names.user : names.char,
+  })).toArray().reverse();
+  const texts: [LorebookScanSource, unknown][] = [
+    ["persona", persona?.description],
+    ["description", card?.data.description],
+    ["personality", card?.data.personality],
+    ["depth_prompt", (card?.data.extensions.depth_prompt as { prompt?: unknown } | null | undefined)?.prompt],
+    ["scenario", card?.data.scenario],
+    ["creator_notes", card?.data.creator_notes],
+  ];
+  const macros = new Macros({
+    ...names,
+    fields: { persona: persona?.description, ...getMacroFields(card) },
+    clock: { nowMs: Date.now() },
+    random: createSeededRandom(id),
+    chat: {},
+  });
+  return {
+    messages,
+    messageCount: messageCount,
+    scanTexts: texts.flatMap(([source, text]) => typeof text === "string" && text !== "" ? [{ source, text }] : []),
+    expand: (text) => macros.expand(text, { location: `lore\n${text}` }),
+  };
+}
+
+function getMacroFields(card: Card | undefined) {
+  if (card === undefined) return {};
+  const { description, personality, scenario, mes_example: mesexamples } = card.data;
+  return { description, personality, scenario, mesexamples };
+}
+
+/** A conversation to scan. */
+interface ScannedConversation {
+  /** Oldest first, without hidden messages. The newest ones are enough. */
+  messages: ScannedMessage[];
+  /** Number of messages in the whole conversation. */
+  messageCount: number;
+  /** Texts scanned besides the messages. */
+  scanTexts: NonNullable<ActivationInput["scanTexts"]>;
+  /** Expands macros as in a prompt. */
+  expand(text: string): string;
+}
+
+/** What to try. */
+interface TrialRequest {
+  /** A draft in any supported format; alternatively the id of a stored book. */
+  book?: unknown;
+  lorebookId?: string;
+  /** The conversation to scan, and a text to scan as its last message or alone. */
+  conversationId?: string;
+  text?: string;
+  budgetTokens?: number;
+}
+
+/** Dependencies of a trial. */
+interface TrialDeps {
+  lorebooks: Lorebooks;
+  matcher: KeyMatcher;
+  /** @throws {AppError} `not_found` */
+  conversation(id: string): Promise<ScannedConversation>;
+  countTokens(text: string): number;
+}
+
+/** Id of a draft in results. */
+const DRAFT = "draft";
+
+/**
+ * Tries a book. Entries with a probability are always active in a trial, and report it. Timed effects don't apply.
+ *
+ * @throws {AppError} `invalid_request` without a book or anything to scan; `not_found`; `unprocessable`
+ */
+async function tryLorebook(request: TrialRequest, parts: TrialDeps): Promise<Activation> {
+  const owner = await loadBook(request, parts.lorebooks);
+  if (request.conversationId === undefined && request.text === undefined) {
+    throw invalidTrial("conversation_id", "a trial needs a conversation or a text to scan");
+  }
+  const scanned = request.conversationId === undefined ? undefined : await parts.conversation(request.conversationId);
+  const said = request.text === undefined ? [] : [{ role: "user", text: request.text }];
+  return await activate({
+    books: [owner],
+    messages: [...scanned?.messages ?? [], ...said],
+    messageCount: (scanned?.messageCount ?? 0) + said.length,
+    ...(scanned && { expand: scanned.expand, scanTexts: scanned.scanTexts }),
+    countTokens: parts.countTokens,
+    budgetTokens: request.budgetTokens,
+    matcher: parts.matcher,
+    random: () => 0,
+  });
+}
+
+async function loadBook({ book, lorebookId }: TrialRequest, lorebooks: Lorebooks): Promise<ActivationBook> {
+  if (book !== undefined) {
+    const parsed = parseLorebook(book);
+    return { id: DRAFT, name: parsed.name ?? "", scope: "chat", book: parsed.book };
+  }
+  if (lorebookId === undefined) throw invalidTrial("book", "a trial needs a book or the id of one");
+  const { id, head, body } = await lorebooks.get(lorebookId);
+  return { id, name: head.name, scope: "chat", book: body };
+}
+
+function invalidTrial(path: string, message: string): AppError {
+  return new AppError("invalid_request", `Can't try the lorebook: ${message}`, { issues: [{ path, message }] });
+}
