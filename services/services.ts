@@ -9,7 +9,7 @@ import { type Lazy, LazyScope } from "./async/lazy.ts";
 import type { ImagePool } from "./attachments/images/image_pool.ts";
 import { isLoopbackAddress } from "./auth/hosts.ts";
 import { openAuth } from "./auth/auth.ts";
-import { findUnendedReplies } from "./conversations/reply_rows.ts";
+import { findUnendedReplies } from "./conversations/live_replies.ts";
 import type { Config } from "./config/config.ts";
 import { createMaintenance } from "./core/maintenance.ts";
 import { openCore } from "./core/open_core.ts";

@@ -7,7 +7,7 @@ import type { ConversationStore } from "../conversations/conversation_store.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError, traceOf } from "../errors.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { findUnendedReplies } from "../conversations/reply_rows.ts";
+import { findUnendedReplies } from "../conversations/live_replies.ts";
 import type { Database } from "../storage/database/database.ts";
 import { type CallBuilder, refuseEmpty, wantedModel } from "./call_builder.ts";
 import type { ChatPreviewer } from "./previews.ts";

@@ -2,9 +2,8 @@
 import type { LiveReplies } from "../conversations/live_replies.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
-import { isGreetingTitle, toTitle } from "../conversations/conversation.ts";
+import { isGreetingTitle, toTitle, updateHead, type UpdateHeadDeps } from "../conversations/conversation.ts";
 import { textOfContent } from "../conversations/message.ts";
-import { updateHead, type UpdateHeadDeps } from "../conversations/system_update.ts";
 import { traceOf } from "../errors.ts";
 import type { ChatCall, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
 import { stripReasoning } from "../llm/reasoning.ts";

@@ -13,10 +13,9 @@ import {
   type MessageInput,
   textOfContent,
 } from "../conversations/message.ts";
-import { startReplyRow } from "../conversations/reply_rows.ts";
-import { EMPTY_TREE } from "../conversations/revisions/tree_replacement.ts";
+import { startReplyRow } from "../conversations/live_replies.ts";
+import { createLinearTree, EMPTY_TREE } from "../conversations/message_tree.ts";
 import { dropStaleSummary } from "../conversations/chapters.ts";
-import { createLinearTree } from "../conversations/tree/message_tree.ts";
 import { toUserText, type VariantStore, withoutText } from "../conversations/variants.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";

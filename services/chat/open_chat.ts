@@ -28,7 +28,7 @@ import { MessageWriter } from "./message_writer.ts";
 import { Replies } from "./replies.ts";
 import { ReplySaver } from "./reply_saver.ts";
 import { listChatTools, ToolFallback } from "./call_tools.ts";
-import { ReplyResumes } from "../conversations/reply_rows.ts";
+import { ReplyResumes } from "../conversations/live_replies.ts";
 import type { ResumeState } from "./tools/tool_round.ts";
 import type { ToolLimits, ToolRunDeps } from "./tools/tool_run.ts";
 import { IdleQueue, Titles } from "./idle_tasks.ts";

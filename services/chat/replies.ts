@@ -8,7 +8,7 @@ import { refuseOtherDecision, type ToolDecision } from "./tools/tool_round.ts";
 import type { ToolCallRecord, ToolCallStore } from "../tools/tool_call_store.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
-import type { LiveReplies } from "../conversations/live_replies.ts";
+import { findConversationsOfReply, findReplyRow, type LiveReplies } from "../conversations/live_replies.ts";
 import {
   isEmptyFailure,
   type Message,
@@ -16,7 +16,6 @@ import {
   type MessageStatus,
   textOfContent,
 } from "../conversations/message.ts";
-import { findConversationsOfReply, findReplyRow } from "../conversations/reply_rows.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError } from "../errors.ts";
 import type { Database } from "../storage/database/database.ts";

@@ -4,7 +4,7 @@
 import { delay } from "../async/delay.ts";
 import type { Conversations } from "../conversations/conversations.ts";
 import { type Message, type MessageError, type MessageStatus, replyText } from "../conversations/message.ts";
-import { deleteResumeRow, endReplyRow } from "../conversations/reply_rows.ts";
+import { deleteResumeRow, endReplyRow } from "../conversations/live_replies.ts";
 import type { VariantStore } from "../conversations/variants.ts";
 import { AppError, messageOf, traceOf } from "../errors.ts";
 import type { Log } from "../log.ts";

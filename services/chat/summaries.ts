@@ -5,9 +5,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { type Chapter, parseChapters, withChapters } from "../conversations/chapters.ts";
-import type { ConversationHead } from "../conversations/conversation.ts";
+import { type ConversationHead, updateHead, type UpdateHeadDeps } from "../conversations/conversation.ts";
 import { type Message, textOfContent } from "../conversations/message.ts";
-import { updateHead, type UpdateHeadDeps } from "../conversations/system_update.ts";
 import { traceOf } from "../errors.ts";
 import type { ChatCall, OpenAiCompletion } from "../llm/chat_event.ts";
 import { stripReasoning } from "../llm/reasoning.ts";

@@ -6,9 +6,8 @@ import { AppError } from "../errors.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { type ConversationInput, type ConversationState, parseHead } from "./conversation.ts";
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
-import type { MessageTree } from "./tree/message_tree.ts";
-import { ROOT_SEGMENT } from "./tree/conversation_tree.ts";
-import { EMPTY_TREE } from "./revisions/tree_replacement.ts";
+import { EMPTY_TREE, type MessageTree } from "./message_tree.ts";
+import { ROOT_SEGMENT } from "./conversation_tree.ts";
 import {
   completeMessage,
   type Message,

@@ -2,7 +2,7 @@
 import { AppError } from "../errors.ts";
 import { joinBytes } from "../storage/atomic_file.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
-import { parseBlock } from "./blocks/block_text.ts";
+import { parseBlock } from "./stored_form.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import { type ConversationState, toHeadJson } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";

@@ -10,8 +10,7 @@ import {
   toSummary,
 } from "./conversation.ts";
 import type { Message } from "./message.ts";
-import { PlaintextCache } from "./plaintext_cache.ts";
-import { summaryAad } from "./aad.ts";
+import { PlaintextCache, summaryAad } from "./stored_form.ts";
 
 interface Row {
   id: string;

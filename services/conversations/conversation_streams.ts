@@ -6,7 +6,7 @@ import { AppError } from "../errors.ts";
 import { joinBytes } from "../storage/atomic_file.ts";
 import type { BlockList, BlockRow } from "./blocks/block_rows.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
-import { parseBlock } from "./blocks/block_text.ts";
+import { parseBlock } from "./stored_form.ts";
 import {
   commaSeparated,
   type ConversationReader,

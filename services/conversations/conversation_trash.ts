@@ -6,7 +6,7 @@ import type { BlockChange, BlockStore, Neighbours, RemovedSubtree } from "./bloc
 import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import type { Message } from "./message.ts";
 import { dropSummaryAround } from "./chapters.ts";
-import { type BranchPoint, type Location, ROOT_SEGMENT, wholeSegment } from "./tree/conversation_tree.ts";
+import { type BranchPoint, type Location, ROOT_SEGMENT, wholeSegment } from "./conversation_tree.ts";
 import type { VariantStore, VariantText } from "./variants.ts";
 
 /** Removed messages, as their trash entry stores them. */

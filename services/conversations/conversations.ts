@@ -26,10 +26,26 @@ import type { ConversationStreams } from "./conversation_streams.ts";
 import { type ConversationStore, conversationTrashId, type Draft } from "./conversation_store.ts";
 import type { LiveReplies, LiveReply } from "./live_replies.ts";
 import { isoTime, type Message, type MessageInput, pinnedIds, withPin, withPins } from "./message.ts";
-import { changeTexts, completeMessages, NO_TEXT_CHANGE, prepareMessages, type TextChange } from "./input_messages.ts";
-import { createGreeting, createGreetingQuestion, type GreetingSource } from "./greetings.ts";
-import { branchIds, type MessageTree, pathOf, withPath } from "./tree/message_tree.ts";
-import { EMPTY_TREE, replaceMessages, replaceTree, toMessageTree } from "./revisions/tree_replacement.ts";
+import {
+  changeTexts,
+  completeMessages,
+  createGreeting,
+  createGreetingQuestion,
+  type GreetingSource,
+  NO_TEXT_CHANGE,
+  prepareMessages,
+  type TextChange,
+} from "./new_messages.ts";
+import {
+  branchIds,
+  EMPTY_TREE,
+  type MessageTree,
+  pathOf,
+  replaceMessages,
+  replaceTree,
+  toMessageTree,
+  withPath,
+} from "./message_tree.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
 import { dropChangedSummary, dropStaleSummary, keepsSummary, settleChapters, withChapters } from "./chapters.ts";
 import type { VariantStore } from "./variants.ts";

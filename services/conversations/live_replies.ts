@@ -1,5 +1,10 @@
-/** The replies that are being written, at most one per conversation. */
+/**
+ * The replies that are being written, at most one per conversation, and the rows of all replies: which run wrote which
+ * message, which runs haven't ended, and what they need to go on.
+ */
 import type { Message } from "./message.ts";
+import type { PurposeSealer } from "../crypto/sealer.ts";
+import type { Database, Statement } from "../storage/database/database.ts";
 
 /** What conversations need to know about a running reply. */
 export interface LiveReply {
@@ -45,4 +50,133 @@ export class LiveReplies<R extends LiveReply = LiveReply> {
   all(): R[] {
     return [...this.#byConversation.values()];
   }
+}
+
+/** The row of a message that a reply wrote. */
+export interface ReplyRow {
+  mid: string;
+  conversation_id: string;
+  /** Changes with each run and with each edit of the message, so that old cursors don't match. */
+  generation: string;
+  started_at: number;
+  /** Version of the message that was active before this run, if it had one. */
+  previous_variant: number | null;
+}
+
+const COLUMNS = "mid, conversation_id, generation, started_at, previous_variant";
+
+/** Finds the last reply that wrote a message. */
+export function findReplyRow(db: Database, conversationId: string, mid: string): ReplyRow | undefined {
+  return db.get<ReplyRow>(`SELECT ${COLUMNS} FROM reply WHERE mid = ? AND conversation_id = ?`, mid, conversationId);
+}
+
+/** Finds the conversations that have a reply with a message id. Running ones come first, then the last started. */
+export function findConversationsOfReply(db: Database, mid: string): string[] {
+  return db.all<{ conversation_id: string }>(
+    "SELECT conversation_id FROM reply WHERE mid = ? ORDER BY ended_at IS NULL DESC, started_at DESC, rowid DESC",
+    mid,
+  ).map((row) => row.conversation_id);
+}
+
+/** Finds replies that haven't ended. */
+export function findUnendedReplies(db: Database): ReplyRow[] {
+  return db.all<ReplyRow>(`SELECT ${COLUMNS} FROM reply WHERE ended_at IS NULL`);
+}
+
+/** Statement that starts a run. */
+export function startReplyRow(row: ReplyRow): Statement {
+  return {
+    sql: `INSERT INTO reply (${COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5)
+          ON CONFLICT (mid, conversation_id)
+          DO UPDATE SET generation = ?3, started_at = ?4, previous_variant = ?5, ended_at = NULL`,
+    params: [row.mid, row.conversation_id, row.generation, row.started_at, row.previous_variant],
+  };
+}
+
+/** Statement that ends the run of a message's reply. */
+export function endReplyRow(conversationId: string, mid: string, now: number): Statement {
+  return {
+    sql: "UPDATE reply SET ended_at = ? WHERE mid = ? AND conversation_id = ?",
+    params: [now, mid, conversationId],
+  };
+}
+
+/** Statement that makes the cursors of a streamed reply invalid. */
+export function renewReplyRow(conversationId: string, mid: string, generation: string): Statement {
+  return {
+    sql: "UPDATE reply SET generation = ?, previous_variant = NULL WHERE mid = ? AND conversation_id = ?",
+    params: [generation, mid, conversationId],
+  };
+}
+
+/** Statement that deletes the row, so that the message doesn't count as a reply anymore. */
+export function deleteReplyRow(conversationId: string, mid: string): Statement {
+  return { sql: "DELETE FROM reply WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
+}
+
+/** What a reply needs to go on after a restart. */
+interface ResumeRow {
+  conversation_id: string;
+  mid: string;
+  version: number;
+  sealed: Uint8Array;
+}
+
+/** Finds what a reply needs to go on. */
+export function findResumeRow(db: Database, conversationId: string, mid: string): ResumeRow | undefined {
+  return db.get<ResumeRow>(
+    "SELECT conversation_id, mid, version, sealed FROM reply_resume WHERE conversation_id = ? AND mid = ?",
+    conversationId,
+    mid,
+  );
+}
+
+/** Statement that stores what a reply needs to go on. */
+function saveResumeRow({ conversation_id, mid, version, sealed }: ResumeRow): Statement {
+  return {
+    sql: `INSERT INTO reply_resume (conversation_id, mid, version, sealed) VALUES (?1, ?2, ?3, ?4)
+          ON CONFLICT (conversation_id, mid) DO UPDATE SET version = ?3, sealed = ?4`,
+    params: [conversation_id, mid, version, sealed],
+  };
+}
+
+/** Statement that forgets what a reply needed to go on. */
+export function deleteResumeRow(conversationId: string, mid: string): Statement {
+  return { sql: "DELETE FROM reply_resume WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
+}
+
+const decoder = new TextDecoder();
+
+/** Reads and writes what replies need to go on, which is sealed. */
+export class ReplyResumes<State> {
+  readonly #db: Database;
+  readonly #sealer: PurposeSealer;
+
+  constructor(db: Database, sealer: PurposeSealer) {
+    this.#db = db;
+    this.#sealer = sealer;
+  }
+
+  /** Statement that stores the state. */
+  save(conversationId: string, mid: string, state: State): Statement {
+    const version = (findResumeRow(this.#db, conversationId, mid)?.version ?? 0) + 1;
+    const sealed = this.#sealer.sealNow(resumeAad(conversationId, mid, version), JSON.stringify(state));
+    return saveResumeRow({ conversation_id: conversationId, mid, version, sealed });
+  }
+
+  /** Finds the state of a reply. Returns undefined for a reply without rounds. */
+  find(conversationId: string, mid: string): State | undefined {
+    const row = findResumeRow(this.#db, conversationId, mid);
+    if (row === undefined) return undefined;
+    return JSON.parse(decoder.decode(this.#sealer.openNow(resumeAad(conversationId, mid, row.version), row.sealed)));
+  }
+
+  /** Statement that forgets the state. */
+  remove(conversationId: string, mid: string): Statement {
+    return deleteResumeRow(conversationId, mid);
+  }
+}
+
+function resumeAad(conversationId: string, mid: string, version: number) {
+  return { table: "reply_resume", id: `${mid}/${conversationId}`, field: "state", version };
 }

@@ -10,7 +10,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
 import type { BlockStore } from "./blocks/block_store.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { revisionAad } from "./aad.ts";
+import { revisionAad } from "./stored_form.ts";
 import { openVariant, type VariantRow } from "./variants.ts";
 import type { Conversations } from "./conversations.ts";
 import type { LiveReplies } from "./live_replies.ts";

@@ -10,11 +10,10 @@ import type { BlockChange, BlockStore, Neighbours, VersionChange } from "./block
 import type { Changes } from "./revisions/change_log.ts";
 import { toSnippet } from "./conversation.ts";
 import type { MessagePage } from "./conversation_reader.ts";
-import { getInputId } from "./input_messages.ts";
+import { createGreeting, createGreetingQuestion, getInputId } from "./new_messages.ts";
 import { completeMessage, type Message, type MessageInput, withoutNulls, withPin } from "./message.ts";
-import { createGreeting, createGreetingQuestion } from "./greetings.ts";
 import { forget, type TrashedMessages } from "./conversation_trash.ts";
-import { renewReplyRow } from "./reply_rows.ts";
+import { renewReplyRow } from "./live_replies.ts";
 import { dropStaleSummary } from "./chapters.ts";
 import type { Variant } from "./variants.ts";
 

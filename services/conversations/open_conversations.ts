@@ -1,4 +1,7 @@
-/** Opens stored conversations: reading, editing, history, forks, import and recovery. Replies are opened by chat/open_chat.ts. */
+/**
+ * Opens stored conversations: reading, editing, history, forks, import and recovery, and has the forks: conversations
+ * that start at a message of another. Replies are opened by chat/open_chat.ts.
+ */
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { Characters } from "../characters/characters.ts";
@@ -9,9 +12,8 @@ import { ChangeLog } from "./revisions/change_log.ts";
 import { Conversations, type ConversationsDeps } from "./conversations.ts";
 import { ConversationReader } from "./conversation_reader.ts";
 import { ConversationStreams } from "./conversation_streams.ts";
-import { ConversationSummaries } from "./conversation_summaries.ts";
+import { type ConversationHead, type ConversationState, ConversationSummaries, toSnippet } from "./conversation.ts";
 import { ConversationStore } from "./conversation_store.ts";
-import { Forks } from "./forks.ts";
 import { LiveReplies } from "./live_replies.ts";
 import { Messages } from "./messages.ts";
 import { recoverReplies } from "../chat/journal/recovery.ts";
@@ -22,8 +24,12 @@ import { conversationTrashKind, messageTrashKind } from "./conversation_trash.ts
 import { VariantStore } from "./variants.ts";
 import { expandGreetings, findCharacterCard, listGreetings, toGreetingNames } from "../prompts/greetings.ts";
 import { uuidV7 } from "../crypto/random.ts";
-import { KeyedMutex } from "../async/locks.ts";
+import { KeyedMutex, Mutex } from "../async/locks.ts";
 import type { Core } from "../core/open_core.ts";
+import { AppError } from "../errors.ts";
+import { mapChapters, parseChapters, withChapters } from "./chapters.ts";
+import { type Message, readPinnedIds, withPins } from "./message.ts";
+import { createLinearTree, replaceTree } from "./message_tree.ts";
 
 /** Everything that reads or changes stored conversations. */
 export interface ConversationServices {
@@ -47,7 +53,7 @@ export interface ConversationServices {
 }
 
 /** Dependencies of `openConversations`. */
-export interface ConversationDeps {
+interface ConversationDeps {
   attachments: Attachments;
   images: ImagePool;
   characters: Characters;
@@ -122,5 +128,170 @@ export async function openConversations(core: Core, deps: ConversationDeps): Pro
     forks: new Forks(parts, conversations),
     conversationImporter: new ConversationImporter(parts, conversations),
     references,
+  };
+}
+
+/** The origin of a fork. */
+interface ForkedFrom {
+  conversation_id: string;
+  /** Id of the last copied message in the origin. */
+  message_id: string;
+}
+
+/** A conversation at either end of a fork. */
+interface Branch extends ForkedFrom {
+  title: string;
+  updated_at: string;
+  message_count: number;
+}
+
+/** `GET …/branches` */
+interface Branches {
+  /** The conversation that this one was forked from, if it still exists. `message_id` is the last common message. */
+  origin: Branch | null;
+  /** Its forks, the last changed first. `message_id` is the last common message, by its id in this conversation. */
+  forks: Branch[];
+}
+
+/** Heads opened at the same time. */
+const MAX_OPEN_HEADS = 64;
+
+/** Forks conversations at a message, and finds the forks of a conversation. */
+class Forks {
+  #deps: ConversationsDeps;
+  #conversations: Conversations;
+  /** Origins by conversation. A head is opened again only after its revision changed. */
+  #known = new Map<string, { revision: number; from: ForkedFrom | undefined }>();
+  readonly #scanLock = new Mutex();
+
+  constructor(parts: ConversationsDeps, conversations: Conversations) {
+    this.#deps = parts;
+    this.#conversations = conversations;
+  }
+
+  /**
+   * Copies a conversation up to and including a message, with new ids. A running reply is copied with the text it has so far.
+   *
+   * @returns The id of the fork.
+   * @throws {AppError} `not_found`
+   */
+  fork(id: string, mid: string): Promise<string> {
+    const { store, blocks, variants, live, locks, db, now } = this.#deps;
+    return locks.run(id, async () => {
+      const origin = store.get(id);
+      const stored = (await blocks.openPath(id)).flatMap((block) => block.messages);
+      blocks.requireOnPath(id, mid);
+      const end = stored.findIndex((message) => message.id === mid);
+      if (end < 0) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
+      const copied = stored.slice(0, end + 1);
+      const newIds = new Map(copied.map((message) => [message.id, uuidV7()]));
+      const tree = blocks.tree(id);
+      // Versions that have continuations of their own aren't copied.
+      const isBranch = (mid: string) => tree.find(mid) !== undefined;
+      const messages = copied.map((message) => ({
+        ...asStopped(id, message, live),
+        ...(isBranch(message.id) && { variant_count: 1, active_variant: 0 }),
+        ...(message.reply_id !== undefined && { reply_id: newIds.get(message.reply_id) }),
+        id: newIds.get(message.id)!,
+      }));
+      const mids = copied.map((message) => message.id).filter((mid) => !isBranch(mid));
+      const texts = variants.textsOf(id, mids).map((text) => ({
+        ...text,
+        mid: newIds.get(text.mid)!,
+      }));
+      const state: ConversationState = {
+        id: uuidV7(),
+        revision: 1,
+        createdAtMs: now(),
+        updatedAtMs: now(),
+        messageCount: messages.length,
+        head: copiedHead(origin.head, newIds, { conversation_id: id, message_id: mid }),
+      };
+      const { statements } = await replaceTree(blocks, state.id, createLinearTree(messages));
+      await db.write([
+        store.insert(state, toSnippet(messages.at(-1)), messages[0]),
+        ...statements,
+        ...variants.restore(state.id, texts),
+      ]);
+      this.#conversations.publish(state);
+      return state.id;
+    });
+  }
+
+  /** Finds the origin and the forks of a conversation. @throws {AppError} `not_found` */
+  async branches(id: string): Promise<Branches> {
+    const { store } = this.#deps;
+    store.get(id);
+    const copies = await this.#findForks(id);
+    const from = forkedFrom(store.get(id).head);
+    const origin = from === undefined ? undefined : store.find(from.conversation_id);
+    return {
+      origin: from === undefined || origin === undefined ? null : toBranch(origin, from.message_id),
+      forks: copies.flatMap((fork) => {
+        const state = store.find(fork.id);
+        return state === undefined ? [] : [toBranch(state, fork.message_id)];
+      }),
+    };
+  }
+
+  async #findForks(id: string): Promise<{ id: string; message_id: string }[]> {
+    // One scan at a time, because each uses what the one before has opened.
+    await this.#scanLock.run(() => this.#scan());
+    return this.#deps.store.revisions().flatMap(({ id: copy }) => {
+      const from = this.#known.get(copy)?.from;
+      return from?.conversation_id === id ? [{ id: copy, message_id: from.message_id }] : [];
+    });
+  }
+
+  /** Opens the heads that changed since the last scan, off the serving thread and a few at a time. */
+  async #scan(): Promise<void> {
+    const { store } = this.#deps;
+    const present = store.revisions();
+    const ids = new Set(present.map(({ id }) => id));
+    for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
+    const changed = present.filter(({ id, revision }) => this.#known.get(id)?.revision !== revision);
+    for (let at = 0; at < changed.length; at += MAX_OPEN_HEADS) {
+      const rows = store.heads(changed.slice(at, at + MAX_OPEN_HEADS).map(({ id }) => id));
+      await Promise.all(rows.map(async (row) => {
+        // A conversation that can't be read doesn't fail the scan.
+        const head = await store.openHead(row).catch(() => undefined);
+        this.#known.set(row.id, { revision: row.revision, from: head && forkedFrom(head) });
+      }));
+    }
+  }
+}
+
+function asStopped(id: string, message: Message, live: ConversationsDeps["live"]): Message {
+  const reply = live.findByMessage(id, message.id);
+  if (reply === undefined) return message;
+  const { error: _, ...written } = reply.overlay(message);
+  return { ...written, status: "stopped" };
+}
+
+/** Copies a head. References to messages become references to their copies. */
+function copiedHead(head: ConversationHead, newIds: Map<string, string>, from: ForkedFrom): ConversationHead {
+  const chapters = mapChapters(parseChapters(head), newIds);
+  const pinned = readPinnedIds(head).flatMap((id) => newIds.get(id) ?? []);
+  const { summary, ...copy } = withPins(head, pinned);
+  // A summary without chapters keeps its other fields.
+  const whole = head.chapters === undefined && chapters.length === 1
+    ? { ...copy, summary: { ...summary as object, up_to_message_id: chapters[0]!.up_to_message_id } }
+    : withChapters(copy as ConversationHead, chapters);
+  return { ...whole as ConversationHead, forked_from: from };
+}
+
+function forkedFrom(head: ConversationHead): ForkedFrom | undefined {
+  const from = head.forked_from as Partial<ForkedFrom> | undefined;
+  if (typeof from?.conversation_id !== "string" || typeof from.message_id !== "string") return undefined;
+  return { conversation_id: from.conversation_id, message_id: from.message_id };
+}
+
+function toBranch(state: ConversationState, messageId: string): Branch {
+  return {
+    conversation_id: state.id,
+    message_id: messageId,
+    title: state.head.title,
+    updated_at: new Date(state.updatedAtMs).toISOString(),
+    message_count: state.messageCount,
   };
 }

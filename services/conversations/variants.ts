@@ -4,7 +4,7 @@ import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
-import { oldVariantAad, variantAad } from "./aad.ts";
+import { oldVariantAad, variantAad } from "./stored_form.ts";
 
 /** One version of a message, as `GET …/variants` shows it. */
 export interface Variant {

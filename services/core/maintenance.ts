@@ -1,7 +1,7 @@
 /** Runs cleanup tasks one after another: once soon after the start, then at intervals. */
 import { Mutex } from "../async/locks.ts";
 import type { Lazy } from "../async/lazy.ts";
-import { findOverdueRevisions } from "../conversations/revisions/revision_age.ts";
+import { findOverdueRevisions } from "../conversations/revisions/change_log.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Core } from "./open_core.ts";

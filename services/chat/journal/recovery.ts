@@ -15,7 +15,7 @@ import {
   findResumeRow,
   findUnendedReplies,
   type ReplyRow,
-} from "../../conversations/reply_rows.ts";
+} from "../../conversations/live_replies.ts";
 import type { BlockStore } from "../../conversations/blocks/block_store.ts";
 import { uuidV7 } from "../../crypto/random.ts";
 import { isJsonObject } from "../../json/type_guards.ts";

@@ -16,7 +16,7 @@ import type { StatefulChatRequest } from "../chat_service.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Reply } from "../reply.ts";
 import { type ChatToolsDeps, listChatTools } from "../call_tools.ts";
-import type { ReplyResumes } from "../../conversations/reply_rows.ts";
+import type { ReplyResumes } from "../../conversations/live_replies.ts";
 import { type ResumeState, ToolApproval, type ToolDecision, ToolRound } from "./tool_round.ts";
 import {
   closeCall,

@@ -6,17 +6,9 @@ import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
-import { parseBlock } from "./block_text.ts";
+import { blockAad, parseBlock, PlaintextCache } from "../stored_form.ts";
 import type { Message } from "../message.ts";
-import { PlaintextCache } from "../plaintext_cache.ts";
-import {
-  type ConversationTree,
-  type Location,
-  type Stretch,
-  TreeReader,
-  wholeSegment,
-} from "../tree/conversation_tree.ts";
-import { blockAad } from "../aad.ts";
+import { type ConversationTree, type Location, type Stretch, TreeReader, wholeSegment } from "../conversation_tree.ts";
 
 /** The row of a block. */
 export interface BlockRow {

@@ -5,13 +5,12 @@
 import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { Statement } from "../../storage/database/database.ts";
-import { findChangedIds, getPositions, moveMids, planReplacement } from "./block_replacement.ts";
+import { branchIds, findChangedIds, getPositions, moveMids, pathOf, planReplacement } from "../message_tree.ts";
 import { type BlockRow, insertMessages, isLost, type OpenBlock, removeMids, retire } from "./block_rows.ts";
 import type { Touched } from "../revisions/change_log.ts";
-import { readTextsOfMany } from "./block_text.ts";
+import { readTextsOfMany } from "../stored_form.ts";
 import { BlockWriter, type NewBlock } from "./block_writer.ts";
 import { type Message, textOfContent, toStoredOrder } from "../message.ts";
-import { branchIds, pathOf } from "../tree/message_tree.ts";
 import {
   type BranchPoint,
   type Continuation,
@@ -20,7 +19,7 @@ import {
   removeContinuations,
   type Stretch,
   wholeSegment,
-} from "../tree/conversation_tree.ts";
+} from "../conversation_tree.ts";
 
 /** A change of messages: the statements that write it, and the conversation's last message after it. */
 export interface BlockChange {

@@ -4,11 +4,9 @@ import { collectGarbage } from "../../async/byte_budget.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
-import { blockAad } from "../aad.ts";
+import { BLOCK_BYTES, blockAad, getPiece, pack, type Piece, readTexts, SMALLEST_GAP } from "../stored_form.ts";
 import type { Message } from "../message.ts";
-import { SMALLEST_GAP } from "./block_replacement.ts";
 import { BlockReader, type BlockRow, insertBlock, insertMessages, retire } from "./block_rows.ts";
-import { BLOCK_BYTES, getPiece, pack, type Piece, readTexts } from "./block_text.ts";
 
 /** A block that edits made larger than this is split. */
 const SPLIT_BYTES = 24 * 1024;

@@ -1,8 +1,9 @@
 /**
- * Records which messages each revision of a conversation changed, so that clients reload only those.
+ * Records which messages each revision of a conversation changed, so that clients reload only those, and says how long
+ * revisions are stored.
  *
- * Message ids aren't secret (the `message` table has them in plaintext), so entries aren't sealed. An entry is written with its
- * revision. After a revision without an entry, clients have to reload everything.
+ * Message ids aren't secret (the `message` table has them in plaintext), so entries aren't sealed. An entry is written
+ * with its revision. After a revision without an entry, clients have to reload everything.
  */
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
@@ -111,4 +112,22 @@ export function isReordered(before: readonly string[], after: readonly string[])
   const stayed = before.filter((mid) => has.has(mid));
   let index = 0;
   return after.some((mid) => had.has(mid) && mid !== stayed[index++]);
+}
+
+const RETENTION_MS = 30 * 24 * 60 * 60 * 1000; // see docs/api.md
+
+/**
+ * Returns the time before which revisions are deleted, in ms since 1970. Maintenance needs it before conversations are
+ * opened.
+ */
+export function oldestRetainedMs(nowMs: number): number {
+  return nowMs - RETENTION_MS;
+}
+
+/** Finds the ids of conversations with revisions that are too old. */
+export function findOverdueRevisions(db: Pick<Database, "all">, nowMs: number): string[] {
+  return db.all<{ id: string }>(
+    "SELECT DISTINCT conversation_id AS id FROM revision WHERE created_at < ?",
+    oldestRetainedMs(nowMs),
+  ).map(({ id }) => id);
 }

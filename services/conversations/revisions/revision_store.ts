@@ -6,11 +6,11 @@ import type { BlockName } from "../blocks/block_rows.ts";
 import type { BlockStore, OpenTree } from "../blocks/block_store.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
 import type { Message } from "../message.ts";
-import type { MessageTree } from "../tree/message_tree.ts";
-import { type Continuation, ROOT_SEGMENT } from "../tree/conversation_tree.ts";
+import type { MessageTree } from "../message_tree.ts";
+import { type Continuation, ROOT_SEGMENT } from "../conversation_tree.ts";
 import type { TrashedMessages } from "../conversation_trash.ts";
-import { findOverdueRevisions, oldestRetainedMs } from "./revision_age.ts";
-import { revisionAad } from "../aad.ts";
+import { findOverdueRevisions, oldestRetainedMs } from "./change_log.ts";
+import { revisionAad } from "../stored_form.ts";
 import type { VariantText } from "../variants.ts";
 
 /** The change that replaced a revision. */

@@ -5,15 +5,14 @@ import type { Statement } from "../../storage/database/database.ts";
 import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
 import { checkRevision, type Conversations, type ConversationsDeps } from "../conversations.ts";
-import type { TextChange } from "../input_messages.ts";
+import type { TextChange } from "../new_messages.ts";
 import { type Message, textOfContent, withoutNulls, withPin } from "../message.ts";
-import { pathOf } from "../tree/message_tree.ts";
+import { allMessages, pathOf, replaceMessages, toMessageTree } from "../message_tree.ts";
 import { restoreMessages } from "../conversation_trash.ts";
-import { deleteReplyRow } from "../reply_rows.ts";
+import { deleteReplyRow } from "../live_replies.ts";
 import { dropStaleSummary, dropSummaryAround } from "../chapters.ts";
 import type { ExpectedVersion } from "../../storage/preconditions.ts";
-import { ROOT_SEGMENT } from "../tree/conversation_tree.ts";
-import { allMessages, replaceMessages, toMessageTree } from "./tree_replacement.ts";
+import { ROOT_SEGMENT } from "../conversation_tree.ts";
 import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
 
 /** Lists and restores revisions. */

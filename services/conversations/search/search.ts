@@ -1,9 +1,8 @@
 /** Searches all conversations in a Worker. This is the serving thread's side. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
-import type { DocumentCursor, DocumentHit } from "./document_scan.ts";
+import { type DocumentCursor, type DocumentHit, fold, parseQuery } from "./search_text.ts";
 import type { ScanCursor, SearchHit } from "./search_scan.ts";
-import { fold, parseQuery } from "./search_text.ts";
 import type { FindRequest, FoundPage, SearchAnswer, SearchOrder } from "./search_worker.ts";
 
 /** A search. */

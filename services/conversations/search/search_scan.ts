@@ -2,11 +2,10 @@
 import type { Opener } from "../../crypto/sealer.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { Reader } from "../../storage/database/database.ts";
-import { SMALLEST_GAP } from "../blocks/block_replacement.ts";
+import { blockAad, SMALLEST_GAP, summaryAad } from "../stored_form.ts";
 import type { ConversationSummary } from "../conversation.ts";
 import { type Message, textOfContent } from "../message.ts";
-import { LINE, readTree, ROOT_SEGMENT, type Stretch } from "../tree/conversation_tree.ts";
-import { blockAad, summaryAad } from "../aad.ts";
+import { LINE, readTree, ROOT_SEGMENT, type Stretch } from "../conversation_tree.ts";
 import {
   createQuickTest,
   fold,

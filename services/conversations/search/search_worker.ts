@@ -2,8 +2,7 @@
 import { createOpener, type Opener } from "../../crypto/sealer.ts";
 import { messageOf } from "../../errors.ts";
 import { openReader, type Reader } from "../../storage/database/database.ts";
-import { type DocumentCursor, type DocumentHit, scanDocuments } from "./document_scan.ts";
-import { FoldedTexts } from "./search_text.ts";
+import { type DocumentCursor, type DocumentHit, FoldedTexts, scanDocuments } from "./search_text.ts";
 import {
   type ConversationAbout,
   PAGE_HITS,

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { oldVariantAad, variantAad } from "../../../services/conversations/aad.ts";
+import { oldVariantAad, variantAad } from "../../../services/conversations/stored_form.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
 import { ask, gather, useModel } from "../../helpers/app/chat_client.ts";

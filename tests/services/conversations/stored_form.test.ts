@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PlaintextCache } from "../../../services/conversations/plaintext_cache.ts";
+import { PlaintextCache } from "../../../services/conversations/stored_form.ts";
 
 const block = (id: number, ...bytes: number[]) => ({ id, version: 1, sealed: new Uint8Array(bytes) });
 

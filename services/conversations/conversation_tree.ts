@@ -6,7 +6,7 @@
  * (the blocks after it) or another one. So the active path enters each segment at most once, at its start, and leaves it at a
  * branch point whose active version continues elsewhere. Switching versions changes which row is active; no block moves. See docs/decisions/0031-conversation-tree.md.
  */
-import type { Reader } from "../../storage/database/database.ts";
+import type { Reader } from "../storage/database/database.ts";
 
 /** The segment where every conversation starts. */
 export const ROOT_SEGMENT = 0;

@@ -1,0 +1,336 @@
+/**
+ * The messages of a conversation as a tree, and replacing them: the change of the tree, the plan of its blocks, and the
+ * state before as a revision. conversation_tree.ts stores the tree.
+ */
+import type { Message } from "./message.ts";
+import { type Continuation, insertContinuations, removeContinuations, ROOT_SEGMENT } from "./conversation_tree.ts";
+import { isTickUsedUp, yieldIfTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
+import type { Statement } from "../storage/database/database.ts";
+import { insertMessages, type OpenBlock, removeMids } from "./blocks/block_rows.ts";
+import { BLOCK_BYTES, pack, type Piece, SMALLEST_GAP } from "./stored_form.ts";
+import { isDeepStrictEqual } from "node:util";
+import type { BlockStore, OpenTree } from "./blocks/block_store.ts";
+import { isReordered, type Touched } from "./revisions/change_log.ts";
+import type { ConversationHead, ConversationState } from "./conversation.ts";
+import { NO_TEXT_CHANGE, type TextChange } from "./new_messages.ts";
+import { forget } from "./conversation_trash.ts";
+import type { RevisionCause, RevisionStore } from "./revisions/revision_store.ts";
+import type { VariantStore } from "./variants.ts";
+
+/**
+ * All messages of a conversation, or of a part of it. The messages of a conversation as a tree, and its change when the
+ * active path is replaced. conversation_tree.ts stores it.
+ */
+export interface MessageTree {
+  /** In order. Messages after a branch point follow the version that names this segment. */
+  segments: Map<number, Message[]>;
+  continuations: Continuation[];
+}
+
+/** A branch point and its location. */
+interface Branch {
+  segment: number;
+  index: number;
+  versions: Continuation[];
+}
+
+/** Returns the tree of a conversation without versions. */
+export function createLinearTree(messages: Message[]): MessageTree {
+  return { segments: new Map([[ROOT_SEGMENT, messages]]), continuations: [] };
+}
+
+/** Returns the active path that starts with a segment. */
+export function pathOf(tree: MessageTree, segment = ROOT_SEGMENT): Message[] {
+  const branches = branchesOf(tree);
+  const path: Message[] = [];
+  const seen = new Set<number>();
+  for (let at: number | undefined = segment; at !== undefined && !seen.has(at);) {
+    seen.add(at);
+    const messages: Message[] = tree.segments.get(at) ?? [];
+    at = undefined;
+    for (const message of messages) {
+      path.push(message);
+      const branch = branches.get(message.id);
+      const active = branch?.versions.find(({ isActive }) => isActive);
+      if (branch === undefined || active?.segment === branch.segment) continue;
+      at = active?.segment;
+      break;
+    }
+  }
+  return path;
+}
+
+/**
+ * Returns the tree with other messages on its active path. Messages that stay keep their versions and continuations. Messages
+ * that leave lose theirs.
+ */
+export function withPath(tree: MessageTree, messages: Message[]): MessageTree {
+  if (tree.continuations.length === 0) return createLinearTree(messages);
+  const branches = branchesOf(tree);
+  const next: MessageTree = { segments: new Map(), continuations: [] };
+  /** Copies the messages that follow an inactive version, with everything below them. */
+  const keep = (from: number, index: number, into: number) => {
+    const waiting = [{ from, index, into }];
+    for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+      const kept = (tree.segments.get(one.from) ?? []).slice(one.index);
+      listOf(next, one.into).push(...kept);
+      for (const { id } of kept) {
+        const branch = branches.get(id);
+        for (const version of branch?.versions ?? []) {
+          const isHere = version.segment === one.from;
+          next.continuations.push(isHere ? { ...version, segment: one.into } : version);
+          if (!isHere) waiting.push({ from: version.segment, index: 0, into: version.segment });
+        }
+      }
+    }
+  };
+  let current = ROOT_SEGMENT;
+  listOf(next, current);
+  for (const message of messages) {
+    listOf(next, current).push(message);
+    const branch = branches.get(message.id);
+    if (branch === undefined) continue;
+    let following = current;
+    for (const version of branch.versions) {
+      const isHere = version.segment === branch.segment;
+      const into = isHere ? current : version.segment;
+      next.continuations.push({ ...version, segment: into });
+      if (version.isActive) following = into;
+      else keep(version.segment, isHere ? branch.index + 1 : 0, into);
+    }
+    current = following;
+  }
+  return next;
+}
+
+/** Returns the ids of all branch points. */
+export function branchIds({ continuations }: Pick<MessageTree, "continuations">): Set<string> {
+  return new Set(continuations.map(({ mid }) => mid));
+}
+
+function listOf({ segments }: MessageTree, segment: number): Message[] {
+  let list = segments.get(segment);
+  if (list === undefined) segments.set(segment, list = []);
+  return list;
+}
+
+function branchesOf({ segments, continuations }: MessageTree): Map<string, Branch> {
+  const versions = Map.groupBy(continuations, ({ mid }) => mid);
+  const branches = new Map<string, Branch>();
+  if (versions.size === 0) return branches;
+  for (const [segment, messages] of segments) {
+    messages.forEach(({ id }, index) => {
+      const own = versions.get(id);
+      if (own !== undefined) branches.set(id, { segment, index, versions: own });
+    });
+  }
+  return branches;
+}
+
+/** One block of the result: one that stays, or one to write. */
+type Slot = { stays: OpenBlock } | { piece: Piece };
+
+/**
+ * Plans the blocks for `messages`, so that unchanged blocks stay. Blocks that stay keep their order.
+ *
+ * @param texts The JSON of each message.
+ * @param branches Branch points, each of which has to be the last of its block.
+ */
+export async function planReplacement(
+  stored: OpenBlock[],
+  messages: Message[],
+  texts: string[],
+  branches: ReadonlySet<string>,
+): Promise<Slot[]> {
+  const starts = new Map(stored.map(({ messages }, index) => [messages[0]?.id, index]));
+  const slots: Slot[] = [];
+  let from = 0;
+  /** Adds blocks for the messages from `from` up to this one. */
+  const flush = (end: number) => {
+    if (from === end) return;
+    const before = slots.at(-1);
+    // Otherwise a page that saves the whole conversation after each reply would add a block per reply.
+    const isOpen = before !== undefined && "stays" in before && !before.stays.isUnreadable &&
+      !branches.has(before.stays.messages.at(-1)!.id);
+    if (isOpen) {
+      const size = texts.slice(from, end).reduce((sum, text) => sum + text.length, 0);
+      if (before.stays.text.length + size <= BLOCK_BYTES) {
+        slots.pop();
+        from -= before.stays.messages.length;
+      }
+    }
+    slots.push(...pack(messages.slice(from, end), texts.slice(from, end), branches).map((piece) => ({ piece })));
+  };
+  let lastStaying = -1;
+  let at = 0;
+  while (at < messages.length) {
+    if (isTickUsedUp()) await yieldToEventLoop();
+    const index = starts.get(messages[at]!.id) ?? -1;
+    const block = index > lastStaying ? stored[index] : undefined;
+    const isSame = block?.text === texts.slice(at, at + (block?.messages.length ?? 0)).join(",");
+    if (block !== undefined && isSame && !block.messages.slice(0, -1).some(({ id }) => branches.has(id))) {
+      flush(at);
+      slots.push({ stays: block });
+      lastStaying = index;
+      at += block.messages.length;
+      from = at;
+    } else at++;
+  }
+  flush(at);
+  return slots;
+}
+
+/** Returns the position of each slot. Blocks that stay keep theirs. `undefined` if two blocks have no gap between them. */
+export function getPositions(slots: Slot[]): number[] | undefined {
+  const positions: number[] = [];
+  for (let at = 0; at < slots.length;) {
+    const slot = slots[at]!;
+    if ("stays" in slot) {
+      positions.push(slot.stays.row.position);
+      at++;
+      continue;
+    }
+    let end = at;
+    while (end < slots.length && "piece" in slots[end]!) end++;
+    const count = end - at;
+    const next = slots[end];
+    const high = next !== undefined && "stays" in next ? next.stays.row.position : undefined;
+    const low = positions.at(-1) ?? (high ?? count + 1) - count - 1;
+    const step = high === undefined ? 1 : (high - low) / (count + 1);
+    if (step < SMALLEST_GAP) return undefined;
+    for (; at < end; at++) positions.push(low + step * (count - (end - at) + 1));
+  }
+  return positions;
+}
+
+/** Statements that record which block holds which message. Messages that stay in their block need none. */
+export function moveMids(
+  conversationId: string,
+  leaving: OpenBlock[],
+  owners: (readonly [mid: string, blockId: number])[],
+): Statement[] {
+  const before = new Map(leaving.flatMap(({ row, messages }) => messages.map(({ id }) => [id, row.id])));
+  const moved: (readonly [string, number])[] = [];
+  for (const [mid, blockId] of owners) {
+    if (before.get(mid) === blockId) before.delete(mid);
+    else moved.push([mid, blockId]);
+  }
+  return [
+    ...(before.size === 0 ? [] : [removeMids(conversationId, [...before.keys()])]),
+    ...(moved.length === 0 ? [] : [insertMessages(conversationId, moved)]),
+  ];
+}
+
+/** Finds the ids of messages that were stored and have another text now. Compares only blocks that are written. */
+export async function findChangedIds(
+  leaving: OpenBlock[],
+  next: ReadonlyMap<number, Message[]>,
+  texts: ReadonlyMap<Message, string>,
+  pieces: { piece: Piece }[],
+): Promise<Set<string>> {
+  if (leaving.length === 0) return new Set();
+  const before = new Map(leaving.flatMap(({ messages }) => messages.map((message) => [message.id, message])));
+  const written = new Set(pieces.flatMap(({ piece }) => piece.mids));
+  const changed = new Set<string>();
+  for (const message of [...next.values()].flat()) {
+    const stored = before.get(message.id);
+    if (stored === undefined || !written.has(message.id)) continue;
+    // Usually the content differs, and comparing that costs nothing.
+    const hasOtherContent = typeof stored.content === "string" && stored.content !== message.content;
+    if (hasOtherContent || JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
+    if (isTickUsedUp()) await yieldToEventLoop();
+  }
+  return changed;
+}
+
+/** A replacement of all messages. The state before is stored as a revision. */
+interface Replacement {
+  /** The stored messages. */
+  storedTree: OpenTree;
+  head: ConversationHead;
+  /** The new messages. */
+  tree: MessageTree;
+  /** The change of versions. Defaults to none. */
+  texts?: TextChange;
+  cause: RevisionCause;
+}
+
+/** The tree of a new conversation. */
+export const EMPTY_TREE: OpenTree = { segments: new Map(), continuations: [] };
+
+/** Returns the messages of stored blocks. */
+export function toMessageTree({ segments, continuations }: OpenTree): MessageTree {
+  const lists = [...segments].map(([segment, blocks]) =>
+    [segment, blocks.flatMap(({ messages }) => messages)] as const
+  );
+  return { segments: new Map(lists), continuations };
+}
+
+/** Returns the statements that replace one tree by another, and the JSON of the active path unless it is long. */
+export async function replaceTree(
+  blocks: BlockStore,
+  id: string,
+  tree: MessageTree,
+  storedTree: OpenTree = EMPTY_TREE,
+): Promise<{ statements: Statement[]; text?: string; touched: Touched; isUnchanged: boolean }> {
+  const replaced = await blocks.replaceSegments(id, tree.segments, branchIds(tree), storedTree.segments);
+  const path = pathOf(tree);
+  const { texts } = replaced;
+  const text = texts && path.map((message) => texts.get(message)).join(",");
+  const [before, after] = [storedTree, tree].map(({ continuations }) => continuations.map((row) => Object.values(row)));
+  const isSame = isDeepStrictEqual(before!.map(String).sort(), after!.map(String).sort());
+  const rows = isSame ? [] : [
+    ...(before!.length === 0 ? [] : [removeContinuations(id, [...branchIds(storedTree)])]),
+    ...insertContinuations(id, tree.continuations),
+  ];
+  await yieldIfTickUsedUp();
+  const touched = touchedBy(pathOf(toMessageTree(storedTree)), path, replaced.changed);
+  const statements = [...replaced.statements, ...rows];
+  return { statements, text, touched, isUnchanged: replaced.isUnchanged && isSame };
+}
+
+/** Returns the messages that a replacement of the active path changes. @param changed Ids of stored messages with another text. */
+function touchedBy(before: Message[], after: Message[], changed: ReadonlySet<string>): Touched {
+  if (before.length === 0) return { added: after.map(({ id }) => id) };
+  const stored = new Map(before.map((message) => [message.id, message]));
+  const staying = new Set(after.map(({ id }) => id));
+  const touched = { added: [] as string[], changed: [] as string[] };
+  for (const { id } of after) {
+    if (!stored.has(id)) touched.added.push(id);
+    else if (changed.has(id)) touched.changed.push(id);
+  }
+  return {
+    ...touched,
+    removed: [...stored.keys()].filter((mid) => !staying.has(mid)),
+    isReordered: isReordered([...stored.keys()], [...staying]),
+  };
+}
+
+/** Returns the statements that replace all messages and store those before as a revision, and the JSON of the active path unless it is long. */
+export async function replaceMessages(
+  { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
+  before: ConversationState,
+  { storedTree, head, tree, texts = NO_TEXT_CHANGE, cause }: Replacement,
+): Promise<{ statements: Statement[]; text?: string; touched: Touched }> {
+  const { statements, text, touched: moved, isUnchanged } = await replaceTree(blocks, before.id, tree, storedTree);
+  const isTouched = new Set([...moved.added ?? [], ...moved.changed ?? []]);
+  const isOnPath = new Set(pathOf(tree).map(({ id }) => id));
+  const withNewVersions = texts.mids.filter((mid) => isOnPath.has(mid) && !isTouched.has(mid));
+  const touched = { ...moved, changed: [...moved.changed ?? [], ...withNewVersions] };
+  if (isUnchanged && texts.statements.length === 0) {
+    const kept = isDeepStrictEqual(head, before.head) ? [] : revisions.keep(before, cause, { head: before.head });
+    return { statements: [...kept, ...statements], text, touched };
+  }
+  await yieldIfTickUsedUp();
+  const staying = new Set(allMessages(tree).map(({ id }) => id));
+  const leaving = allMessages(toMessageTree(storedTree)).map(({ id }) => id).filter((id) => !staying.has(id));
+  const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
+  const kept = revisions.keepTree(before, cause, storedTree, [...left, ...texts.replaced]);
+  const gone = leaving.length === 0 ? [] : forget(before.id, leaving);
+  return { statements: [...kept, ...statements, ...gone, ...texts.statements], text, touched };
+}
+
+/** Returns the messages of all segments. */
+export function allMessages({ segments }: MessageTree): Message[] {
+  return [...segments.values()].flat();
+}
