@@ -1,7 +1,7 @@
 /** `/api/characters`: characters, the card site, and characters written by a model. */
 import type { Services } from "../services/services.ts";
 import { type AppContext, clientSignal } from "../middleware/env.ts";
-import { exportCard, type ExportedCard } from "../services/characters/card/card_export.ts";
+import { exportCard, type ExportedCard } from "../services/characters/card/card_file.ts";
 import type { ReadCharacter } from "../services/characters/characters.ts";
 import type { CharacterStream } from "../services/characters/generation/character_writing.ts";
 import { KeyedMutex } from "../services/async/locks.ts";

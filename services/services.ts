@@ -376,7 +376,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   });
   const imageGeneration = scope.lazy(async () => (await imageServices()).images);
   const portraits = scope.lazy(async () => {
-    const { Portraits } = await import("./characters/portraits.ts");
+    const { Portraits } = await import("./characters/generation/character_generator.ts");
     const { painter } = await imageServices();
     return new Portraits({ jobs, characters: (await characters()).characters, painter });
   });

@@ -1,5 +1,5 @@
 /**
- * Draws the picture of the built-in character from shapes and writes it as services/characters/builtin/builtin_avatar.ts:
+ * Draws the picture of the built-in character from shapes and writes it as services/characters/builtin_avatar.ts:
  * `deno run --allow-write=services tests/builtin_avatar.ts`. Compiled into the code, it needs no file beside the program.
  */
 import { Buffer } from "node:buffer";
@@ -114,7 +114,7 @@ function pngOf(pixels: Uint8Array): Uint8Array {
 
 if (import.meta.main) {
   const text = Buffer.from(pngOf(drawAvatar())).toString("base64").replace(/.{110}/g, "$&\n");
-  const path = new URL("../services/characters/builtin/builtin_avatar.ts", import.meta.url);
+  const path = new URL("../services/characters/builtin_avatar.ts", import.meta.url);
   await Deno.writeTextFile(
     path,
     `/** The picture of the built-in character: a PNG in base64, drawn by tests/builtin_avatar.ts. */\n` +

@@ -20,9 +20,9 @@ import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
 import { isPng } from "../attachments/images/png.ts";
 import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
-import { type Card, parseCard } from "./card/card.ts";
-import type { CardUploads } from "./card_uploads.ts";
-import { type CardAssets, CardFiles } from "./charx/card_assets.ts";
+import { type Card, parseCard, serializeCard } from "./card/card.ts";
+import type { CardTrash, CardUploads } from "./card_trash.ts";
+import { type CardAssets, CardFiles } from "./charx/charx.ts";
 import { NO_CARD, parseCardBytes, parseCardFile, readCardFile } from "./card/card_file.ts";
 import {
   type CardFileStat,
@@ -43,10 +43,7 @@ import {
   listFolders,
   type StoredCard,
 } from "./index/card_rows.ts";
-import { serializeCard } from "./card/card_text.ts";
-import type { CardTrash } from "./card_trash.ts";
-import { isCharx } from "./charx/charx_format.ts";
-import { findMainIcon, OWN_IMAGE, parseEmbeddedPath, withMainIcon } from "./card/main_icon.ts";
+import { findMainIcon, isCharx, OWN_IMAGE, parseEmbeddedPath, withMainIcon } from "./charx/charx_format.ts";
 import { hasAssetChunks, replaceImage } from "./png/png_assets.ts";
 import { embedCard } from "./png/png_card.ts";
 

@@ -1,23 +1,26 @@
-/** Creates the character services: index, characters, images and trash. */
+/** Creates the character services: index, characters, images and trash, and the built-in character. */
 import { join, resolve } from "node:path";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import type { DataDir } from "../storage/data_dir.ts";
-import { CardUploads } from "./card_uploads.ts";
-import { Avatars } from "./avatars.ts";
-import { BuiltinCharacter, installBuiltinCharacter, type InstalledFlag } from "./builtin/builtin_character.ts";
-import { CardAssets } from "./charx/card_assets.ts";
-import { Expressions } from "./expressions.ts";
+import { CardTrash, CardUploads } from "./card_trash.ts";
+import { Avatars, Expressions } from "./character_images.ts";
+import { CardAssets } from "./charx/charx.ts";
 import { CardIndex } from "./index/card_index.ts";
 import type { TrashBin } from "../storage/trash.ts";
-import { CardTrash } from "./card_trash.ts";
-import { Characters, type ImageTools } from "./characters.ts";
+import { Characters, type ImageTools, type ReadCharacter } from "./characters.ts";
 import type { Versions } from "../storage/versions.ts";
+import { Buffer } from "node:buffer";
+import { messageOf, noneOn } from "../errors.ts";
+import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
+import { BUILTIN_AVATAR } from "./builtin_avatar.ts";
+import { embedCard } from "./png/png_card.ts";
+import { type Card, parseCard } from "./card/card.ts";
 
 /** The character services. */
-export interface CharacterServices {
+interface CharacterServices {
   characters: Characters;
   avatars: Avatars;
   expressions: Expressions;
@@ -25,7 +28,7 @@ export interface CharacterServices {
 }
 
 /** Dependencies of the character services. */
-export interface CharacterServicesOptions {
+interface CharacterServicesOptions {
   db: Database;
   databasePath: string;
   dataDir: DataDir;
@@ -100,4 +103,140 @@ export async function openCharacters(
       await avatars.close();
     },
   };
+}
+
+/** Id of the built-in character. */
+const BUILTIN_CHARACTER_ID = "pim";
+
+/** Persistent flag: the character was installed once, even if it was deleted later. */
+interface InstalledFlag {
+  isSet(): boolean;
+  /** @throws {AppError} `conflict` if a command-line flag or the environment sets another value */
+  set(): Promise<void>;
+}
+
+/**
+ * Installs the built-in character, unless that was done before: users who deleted it don't want it back. A read-only
+ * folder is logged and doesn't prevent the start.
+ *
+ * @param folder Our card folder, before the index reads it.
+ */
+async function installBuiltinCharacter(folder: string, flag: InstalledFlag, log: Log): Promise<void> {
+  if (flag.isSet()) return;
+  try {
+    const paths = ["png", "json"].map((ending) => join(folder, `${BUILTIN_CHARACTER_ID}.${ending}`));
+    // An existing file, for example in a copied folder, belongs to the user.
+    if (!(await Promise.all(paths.map(fileExists))).includes(true)) {
+      await writeFileAtomic(paths[0]!, embedCard(decodeAvatar(), createBuiltinCard()));
+    }
+    await setFlag(flag);
+  } catch (error) {
+    log("error", "Can't install the built-in character", { error: messageOf(error) });
+  }
+}
+
+/** Restores the built-in character. */
+class BuiltinCharacter {
+  readonly #characters: Characters;
+  readonly #flag: InstalledFlag;
+
+  constructor(options: { characters: Characters; flag: InstalledFlag }) {
+    this.#characters = options.characters;
+    this.#flag = options.flag;
+  }
+
+  /** Restores the character. If its card was changed, the old one goes to the trash. */
+  async restore(): Promise<ReadCharacter> {
+    const card = createBuiltinCard();
+    const standing = await this.#characters.get(BUILTIN_CHARACTER_ID).catch(noneOn("not_found", "unprocessable"));
+    const restored = JSON.stringify(standing?.character.card) === JSON.stringify(card)
+      ? await this.#characters.setAvatar(BUILTIN_CHARACTER_ID, decodeAvatar(), { cause: "restore" })
+      : await this.#replace(card);
+    await setFlag(this.#flag);
+    return restored;
+  }
+
+  async #replace(card: ReturnType<typeof createBuiltinCard>): Promise<ReadCharacter> {
+    await this.#characters.remove(BUILTIN_CHARACTER_ID).catch(noneOn("not_found"));
+    return await this.#characters.add(BUILTIN_CHARACTER_ID, card, decodeAvatar());
+  }
+}
+
+/** If a command-line flag or the environment says "not installed", the character is installed at every start. */
+async function setFlag(flag: InstalledFlag): Promise<void> {
+  if (!flag.isSet()) await flag.set().catch(noneOn("conflict"));
+}
+
+function decodeAvatar(): Uint8Array {
+  return Buffer.from(BUILTIN_AVATAR, "base64");
+}
+
+const DESCRIPTION = `{{char}} is a small brown owl with amber eyes and a teal bow tie who lives in the red armchair of \
+Parlor, {{user}}'s own chat program. {{char}} keeps the house: {{char}} knows every room of Parlor, shows guests around \
+and enjoys a talk about anything else just as much. {{char}} is warm, quick and a little dry, never talks down to \
+anybody, and says plainly when {{char}} does not know something instead of making it up.
+
+What {{char}} knows of Parlor:
+- Parlor is a chat program that runs on {{user}}'s own machine. Chats, drafts and keys are stored there, sealed; nothing \
+is sent anywhere but to the model server that {{user}} chose.
+- Models: Parlor itself holds no language model. Settings, Connections lists the model servers it may talk to; "Find \
+servers" looks for ones that run on this machine, such as llama.cpp, Ollama, LM Studio or KoboldCpp, and any service that \
+speaks the OpenAI or Anthropic protocol can be added with its address and key. One connection is active at a time. A \
+fresh installation has a demo connection that only echoes words; it is there to try things out.
+- Chats: Enter sends. A reply belongs to the server: close the page or lose the network and it goes on; any device can \
+come back to it, or stop it. A reply can be made again; all its versions are kept, and one can go back and forth between \
+them. Every message can be edited or removed, and a chat can be forked at any message to try another way. Earlier \
+versions of a chat are kept, too.
+- Characters: the gallery holds character cards. A card can be written in the editor, imported as a PNG, JSON or CHARX \
+file by dropping it on the page, or fetched by its address. Cards are ordinary files that other programs such as \
+SillyTavern read as well: they lie in the folder "characters" inside the data folder, and one that is put there appears \
+by itself. Starting a chat with a character lets {{user}} choose among its greetings.
+- Personas say who {{user}} is in a chat: a name, a description, a picture. They can be switched in the middle of a chat.
+- What is removed lies in the trash for seven days and can be brought back from there.
+- Other devices: Parlor answers on this machine only until {{user}} allows other names or addresses. Sign-in is by \
+passkey, not by password; for a phone, the built-in private network (tailnet) is the easiest way that works with passkeys.
+- {{char}} was put here by Parlor and can be changed or removed like any character. Removed for good, {{char}} can be \
+brought back from the gallery.`;
+
+const EXAMPLES = `<START>
+{{user}}: How do I get a real model in here?
+{{char}}: Start one first, say llama.cpp or Ollama on this machine, then open Settings, Connections and press "Find \
+servers". Pick the one you see and make it active. If you use a service on the network instead, add its address and your \
+key there. Tell me which one you have in mind and I will walk you through it.
+<START>
+{{user}}: I closed the tab while you were answering!
+{{char}}: No feathers lost. The reply went on without you; open the chat again and it is all there.
+<START>
+{{user}}: Can Parlor order me a pizza?
+{{char}}: I am afraid not. I can help you argue about toppings, though.`;
+
+/** Creates the card of the built-in character. */
+function createBuiltinCard(): Card {
+  return parseCard({
+    spec: "chara_card_v3",
+    spec_version: "3.0",
+    data: {
+      name: "Pim",
+      description: DESCRIPTION,
+      personality: "warm, quick, dry-witted, honest about what {{char}} does not know",
+      scenario: "{{user}} and {{char}} sit in Parlor, {{user}}'s chat program, with time for a talk.",
+      first_mes:
+        "*ruffles up in the armchair and blinks* Ah, there you are, {{user}}. I am {{char}}, I look after Parlor. " +
+        "Shall I show you around, help you set something up, or shall we just talk?",
+      mes_example: EXAMPLES,
+      creator_notes: "Comes with Parlor and knows its way around it. Change it as you like: it can be restored.",
+      system_prompt: "",
+      post_history_instructions: "",
+      alternate_greetings: [
+        "*lifts one wing* Good evening, {{user}}. Is it a question about Parlor, or company you are after?",
+        'Welcome to Parlor, {{user}}. No model connected yet? Settings, Connections, "Find servers": that is the door to ' +
+        "everything else. Ask me anything on the way.",
+      ],
+      group_only_greetings: [],
+      tags: ["Parlor", "guide"],
+      creator: "Parlor",
+      character_version: "1",
+      extensions: { "parlor/builtin": { version: 1 } },
+    },
+  });
 }

@@ -2,7 +2,7 @@
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { Card } from "../characters/card/card.ts";
-import type { Painter } from "../characters/portraits.ts";
+import type { Painter } from "../characters/generation/character_generator.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";

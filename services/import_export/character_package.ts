@@ -1,8 +1,14 @@
 /** Packs a character and its images and sounds into a CHARX file. @see docs/protocols/cards.md */
-import type { Card } from "../characters/card/card.ts";
-import { serializeCard } from "../characters/card/card_text.ts";
-import { CARD_PATH, IMAGE_PATH, MAX_CHARX_BYTES } from "../characters/charx/charx_format.ts";
-import { EMBEDDED_PREFIX, findMainIcon, OWN_IMAGE, withMainIcon } from "../characters/card/main_icon.ts";
+import { type Card, serializeCard } from "../characters/card/card.ts";
+import {
+  CARD_PATH,
+  EMBEDDED_PREFIX,
+  findMainIcon,
+  IMAGE_PATH,
+  MAX_CHARX_BYTES,
+  OWN_IMAGE,
+  withMainIcon,
+} from "../characters/charx/charx_format.ts";
 import { createEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
 import type { Scratch } from "./import_source.ts";

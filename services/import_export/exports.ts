@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { type ByteBudget, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
 import type { Attachments } from "../attachments/attachments.ts";
-import { type CardFormat, exportCard } from "../characters/card/card_export.ts";
+import { type CardFormat, exportCard } from "../characters/card/card_file.ts";
 import type { Characters } from "../characters/characters.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { VariantStore } from "../conversations/variants.ts";

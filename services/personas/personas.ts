@@ -3,9 +3,8 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { readSealedFile, writeSealedFile } from "../storage/sealed_file.ts";
-import { type Card, toV2 } from "../characters/card/card.ts";
+import { type Card, serializeCard, toV2 } from "../characters/card/card.ts";
 import { NO_CARD, parseCardBytes, parseCardFile } from "../characters/card/card_file.ts";
-import { serializeCard } from "../characters/card/card_text.ts";
 import { isZip } from "../characters/charx/charx_format.ts";
 import {
   fileError,

@@ -1,15 +1,16 @@
-/** Reads card files of all formats, recognized by their content. */
+/** Reads card files of all formats, recognized by their content, and exports characters as such files. */
 import { findEntry, findExif, sniffImage } from "../../attachments/images/image_header.ts";
-import { isPng } from "../../attachments/images/png.ts";
+import { createChunk, isPng, joinPng } from "../../attachments/images/png.ts";
 import { AppError, noneOn } from "../../errors.ts";
 import { fileError, readPlainFile } from "../../storage/atomic_file.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
-import { readCharx } from "../charx/charx.ts";
-import { isCharx, isZip } from "../charx/charx_format.ts";
-import { parsePngCard, parseWholePngCard } from "../png/png_card.ts";
-import type { Card } from "./card.ts";
+import { createCharx, readCharx } from "../charx/charx.ts";
+import { isCharx, isZip, removeEmbeddedAssets } from "../charx/charx_format.ts";
+import { embedCard, parsePngCard, parseWholePngCard } from "../png/png_card.ts";
+import { type Card, MAX_CARD_BYTES, parseCardText, parseChunkText, startsWithBrace, withoutFolder } from "./card.ts";
 import { isPngPath } from "./card_head.ts";
-import { parseCardText, parseChunkText, startsWithBrace } from "./card_text.ts";
+import { deflateSync } from "node:zlib";
+import type { Characters } from "../characters.ts";
 
 /** Maps a missing or invalid card to `undefined`. Other errors are thrown. */
 export const NO_CARD = noneOn("not_found", "unprocessable", "too_large");
@@ -142,4 +143,96 @@ function parseDigits(text: Uint8Array): Uint8Array {
   }
   bytes[count++] = value;
   return bytes.subarray(0, count);
+}
+
+/** Export formats. */
+export const CARD_FORMATS = ["png", "json", "charx"] as const;
+export type CardFormat = (typeof CARD_FORMATS)[number];
+
+/** An exported file. Dispose it after use. */
+export interface ExportedCard extends Disposable {
+  /**
+   * Yields the file from the start, always with the same bytes. @throws {AppError} `unprocessable` for damaged assets
+   */
+  pieces(): AsyncGenerator<Uint8Array>;
+  contentType: string;
+  sizeBytes: number;
+  /** True if the import would reject a file of this size. */
+  isTooLargeToImport: boolean;
+  /** The character's name, as written by the author, with the extension of the format. */
+  fileName: string;
+}
+
+const CONTENT_TYPES: Record<CardFormat, string> = {
+  png: "image/png",
+  json: "application/json",
+  // V3 doesn't define a media type.
+  charx: "application/zip",
+};
+
+/**
+ * Exports a character. PNG exports without an image get a blank one. CHARX assets are only included in CHARX exports:
+ * V3 discourages them in PNG, and JSON has no place for them.
+ *
+ * @param options.maxImportBytes Import limit for PNG and JSON.
+ * @param options.keepsFolder Whether the card says which folder it is in: for the owner's own use, not to give away.
+ * @throws {AppError} `not_found`, `unprocessable`
+ */
+export async function exportCard(
+  characters: Characters,
+  id: string,
+  format: CardFormat,
+  { maxImportBytes = Infinity, keepsFolder = false } = {},
+): Promise<ExportedCard> {
+  const { stored, file, card: own } = await characters.open(id);
+  const card = keepsFolder ? own : withoutFolder(own);
+  const picture = isPngPath(stored.path) ? file.bytes : undefined;
+  const facts = { contentType: CONTENT_TYPES[format], fileName: `${card.data.name}.${format}` };
+  if (format === "charx") {
+    const others = await characters.openCharxFiles(stored);
+    const made = await createCharx(card, picture, others);
+    return {
+      ...facts,
+      sizeBytes: made.sizeBytes,
+      isTooLargeToImport: made.isTooLarge,
+      pieces: () => made.pieces(),
+      [Symbol.dispose]: () => others?.[Symbol.dispose](),
+    };
+  }
+  const named = await characters.hasCharxFiles(stored) ? removeEmbeddedAssets(card, picture !== undefined) : card;
+  const bytes = toFile(named, picture, format);
+  return {
+    ...facts,
+    sizeBytes: bytes.length,
+    isTooLargeToImport: bytes.length > (format === "json" ? Math.min(maxImportBytes, MAX_CARD_BYTES) : maxImportBytes),
+    async *pieces() {
+      yield bytes;
+    },
+    [Symbol.dispose]: () => {},
+  };
+}
+
+function toFile(card: Card, picture: Uint8Array | undefined, format: "png" | "json"): Uint8Array<ArrayBuffer> {
+  if (format === "png") return embedCard(picture ?? createBlankImage(), card);
+  const indented = new TextEncoder().encode(JSON.stringify(card, null, 4)); // as SillyTavern does
+  return indented.length <= MAX_CARD_BYTES ? indented : new TextEncoder().encode(JSON.stringify(card));
+}
+
+const EMPTY_WIDTH_PX = 400;
+const EMPTY_HEIGHT_PX = 600;
+
+/** Creates a plain gray portrait, for programs that only read cards in PNG files. */
+function createBlankImage(): Uint8Array<ArrayBuffer> {
+  const header = new Uint8Array(13);
+  const view = new DataView(header.buffer);
+  view.setUint32(0, EMPTY_WIDTH_PX);
+  view.setUint32(4, EMPTY_HEIGHT_PX);
+  header[8] = 8; // bit depth; color type 0 is gray
+  const rows = new Uint8Array((EMPTY_WIDTH_PX + 1) * EMPTY_HEIGHT_PX).fill(0x80);
+  for (let y = 0; y < EMPTY_HEIGHT_PX; y++) rows[y * (EMPTY_WIDTH_PX + 1)] = 0; // no filter
+  return joinPng([
+    createChunk("IHDR", header),
+    createChunk("IDAT", deflateSync(rows)),
+    createChunk("IEND", new Uint8Array()),
+  ]);
 }

@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../errors.ts";
 import { folded, nameKey } from "../../json/text.ts";
-import { type Card, getFolder } from "./card.ts";
-import { MAX_CARD_BYTES, parseCardText } from "./card_text.ts";
+import { type Card, getFolder, MAX_CARD_BYTES, parseCardText } from "./card.ts";
 import { type CardChunk, getCardKeyword, hasTopPriority, MAX_TEXT_BYTES, parseCardChunks } from "../png/png_card.ts";
 import { hasValidCrc, isPng, MAX_CHUNKS, parsePngHeader } from "../../attachments/images/png.ts";
 

@@ -1,19 +1,31 @@
-/** CHARX files: a ZIP with card.json and its assets. A Worker validates each file; assets are then copied as stored. */
+/**
+ * CHARX files: a ZIP with card.json and its assets. A Worker validates each file; assets are then copied as stored.
+ */
 import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
-import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
+import { readContent, readZipDirectory, streamPacked, type ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { createEntry, type PackedEntry, writeZip, zipBytes } from "../../storage/zip/zip_writer.ts";
-import type { Card } from "../card/card.ts";
-import type { CardFiles } from "./card_assets.ts";
-import { parseCardText, serializeCard } from "../card/card_text.ts";
-import { CARD_PATH, IMAGE_PATH, isSafeCharxPath, MAX_CHARX_BYTES, MAX_CHARX_IMAGE_BYTES } from "./charx_format.ts";
+import { type Card, parseCardText, serializeCard } from "../card/card.ts";
+import {
+  CARD_PATH,
+  EMBEDDED_PREFIX,
+  findMainIcon,
+  IMAGE_PATH,
+  isSafeCharxPath,
+  MAX_CHARX_BYTES,
+  MAX_CHARX_IMAGE_BYTES,
+  OWN_IMAGE,
+  parseEmbeddedPath,
+  withMainIcon,
+} from "./charx_format.ts";
 import type { CharxRequest, CharxResponse } from "./charx_worker.ts";
 import { extractPngFiles, removeAssetChunks } from "../png/png_assets.ts";
 import { removeCard } from "../png/png_card.ts";
-import { EMBEDDED_PREFIX, findMainIcon, OWN_IMAGE, parseEmbeddedPath, withMainIcon } from "../card/main_icon.ts";
+import { join } from "node:path";
+import { fileError, fileExists, removeFile, writeChunksAtomic } from "../../storage/atomic_file.ts";
 
 /** Content of a CHARX file. */
-export interface CharxContent {
+interface CharxContent {
   card: Card;
   /** The main image in any format. */
   image?: Uint8Array<ArrayBuffer>;
@@ -52,7 +64,7 @@ export async function readCharx(path: string): Promise<CharxContent | undefined>
 }
 
 /** A CHARX ready to be written. */
-export interface CharxFile {
+interface CharxFile {
   sizeBytes: number;
   /** True if the import would reject it. */
   isTooLarge: boolean;
@@ -132,4 +144,115 @@ function runInWorker(order: CharxRequest, timeoutMs: number): Promise<CharxRespo
     clearTimeout(timer);
     worker.terminate();
   });
+}
+
+/** Maximum of the classic ZIP format. */
+const MAX_ENTRIES = 65_535;
+
+/** Entries of an open ZIP. They are copied as stored, without recompression. */
+export class CardFiles implements Disposable {
+  readonly #file: Deno.FsFile;
+
+  private constructor(file: Deno.FsFile, readonly entries: readonly ZipEntry[]) {
+    this.#file = file;
+  }
+
+  /**
+   * Opens a ZIP.
+   *
+   * @param entries The entries to use; by default all.
+   * @returns `undefined` if there is no file.
+   * @throws {AppError} `unprocessable` if it's damaged, `internal`
+   */
+  static async open(path: string, entries?: readonly ZipEntry[]): Promise<CardFiles | undefined> {
+    let file: Deno.FsFile;
+    try {
+      file = await Deno.open(path);
+    } catch (cause) {
+      if (cause instanceof Deno.errors.NotFound) return undefined;
+      throw fileError(`Can't read "${path}"`, cause);
+    }
+    try {
+      return new CardFiles(file, entries ?? (await readZipDirectory(file, MAX_ENTRIES)).entries);
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+  }
+
+  /** Yields entries for another ZIP. @param wanted By default all. */
+  *toPackedEntries(wanted: (path: string) => boolean = () => true): Generator<PackedEntry> {
+    for (const entry of this.entries) {
+      const { path, method, crc, packedBytes, sizeBytes } = entry;
+      if (!wanted(path)) continue;
+      yield {
+        path,
+        isDeflated: method !== 0,
+        crc,
+        packedBytes,
+        sizeBytes,
+        content: streamPacked(this.#file, entry),
+      };
+    }
+  }
+
+  /**
+   * Reads an entry and verifies its checksum.
+   *
+   * @throws {AppError} `too_large`; `unprocessable` if it's damaged
+   */
+  async read(entry: ZipEntry, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+    if (entry.sizeBytes > maxBytes) throw new AppError("too_large", `Can't read "${entry.path}": it is too large`);
+    return await readContent(this.#file, entry);
+  }
+
+  [Symbol.dispose](): void {
+    this.#file.close();
+  }
+}
+
+/**
+ * The CHARX assets of our characters: expressions, backgrounds, data of other programs. Stored as one ZIP next to the
+ * card. Cards in folders of other programs have none.
+ */
+export class CardAssets {
+  readonly #folder: string;
+
+  /** @param folder Our card folder. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Returns the path of a character's assets. No card has such a name. */
+  getPath(id: string): string {
+    return join(this.#folder, `${id}.assets.zip`);
+  }
+
+  /** @throws {AppError} `internal` */
+  async has(id: string): Promise<boolean> {
+    return await fileExists(this.getPath(id));
+  }
+
+  /** Opens the assets of a character. They don't change while open. @throws {AppError} `unprocessable`, `internal` */
+  async open(id: string): Promise<CardFiles | undefined> {
+    return await CardFiles.open(this.getPath(id));
+  }
+
+  /**
+   * Replaces the assets of a character; removes them if there are none. @throws {AppError} `storage_full`, `internal`
+   */
+  async write(id: string, files: CardFiles | undefined): Promise<void> {
+    await this.#write(id, [...files?.toPackedEntries() ?? []]);
+  }
+
+  /** Removes one asset. @throws {AppError} like `open` and `write` */
+  async removeEntry(id: string, path: string): Promise<void> {
+    using files = await this.open(id);
+    if (files !== undefined) await this.#write(id, [...files.toPackedEntries((one) => one !== path)]);
+  }
+
+  async #write(id: string, entries: PackedEntry[]): Promise<void> {
+    if (entries.length === 0) await removeFile(this.getPath(id));
+    else await writeChunksAtomic(this.getPath(id), writeZip(entries, { isLarge: false }));
+  }
 }

@@ -9,8 +9,15 @@ import {
   streamContent,
   type ZipEntry,
 } from "../../storage/zip/zip_reader.ts";
-import { CARD_PATH, IMAGE_PATH, isSafeCharxPath, MAX_CHARX_IMAGE_BYTES } from "./charx_format.ts";
-import { type AssetHolder, findMainIcon, parseEmbeddedPath } from "../card/main_icon.ts";
+import {
+  type AssetHolder,
+  CARD_PATH,
+  findMainIcon,
+  IMAGE_PATH,
+  isSafeCharxPath,
+  MAX_CHARX_IMAGE_BYTES,
+  parseEmbeddedPath,
+} from "./charx_format.ts";
 import { removeCard } from "../png/png_card.ts";
 
 /** Path of the file. */

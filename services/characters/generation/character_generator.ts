@@ -1,4 +1,7 @@
-/** Generates characters from an idea or an image: as a stream, or in a job that stores the card. */
+/**
+ * Generates characters from an idea or an image, as a stream or in a job that stores the card, and their portraits in
+ * jobs.
+ */
 import { Buffer } from "node:buffer";
 import type { Attachments } from "../../attachments/attachments.ts";
 import type { ImagePool } from "../../attachments/images/image_pool.ts";
@@ -6,10 +9,10 @@ import { type Card, parseCard } from "../card/card.ts";
 import type { Characters } from "../characters.ts";
 import type { ModelRouter } from "../../llm/model_router.ts";
 import { uuidV7 } from "../../crypto/random.ts";
-import { noneOn } from "../../errors.ts";
-import type { JobContext, JobRunner, JobSnapshot } from "../../jobs/job_runner.ts";
-import type { CharacterFields } from "./character_fields.ts";
+import { AppError, noneOn } from "../../errors.ts";
+import type { JobContext, JobError, JobRunner, JobSnapshot, JobState } from "../../jobs/job_runner.ts";
 import {
+  type CharacterFields,
   type CharacterIdea,
   type CharacterStream,
   type FieldUpdate,
@@ -17,7 +20,7 @@ import {
 } from "./character_writing.ts";
 
 /** What to generate. */
-export interface GenerationRequest {
+interface GenerationRequest {
   idea: string;
   /** Name of an attachment. */
   picture?: string;
@@ -35,7 +38,7 @@ interface GenerationDetail {
 }
 
 /** Dependencies of `CharacterGenerator`. */
-export interface CharacterGeneratorDeps {
+interface CharacterGeneratorDeps {
   jobs: JobRunner;
   models: ModelRouter;
   characters: Pick<Characters, "get" | "put" | "setAvatar">;
@@ -49,7 +52,7 @@ interface GenerationParams extends GenerationRequest {
   isPortrait: boolean;
 }
 
-const KIND = "character";
+const CHARACTER_KIND = "character";
 const MAX_TITLE = 80;
 const FROM_PICTURE = "Character from a picture";
 /** Maximum length of the longer side of an image sent to the model, in pixels. */
@@ -62,7 +65,7 @@ export class CharacterGenerator {
   constructor(parts: CharacterGeneratorDeps) {
     this.#deps = parts;
     // Resumable: the character is still wanted, and an interrupted model can't continue.
-    parts.jobs.register(KIND, { parallel: 1, resumable: true, run: (context) => this.#run(context) });
+    parts.jobs.register(CHARACTER_KIND, { parallel: 1, resumable: true, run: (context) => this.#run(context) });
   }
 
   /**
@@ -84,7 +87,7 @@ export class CharacterGenerator {
     if (request.picture !== undefined) this.#deps.attachments.getImage(request.picture);
     const params: GenerationParams = { ...request, isPortrait, id: uuidV7() };
     const title = request.idea.trim().replace(/\s+/g, " ").slice(0, MAX_TITLE) || FROM_PICTURE;
-    return await this.#deps.jobs.start(KIND, { title, params });
+    return await this.#deps.jobs.start(CHARACTER_KIND, { title, params });
   }
 
   async #run(context: JobContext): Promise<void> {
@@ -167,4 +170,98 @@ function toGeneratedCard(fields: CharacterFields): Card {
       tags: tags ?? [],
     },
   });
+}
+
+/** Generates an image of a character; implemented by image generation. */
+export type Painter = (request: {
+  characterId: string;
+  card: Card;
+  signal: AbortSignal;
+  /** @param share 0 to 1. */
+  onProgress(share: number): void;
+}) => Promise<Uint8Array>;
+
+/** State of a character's portrait. */
+interface PortraitStatus {
+  state: "none" | "pending" | "running" | "done" | "failed";
+  /** 0 to 1, if known. */
+  progress?: number;
+  error?: JobError;
+  started_at?: string;
+  finished_at?: string;
+}
+
+const PORTRAIT_KIND = "portrait";
+const HUNDRED = 100;
+
+const STATES: Record<JobState, PortraitStatus["state"]> = {
+  queued: "pending",
+  running: "running",
+  verifying: "running",
+  done: "done",
+  failed: "failed",
+  cancelled: "failed",
+};
+
+/** Starts and reports portrait jobs. */
+export class Portraits {
+  readonly #jobs: JobRunner;
+  readonly #characters: Characters;
+
+  constructor(options: { jobs: JobRunner; characters: Characters; painter: Painter }) {
+    const { jobs, characters, painter } = options;
+    this.#jobs = jobs;
+    this.#characters = characters;
+    // Resumable: the portrait is still wanted, and the image of an ended process can't be fetched.
+    jobs.register(PORTRAIT_KIND, {
+      parallel: 1,
+      resumable: true,
+      run: (context) => generatePortrait(context, characters, painter),
+    });
+  }
+
+  /**
+   * Starts a portrait job. Returns the running job, if there is one.
+   *
+   * @throws {AppError} `not_found`, `conflict` for a read-only card
+   */
+  async start(id: string): Promise<JobSnapshot> {
+    const { character } = await this.#characters.get(id);
+    if (character.external) {
+      throw new AppError("conflict", `Character "${id}" belongs to another program's folder and is read-only`);
+    }
+    return await this.#jobs.start(PORTRAIT_KIND, { title: character.name, params: { id }, key: id });
+  }
+
+  /** Returns the state of the last portrait. @throws {AppError} `not_found` */
+  async status(id: string): Promise<PortraitStatus> {
+    await this.#characters.get(id);
+    const job = this.#jobs.list().find(({ kind, key }) => kind === PORTRAIT_KIND && key === id);
+    if (job === undefined) return { state: "none" };
+    const { state, progress, createdAtMs, updatedAtMs } = job;
+    const error = state === "cancelled"
+      ? { code: "interrupted" as const, message: "The portrait was cancelled" }
+      : job.error;
+    return {
+      state: STATES[state],
+      progress: progress?.total ? progress.done / progress.total : undefined,
+      error,
+      started_at: new Date(createdAtMs).toISOString(),
+      finished_at: state === "done" || STATES[state] === "failed" ? new Date(updatedAtMs).toISOString() : undefined,
+    };
+  }
+}
+
+async function generatePortrait(context: JobContext, characters: Characters, painter: Painter): Promise<void> {
+  const { id } = context.params as { id: string };
+  const { character } = await characters.get(id);
+  context.signal.throwIfAborted();
+  const image = await painter({
+    characterId: id,
+    card: character.card,
+    signal: context.signal,
+    onProgress: (share) => context.progress({ done: Math.round(share * HUNDRED), total: HUNDRED, unit: "percent" }),
+  });
+  await context.verifying();
+  await characters.setAvatar(id, image, { cause: "portrait" });
 }

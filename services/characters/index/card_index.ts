@@ -5,8 +5,7 @@ import type { EventHub } from "../../events/event_hub.ts";
 import type { Log } from "../../log.ts";
 import type { Database } from "../../storage/database/database.ts";
 import type { CardRow } from "../card/card_head.ts";
-import { findCardRowByPath, replaceRow, replaceRows } from "./card_rows.ts";
-import { CARD_NAME, type CardFolder } from "./card_scan.ts";
+import { CARD_NAME, findCardRowByPath, replaceRow, replaceRows, type ScannedFolder } from "./card_rows.ts";
 import type { CardScanRequest, CardScanResponse } from "./card_scan_worker.ts";
 
 /** Dependencies of the index. */
@@ -14,7 +13,7 @@ export interface CardIndexDeps {
   db: Database;
   /** Path of the database, which the Worker opens itself. */
   databasePath: string;
-  folders: CardFolder[];
+  folders: ScannedFolder[];
   /** Awaited before the first scan, so that its files are found. */
   prepared?: Promise<void>;
   events: EventHub;

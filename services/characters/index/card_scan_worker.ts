@@ -1,13 +1,12 @@
 /** The Worker of card_index.ts: scans card folders with a read-only database connection. */
 import { messageOf } from "../../errors.ts";
 import { openReader } from "../../storage/database/database.ts";
-import { type CardChanges, toCardChanges } from "./card_rows.ts";
-import { type CardFolder, type KnownFile, scanFolders } from "./card_scan.ts";
+import { type CardChanges, type KnownFile, scanFolders, type ScannedFolder, toCardChanges } from "./card_rows.ts";
 
 /** Sent by the main thread. */
 export interface CardScanRequest {
   databasePath: string;
-  folders: CardFolder[];
+  folders: ScannedFolder[];
 }
 
 /** Sent to the main thread. JSON text is created here, so that the main thread only passes it to the database. */

@@ -10,8 +10,7 @@ import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { PackedEntry } from "../../storage/zip/zip_writer.ts";
 import type { Card } from "../card/card.ts";
-import { isSafeCharxPath } from "../charx/charx_format.ts";
-import { EMBEDDED_PREFIX } from "../card/main_icon.ts";
+import { EMBEDDED_PREFIX, isSafeCharxPath } from "../charx/charx_format.ts";
 import { joinPng, parsePng, type PngChunk } from "../../attachments/images/png.ts";
 import { getCardKeyword, getKeyword, readTextChunk } from "./png_card.ts";
 

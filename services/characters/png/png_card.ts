@@ -7,8 +7,7 @@ import { inflateSync } from "node:zlib";
 import { createChunk, hasValidCrc, joinPng, parsePng, type PngChunk } from "../../attachments/images/png.ts";
 import { AppError } from "../../errors.ts";
 import type { JsonObject } from "../../json/type_guards.ts";
-import { type Card, parseCard, toV2 } from "../card/card.ts";
-import { encodeChunkText, MAX_CARD_BYTES, parseChunkText } from "../card/card_text.ts";
+import { type Card, encodeChunkText, MAX_CARD_BYTES, parseCard, parseChunkText, toV2 } from "../card/card.ts";
 
 /** Keywords of card chunks in lower case, most important first. `chara_card_v3` isn't documented but occurs. */
 const KEYWORDS = ["ccv3", "chara_card_v3", "chara"];

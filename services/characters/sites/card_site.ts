@@ -6,11 +6,14 @@ import { type ImageType, sniffImage } from "../../attachments/images/image_heade
 import { AppError } from "../../errors.ts";
 import type { Guard } from "../../http/guard/guarded_fetch.ts";
 import {
+  type FetchedCard,
+  findOtherSite,
   findSiteCard,
   formatSitePath,
   type FoundCard,
   getSiteHosts,
   isForAdults,
+  OTHER_SITES,
   parseNodes,
   parseSiteCard,
   type SiteCard,
@@ -18,7 +21,6 @@ import {
   toFoundCard,
   toV2Card,
 } from "./card_site_responses.ts";
-import { type FetchedCard, findOtherSite, OTHER_SITES } from "./other_card_sites.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 
 /** A search. */

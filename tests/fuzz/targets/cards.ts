@@ -1,9 +1,8 @@
 /** Card files that are read in memory: PNG with its text chunks, JSON of every version, Exif of JPEG and WebP. */
 import { Buffer } from "node:buffer";
-import { type Card, parseCard, toV2 } from "../../../services/characters/card/card.ts";
+import { type Card, parseCard, parseCardText, serializeCard, toV2 } from "../../../services/characters/card/card.ts";
 import { parseCardBytes } from "../../../services/characters/card/card_file.ts";
 import { toCardRow } from "../../../services/characters/card/card_head.ts";
-import { parseCardText, serializeCard } from "../../../services/characters/card/card_text.ts";
 import { embedCard, parsePngCard } from "../../../services/characters/png/png_card.ts";
 import {
   cardChunk,

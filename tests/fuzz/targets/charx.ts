@@ -6,7 +6,7 @@ import { fixtureImage } from "../../helpers/files/image_files.ts";
 import { picture } from "../../helpers/files/pictures.ts";
 import { joined, jsonText, mutateBytes, mutateJson } from "../mutations.ts";
 import { claim, claimSame, target, unlessRefusedLater } from "../target.ts";
-import { parseCardText, serializeCard } from "../../../services/characters/card/card_text.ts";
+import { parseCardText, serializeCard } from "../../../services/characters/card/card.ts";
 
 const CARD = {
   ...sillyTavernCard("Fox"),

@@ -8,7 +8,7 @@
 import { changed, ImportError, type ImportReasonCode, leftOut, refused } from "../../import_report.ts";
 import { parsePngCard } from "../../../characters/png/png_card.ts";
 import { parseCardFile } from "../../../characters/card/card_file.ts";
-import { serializeCard } from "../../../characters/card/card_text.ts";
+import { serializeCard } from "../../../characters/card/card.ts";
 import { AppError } from "../../../errors.ts";
 import {
   asObject,

@@ -5,8 +5,7 @@
  * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
 import { changed, importReason, leftOut, refused } from "../../import_report.ts";
-import { parseCard } from "../../../characters/card/card.ts";
-import { serializeCard } from "../../../characters/card/card_text.ts";
+import { parseCard, serializeCard } from "../../../characters/card/card.ts";
 import {
   asArray,
   asNumber,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseCard, removeDecorators, toV2 } from "../../../../services/characters/card/card.ts";
-import { parseCardText } from "../../../../services/characters/card/card_text.ts";
+import { parseCard, parseCardText, removeDecorators, toV2 } from "../../../../services/characters/card/card.ts";
 import { sillyTavernCard } from "../../../helpers/files/cards.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);

@@ -4,8 +4,7 @@ import { strFromU8, strToU8, type Unzipped, unzipSync, type Zippable, zipSync } 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseCard } from "../../../../services/characters/card/card.ts";
 import { type CardFile, readCardFile as readFileAt } from "../../../../services/characters/card/card_file.ts";
-import { CardFiles } from "../../../../services/characters/charx/card_assets.ts";
-import { createCharx } from "../../../../services/characters/charx/charx.ts";
+import { CardFiles, createCharx } from "../../../../services/characters/charx/charx.ts";
 import { writeZip } from "../../../../services/storage/zip/zip_writer.ts";
 import {
   exifComment,

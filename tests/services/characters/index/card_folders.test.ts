@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Avatars } from "../../../../services/characters/avatars.ts";
-import { BUILTIN_AVATAR } from "../../../../services/characters/builtin/builtin_avatar.ts";
+import { Avatars } from "../../../../services/characters/character_images.ts";
+import { BUILTIN_AVATAR } from "../../../../services/characters/builtin_avatar.ts";
 import { openDatabase } from "../../../../services/storage/database/database.ts";
 import { MIGRATIONS } from "../../../../services/storage/database/migrations.ts";
 import { drawAvatar, HEIGHT_PX, WIDTH_PX } from "../../../builtin_avatar.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type KnownFile, scanFolders } from "../../../../services/characters/index/card_scan.ts";
+import { type KnownFile, scanFolders } from "../../../../services/characters/index/card_rows.ts";
 import { nameKey } from "../../../../services/json/text.ts";
 
 let root: string;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseCharacterFields } from "../../../../services/characters/generation/character_fields.ts";
+import { parseCharacterFields } from "../../../../services/characters/generation/character_writing.ts";
 
 const CARD = {
   name: "Fern",
