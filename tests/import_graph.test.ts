@@ -202,10 +202,7 @@ test("a start loads what a first answer rests on, and no room, schema or command
     expect.arrayContaining(["services/auth/access_policy.ts", "services/storage/database/database.ts"]),
   );
   expect(eager.filter((path) => path.startsWith("routes/schemas/"))).toEqual([]);
-  expect(eager.filter((path) => COMPOSITION.test(path)).sort()).toEqual([
-    "services/core/maintenance.ts",
-    "services/core/open_core.ts",
-  ]);
+  expect(eager.filter((path) => COMPOSITION.test(path)).sort()).toEqual(["services/core/open_core.ts"]);
   const texts = await Promise.all(
     eager.map((path) => Deno.readTextFile(join(ROOT, path)).then((text) => [path, text])),
   );

@@ -15,8 +15,7 @@ import {
   prepareBackupFolder,
   runAfterBackup,
 } from "./backup_settings.ts";
-import { contentsText } from "./data_files.ts";
-import type { BackupReport, BackupRequest, BackupWatch } from "./backup.ts";
+import { type BackupReport, type BackupRequest, type BackupWatch, contentsText } from "./backup.ts";
 import type { BackupAnswer, BackupOrder } from "./backup_worker.ts";
 
 /** Dependencies and settings. */

@@ -8,7 +8,7 @@ import { originalFile } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
 import { fileExists, TEMPORARY_ENDING, writeFileAtomic } from "../storage/atomic_file.ts";
 import { linkOrCopy, parseVersionNumber, versionAad } from "../storage/versions.ts";
-import { DATABASE_NAME, isBackedUp } from "./data_files.ts";
+import { DATABASE_NAME, isBackedUp } from "./backup.ts";
 import { reseal, type SealCandidate } from "./reseal_rows.ts";
 
 /** Names in the data directory that aren't sealed. */

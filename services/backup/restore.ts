@@ -16,9 +16,9 @@ import {
   countRows,
   DATABASE_NAME,
   isBackedUp,
+  KEY_ENTRY,
   REPLACED_PREFIX,
-} from "./data_files.ts";
-import { KEY_ENTRY } from "./backup.ts";
+} from "./backup.ts";
 
 /** What to restore, and where. */
 export interface RestoreRequest {

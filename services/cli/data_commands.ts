@@ -2,8 +2,7 @@
 import { findStorageKey } from "../crypto/storage_key.ts";
 import { AppError } from "../errors.ts";
 import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
-import { contentsText } from "../backup/data_files.ts";
-import { makeBackup } from "../backup/backup.ts";
+import { contentsText, makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { type DataOutside, readPassphrase, takeOptions } from "./cli_environment.ts";
 import { exportedKey, importKey, readExportedKey, rotateKey } from "../backup/key_management.ts";

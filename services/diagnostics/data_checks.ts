@@ -15,7 +15,7 @@ import { checkDatabase } from "../storage/database/sqlite.ts";
 import { type Finding, looking, note, ok, problem } from "./finding.ts";
 import { BACKUP_NAME, backupTimeOf, isMounted } from "../backup/backup_settings.ts";
 import { openBackup } from "../backup/backup_file.ts";
-import { DATABASE_NAME } from "../backup/data_files.ts";
+import { DATABASE_NAME } from "../backup/backup.ts";
 import { createJobStore, type JobRecord } from "../jobs/job_store.ts";
 
 /** Where the data is. */

@@ -10,7 +10,7 @@ import {
   type StoredDocument,
   toPageRanges,
 } from "../documents/document.ts";
-import type { Passage, PassageQuery, RankedPassage } from "../documents/passage_index.ts";
+import type { Passage, PassageQuery, RankedPassage } from "../documents/open_documents.ts";
 
 /** Reads documents; see `Documents` and `PassageIndexes`. */
 export interface DocumentReader {

@@ -3,7 +3,7 @@ import { plainPng } from "../helpers/files/cards.ts";
 import { wavFile } from "../helpers/fakes/fake_speech.ts";
 import { picture, putPicture } from "../helpers/files/pictures.ts";
 import { filesBelow } from "../helpers/files/storage_folder.ts";
-import { listDataFiles } from "../../services/backup/data_files.ts";
+import { listDataFiles } from "../../services/backup/backup.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;

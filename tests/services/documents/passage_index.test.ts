@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { DocumentPage } from "../../../services/documents/document.ts";
-import { PassageIndexes, tokenize, toPassages } from "../../../services/documents/passage_index.ts";
+import { PassageIndexes, tokenize, toPassages } from "../../../services/documents/open_documents.ts";
 import { writeBook } from "../../helpers/files/book.ts";
 
 const toPages = (texts: readonly string[]): DocumentPage[] => texts.map((text, n) => ({ n: n + 1, text }));
