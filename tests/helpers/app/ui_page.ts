@@ -64,6 +64,7 @@ export async function openUiBench({ isDev = false } = {}): Promise<UiBench> {
  * button while a mouse is between press and release, and such a click is lost.
  */
 export async function sendMessage(page: Page, text: string): Promise<void> {
+  await page.locator("dialog[open]").first().waitFor({ state: "hidden" }); // one that is closing would get the text
   await page.getByLabel("Message", { exact: true }).fill(text);
   await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
 }
