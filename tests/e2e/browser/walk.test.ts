@@ -129,6 +129,8 @@ async function changeMessages(walk: Walk): Promise<void> {
 }
 
 async function chatPanels({ page, look, isPhone }: Walk): Promise<void> {
+  // Without the message in the address, which would be highlighted in the pictures.
+  await page.goto(page.url().replace(/#.*/, ""));
   await page.getByRole("button", { name: "Chat options" }).click();
   await page.getByLabel("Temperature").fill("0.7");
   await page.getByLabel("System prompt").fill("Answer as a patient astronomer.");

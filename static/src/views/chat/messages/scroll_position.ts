@@ -117,11 +117,15 @@ function getScrollPosition(box: HTMLElement | null): { top: number; fromEnd: num
 /** Name of the highlight in prose.css. */
 const FOUND = "found";
 
+/** How long the message is highlighted before the highlight fades, in milliseconds. */
+const HIGHLIGHT_MS = 2000;
+
 /** Frames in which the position is corrected: nearby messages are only measured now. */
 const FRAMES = 4;
 
 /**
- * Scrolls to a message that was jumped to, and highlights the words it was found by. Follows `chat.target`.
+ * Scrolls to a message that was jumped to, highlights it for a moment, and the words it was found by for longer. Follows
+ * `chat.target`.
  *
  * @param onLeave Called before the view moves.
  * @param onArrived Called after it has moved.
@@ -148,7 +152,7 @@ export function useJumpTarget(
     };
     settle(FRAMES);
     element.classList.add("is-target");
-    const timer = setTimeout(() => element.classList.remove("is-target"), 1600);
+    const timer = setTimeout(() => element.classList.remove("is-target"), HIGHLIGHT_MS);
     return () => {
       cancelAnimationFrame(frame);
       clearTimeout(timer);

@@ -89,6 +89,37 @@ test("a link to a message scrolls to it, one step from the end", async () => {
   );
 });
 
+test.each(["no-preference", "reduce"] as const)(
+  "a message that a link leads to is highlighted for two seconds, reduced motion: %s",
+  async (reducedMotion) => {
+    await using ui = await bench.open("/new", {
+      reducedMotion,
+      prepare: (api) => api.addConversation("c1", "Short", MESSAGES.slice(0, 4)),
+    });
+    const { page, api } = ui;
+    await page.clock.install();
+    await page.goto(`${api.origin}/c/c1`);
+    const target = page.locator('[data-message-id="m1"]');
+    await target.waitFor();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    const getColor = () => target.evaluate((element) => getComputedStyle(element).backgroundColor);
+    const plain = await getColor();
+    await target.evaluate((element) => {
+      element.addEventListener("transitionend", () => element.setAttribute("data-faded", ""));
+      location.hash = "m1";
+    });
+    await page.clock.runFor(500);
+    await page.locator(".message.is-target").waitFor();
+    expect(await getColor()).not.toBe(plain);
+    await page.clock.runFor(1400);
+    expect(await page.locator(".message.is-target").count()).toBe(1);
+    await page.clock.runFor(700);
+    expect(await page.locator(".message.is-target").count()).toBe(0);
+    if (reducedMotion === "no-preference") await page.locator(".message[data-faded]").waitFor();
+    expect(await getColor()).toBe(plain);
+  },
+);
+
 test("loads the following messages on scrolling down from a message far back", async () => {
   await using ui = await openLong("/c/c1#m100");
   await ui.page.locator('[data-message-id="m100"]').waitFor();
