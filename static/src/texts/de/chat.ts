@@ -11,6 +11,7 @@ export const chat: typeof English = {
     newTitle: "Neuer Chat",
     untitled: "Chat ohne Titel",
     log: "Nachrichten",
+    headerMenu: "Chat-Aktionen",
     you: "Sie",
     assistant: "Assistent",
     emptyTitle: "Was beschäftigt Sie?",

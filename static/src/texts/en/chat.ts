@@ -10,6 +10,7 @@ export const chat = {
     newTitle: "New chat",
     untitled: "Untitled chat",
     log: "Messages",
+    headerMenu: "Chat actions",
     you: "You",
     assistant: "Assistant",
     emptyTitle: "What’s on your mind?",

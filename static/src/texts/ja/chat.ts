@@ -11,6 +11,7 @@ export const chat: typeof English = {
     newTitle: "新しいチャット",
     untitled: "無題のチャット",
     log: "メッセージ",
+    headerMenu: "チャットの操作",
     you: "あなた",
     assistant: "アシスタント",
     emptyTitle: "何を話しましょうか",

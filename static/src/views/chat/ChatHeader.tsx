@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { Faces } from "../characters/Faces.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { useMedia } from "../../components/hooks.ts";
-import { PHONE_QUERY } from "../../components/overlays/Menu.tsx";
+import { Menu, PHONE_QUERY } from "../../components/overlays/Menu.tsx";
 import { lazy } from "../../components/Lazy.tsx";
 import type { OpenChat } from "../../state/chat/open_chat.ts";
 import { findAnsweringModel, getStateTone } from "../../state/connections/connection_state.ts";
@@ -36,6 +36,7 @@ export function ChatHeader(
   const ids = (chat.options.value.participants ?? []).map(({ character_id }) => character_id);
   const place = useExpressionPlace(chat);
   const [isStory, setStory] = useState(false);
+  const openSearch = () => chat.search.isOpen.value = true;
   return (
     <>
       <header class="chat-head">
@@ -64,13 +65,6 @@ export function ChatHeader(
         </div>
         {chat.isTemporary && !isPhone && <span class="badge">{texts.chat.notSaved}</span>}
         {!isPhone && !isUntouched && <ModelButton chat={chat} />}
-        {isPhone && !isUntouched && (
-          <IconButton
-            icon="plus"
-            label={texts.nav.newChat}
-            onClick={() => store.router.go("/new")}
-          />
-        )}
         {isUntouched && (
           <IconButton
             icon="temporary"
@@ -79,12 +73,8 @@ export function ChatHeader(
             onClick={() => store.router.go(chat.isTemporary ? "/new" : "/temporary")}
           />
         )}
-        {!isUntouched && !chat.isTemporary && (
-          <IconButton
-            icon="search"
-            label={texts.chat.search.label}
-            onClick={() => chat.search.isOpen.value = true}
-          />
+        {!isPhone && !isUntouched && !chat.isTemporary && (
+          <IconButton icon="search" label={texts.chat.search.label} onClick={openSearch} />
         )}
         <PersonaMenu chat={chat} />
         <IconButton
@@ -93,6 +83,17 @@ export function ChatHeader(
           isPressed={panel === "options"}
           onClick={() => openChatPanel(store, "options")}
         />
+        {isPhone && !isUntouched && (
+          <Menu
+            label={texts.chat.headerMenu}
+            items={[
+              { label: texts.nav.newChat, icon: "plus", onSelect: () => store.router.go("/new") },
+              ...chat.isTemporary ? [] : [
+                { label: texts.chat.search.label, icon: "search" as const, onSelect: openSearch },
+              ],
+            ]}
+          />
+        )}
         {chat.picker.value && (
           <ModelPicker
             chat={chat}

@@ -63,7 +63,11 @@ test(
     expect(switches()).toEqual([{ active_variant: 1 }, { active_variant: 0 }]);
     expect(new URL(page.url()).pathname).toBe("/c/c1");
 
-    await page.getByRole("button", { name: "New chat" }).click();
+    // What buttons leave of the header.
+    const title = (await page.locator(".chat-title-box").boundingBox())!;
+    expect(title.width).toBeGreaterThan(page.viewportSize()!.width / 2);
+    await page.getByRole("button", { name: "Chat actions" }).click();
+    await page.getByRole("menuitem", { name: "New chat" }).click();
     await page.waitForURL(`${api.origin}/new`, { waitUntil: "commit" });
   },
 );

@@ -301,7 +301,9 @@ test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme,
     await page.getByRole("textbox", { name: "Message text" }).waitFor();
     await check("editor");
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Search in this chat" }).click();
+    const isPhone = size === PHONE;
+    if (isPhone) await page.getByRole("button", { name: "Chat actions" }).click();
+    await page.getByRole(isPhone ? "menuitem" : "button", { name: "Search in this chat" }).click();
     await page.getByRole("searchbox").fill("story");
     await page.locator(".chat-search-count").getByText("1 of 1").waitFor();
     await check("search");
