@@ -151,7 +151,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return { connections, upstream, inspector, modelRouter };
   });
   const modelPulls = scope.lazy(async (onClose) => {
-    const { ModelPulls } = await import("./llm/ollama/model_pulls.ts");
+    const { ModelPulls } = await import("./llm/ollama/ollama_models.ts");
     const pulls = new ModelPulls({ jobs, ...await llm() });
     onClose(() => pulls.close());
     return pulls;

@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { AnyChatRequest } from "../../services/chat/chat_service.ts";
 import type { ChatMessage } from "../../services/llm/chat_event.ts";
-import type { EmbeddingsRequest } from "../../services/llm/openai/embeddings.ts";
+import type { EmbeddingsRequest } from "../../services/llm/openai/openai_provider.ts";
 import type { OpenAiModelList, ResolvedModel } from "../../services/openai_api/openai_models.ts";
 import type { SpeakRequest } from "../../services/speech/speech.ts";
 import { AppError } from "../../services/errors.ts";

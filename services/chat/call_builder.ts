@@ -9,7 +9,7 @@ import { AppError } from "../errors.ts";
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
 import { getTargetDialect } from "../llm/provider.ts";
 import type { ModelRoute, ModelRouter, WantedModel } from "../llm/model_router.ts";
-import { refusesPrefill } from "../llm/refusals/refused_fields.ts";
+import { refusesPrefill } from "../llm/refused_fields.ts";
 import { estimateTokens } from "../llm/token_count.ts";
 import type { UpstreamTarget } from "../llm/upstream_client.ts";
 import type { ClientPromptSource, Prompt, PromptLimits } from "../prompts/prompt.ts";

@@ -2,7 +2,7 @@
 import type { ConversationState } from "../conversations/conversation.ts";
 import { mergeFields } from "../llm/openai/openai_request.ts";
 import type { ModelRoute } from "../llm/model_router.ts";
-import { refusesPrefill } from "../llm/refusals/refused_fields.ts";
+import { refusesPrefill } from "../llm/refused_fields.ts";
 import type { Prompt } from "../prompts/prompt.ts";
 import type { PromptPreset } from "../prompts/prompt_context.ts";
 import type { ToolOffer } from "../tools/tool_registry.ts";

@@ -4,7 +4,7 @@ import { AppError, traceOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { ChatCall, ChatEvent, ChatMessage, OpenAiCompletion, Usage } from "../llm/chat_event.ts";
 import type { ModelRouter, WantedModel } from "../llm/model_router.ts";
-import { learnPrefillRefusal } from "../llm/refusals/refused_fields.ts";
+import { learnPrefillRefusal } from "../llm/refused_fields.ts";
 import type { ChatStream, ListenToNotices, UpstreamClient, UpstreamTarget } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
 import type { ToolOffer } from "../tools/tool_registry.ts";

@@ -1,11 +1,10 @@
 /** Chooses the connection and the model for a chat request. */
 import { AppError } from "../errors.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
-import { reportFailure } from "./call_report.ts";
+import { reportFailure, type UpstreamClient, type UpstreamTarget } from "./upstream_client.ts";
 import type { ChatMessage } from "./chat_event.ts";
 import type { ConnectionInspector, Connections } from "./connections/connections.ts";
 import { stripReasoning } from "./reasoning.ts";
-import type { UpstreamClient, UpstreamTarget } from "./upstream_client.ts";
 
 /** The model and the connection that a request and its conversation name. */
 export interface WantedModel {

@@ -1,10 +1,10 @@
 /** The interface of a model server, implemented per protocol in openai/, anthropic/, ollama/ and demo/. */
 import type { HttpTarget } from "../http/http_client.ts";
 import type { ChatCall, ChatEvent, ChatNotice, OpenAiCompletion } from "./chat_event.ts";
-import type { ModelFacts } from "./connections/dialect_detection.ts";
+import type { ModelFacts } from "./connections/connection_test.ts";
 import type { Dialect, DialectName } from "./dialects/dialect.ts";
 import { chooseDialect } from "./dialects/dialects.ts";
-import type { RefusalMemory } from "./refusals/send_learning.ts";
+import type { RefusalMemory } from "./refused_fields.ts";
 import { toHeaderKey } from "../http/base_url.ts";
 
 /** The protocols. `demo` needs no server. */

@@ -1,7 +1,7 @@
 /** Builds requests to Anthropic's Messages API from OpenAI-style calls (docs/protocols/llm.md, "Anthropic Messages"). */
 import type { ChatCall, ChatMessage, ContentPart } from "../chat_event.ts";
 import { getOwn, isJsonObject } from "../../json/type_guards.ts";
-import { ANTHROPIC_BUDGETS } from "../dialects/hosted.ts";
+import { ANTHROPIC_BUDGETS } from "../dialects/known_dialects.ts";
 import { mergeFields } from "../openai/openai_request.ts";
 import { getDefaultMaxTokens, type UpstreamTarget } from "../provider.ts";
 import { ANTHROPIC_FORMAT } from "../reasoning.ts";

@@ -8,7 +8,7 @@ import type { Database } from "../../storage/database/database.ts";
 import type { DialectName } from "../dialects/dialect.ts";
 import { parseDialectName } from "../dialects/dialects.ts";
 import type { CallConnection, CallFailure, ModelThinking, ServerNotice } from "../provider.ts";
-import type { Refusal } from "../refusals/send_learning.ts";
+import type { Refusal } from "../refused_fields.ts";
 
 /** A refusal with the model it is about and how long it counts. */
 export interface StoredRefusal extends Refusal {

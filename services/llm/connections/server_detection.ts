@@ -7,7 +7,7 @@
 import { type Probe, probeAll, type ProbeOptions, type ProbeResponse } from "../../http/http_client.ts";
 import { isJsonObject, isNonEmptyString, readField } from "../../json/type_guards.ts";
 import type { ListedModel } from "../provider.ts";
-import { parseModelList } from "./model_list.ts";
+import { parseModelList } from "../streaming/response_body.ts";
 
 /** A detected server. */
 export interface DetectedServer {

@@ -1,8 +1,7 @@
 /** The table of dialects, and which one a connection uses. */
 import type { ProviderKind } from "../provider.ts";
 import { type Dialect, DIALECT_NAMES, type DialectName } from "./dialect.ts";
-import { HOSTED_DIALECTS } from "./hosted.ts";
-import { LOCAL_DIALECTS } from "./local.ts";
+import { HOSTED_DIALECTS, LOCAL_DIALECTS } from "./known_dialects.ts";
 
 const DIALECTS = new Map<DialectName, Dialect>(
   [...HOSTED_DIALECTS, ...LOCAL_DIALECTS].map((dialect) => [dialect.name, dialect]),

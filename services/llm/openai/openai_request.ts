@@ -2,8 +2,7 @@
 import type { ChatCall, ChatMessage } from "../chat_event.ts";
 import { type Dialect, REASONING_EFFORTS, REASONING_FIELDS, type ReasoningEffort } from "../dialects/dialect.ts";
 import { getDefaultMaxTokens, getTargetDialect, type UpstreamTarget } from "../provider.ts";
-import { isLimitName } from "../refusals/refused_fields.ts";
-import type { ModelRequestBody } from "../refusals/send_learning.ts";
+import { isLimitName, type ModelRequestBody } from "../refused_fields.ts";
 
 /** Fields that the provider fills itself. */
 const RESERVED_FIELDS = new Set(["model", "messages", "stream"]);

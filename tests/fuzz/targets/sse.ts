@@ -1,7 +1,7 @@
 /** Streams of replies: what a model server sends to Parlor, and what Parlor sends to its page. However a stream is cut, it means the same. */
 import { parseReplyFrame, placeDelta } from "../../../static/src/api/reply_frames.ts";
 import { readEvents } from "../../../static/src/api/client.ts";
-import { createAnthropicTranslator } from "../../../services/llm/anthropic/anthropic_events.ts";
+import { createAnthropicTranslator } from "../../../services/llm/anthropic/anthropic_provider.ts";
 import type { ChatEvent } from "../../../services/llm/chat_event.ts";
 import { createOpenAiTranslator } from "../../../services/llm/openai/openai_events.ts";
 import { readReply } from "../../../services/llm/streaming/reply_reader.ts";

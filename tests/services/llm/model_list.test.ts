@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parseModelList } from "../../../services/llm/connections/model_list.ts";
+import { parseModelList } from "../../../services/llm/streaming/response_body.ts";
 import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream_client.ts";
 import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
 import { openFakeHttp } from "../../helpers/fakes/fake_llm_http.ts";

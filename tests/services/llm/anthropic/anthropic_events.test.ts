@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createAnthropicTranslator } from "../../../../services/llm/anthropic/anthropic_events.ts";
+import { createAnthropicTranslator } from "../../../../services/llm/anthropic/anthropic_provider.ts";
 import type { ChatEvent } from "../../../../services/llm/chat_event.ts";
 import { ModelCall } from "../../../../services/llm/model_call.ts";
 import { never, target } from "../model_calls.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createUpstreamClient } from "../../../../services/llm/upstream_client.ts";
-import { ask, finishOf, gather, never, target } from "../model_calls.ts";
+import { createUpstreamClient } from "../../../services/llm/upstream_client.ts";
+import { ask, finishOf, gather, never, target } from "./model_calls.ts";
 
 const client = createUpstreamClient({ demoPauseMs: 0 });
 const demo = target("", { kind: "demo" });

@@ -1,8 +1,8 @@
 /** The demo connection of a new installation: streams a fixed text, without a language model or network. */
-import { delay } from "../../async/delay.ts";
-import type { ChatCall, ChatEvent, ContentPart } from "../chat_event.ts";
-import { CompletionBuilder } from "../streaming/completion.ts";
-import type { ChatStream, Provider } from "../provider.ts";
+import { delay } from "../async/delay.ts";
+import type { ChatCall, ChatEvent, ContentPart } from "./chat_event.ts";
+import { CompletionBuilder } from "./streaming/completion.ts";
+import type { ChatStream, Provider } from "./provider.ts";
 
 /** The only model of the demo. */
 const DEMO_MODEL = "demo";

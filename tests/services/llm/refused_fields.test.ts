@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findRefusedFields } from "../../../../services/llm/refusals/refused_fields.ts";
+import { findRefusedFields } from "../../../services/llm/refused_fields.ts";
 
 const SENT = [
   ...["model", "messages", "stream", "tools", "stream_options", "max_tokens", "temperature", "top_p", "top_k", "min_p"],

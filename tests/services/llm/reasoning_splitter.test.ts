@@ -1,10 +1,6 @@
 import { expect, test } from "vitest";
-import type { ChatEvent, OpenAiCompletion } from "../../../../services/llm/chat_event.ts";
-import {
-  ReasoningSplitter,
-  splitCompletion,
-  splitStream,
-} from "../../../../services/llm/streaming/reasoning_splitter.ts";
+import type { ChatEvent, OpenAiCompletion } from "../../../services/llm/chat_event.ts";
+import { ReasoningSplitter, splitCompletion, splitStream } from "../../../services/llm/reasoning.ts";
 
 /** Splits a text that arrives in pieces of so many characters. */
 function split(text: string, chars: number, after: ChatEvent[] = [{ type: "finish", reason: "stop" }]) {
