@@ -247,7 +247,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return openPresets({ ...core, sealer: sealer.forPurpose("presets"), chosenId });
   });
   const memory = scope.lazy(async () => {
-    const { openMemories } = await import("./memories/open_memories.ts");
+    const { openMemories } = await import("./memories/memories.ts");
     return openMemories(core);
   });
   const getUserName = async (personaId?: string) => {
@@ -286,7 +286,7 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     return search;
   });
   const memoryTool = scope.lazy(async () => {
-    const { MemoryTool } = await import("./memories/memory_tool.ts");
+    const { MemoryTool } = await import("./memories/memory_proposals.ts");
     return new MemoryTool({
       ...await memory(),
       isWanted: () => settings.get().settings.memory_proposals,

@@ -14,7 +14,7 @@ import { stripReasoning } from "../llm/reasoning.ts";
 import { estimateTokens } from "../llm/token_count.ts";
 import type { Log } from "../log.ts";
 import type { MemoryScope } from "../memories/memory.ts";
-import type { MemoryServices } from "../memories/open_memories.ts";
+import type { MemoryServices } from "../memories/memories.ts";
 import { askForProposals, type ProposalQuestion } from "../memories/proposal_call.ts";
 import { type CardSource, loadParticipants } from "../prompts/participants.ts";
 import type { IdleQueue } from "./idle_tasks.ts";

@@ -7,7 +7,7 @@ import type { ConversationServices } from "../conversations/open_conversations.t
 import { DocumentUses } from "../documents/document.ts";
 import type { DocumentServices } from "../documents/open_documents.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
-import type { MemoryServices } from "../memories/open_memories.ts";
+import type { MemoryServices } from "../memories/memories.ts";
 import type { LorebookServices } from "../lorebooks/lorebooks.ts";
 import type { Personas } from "../personas/personas.ts";
 import type { Presets } from "../presets/presets.ts";

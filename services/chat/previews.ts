@@ -24,10 +24,10 @@ import { type HistoryEnd, readHistory } from "./history.ts";
 import { chooseNextSpeaker, listNextSpeakers, openReplyContext } from "./reply_context.ts";
 import type { Card } from "../characters/card/card.ts";
 import type { Characters } from "../characters/characters.ts";
-import { findCharacterCard, toGreetingNames } from "../prompts/greetings.ts";
+import { createSeededRandom, findCharacterCard, toGreetingNames } from "../prompts/participants.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
-import type { Lorebooks, LorebookServices } from "../lorebooks/lorebooks.ts";
+import { type Lorebooks, type LorebookServices, parseLorebook } from "../lorebooks/lorebooks.ts";
 import {
   activate,
   type Activation,
@@ -38,11 +38,9 @@ import {
 } from "../lorebooks/activation.ts";
 import type { Personas } from "../personas/personas.ts";
 import { Macros } from "../prompts/macros/macros.ts";
-import { createSeededRandom } from "../prompts/seeded_random.ts";
 import { estimateTokens, splitContent } from "../llm/token_count.ts";
 import { AppError } from "../errors.ts";
 import type { ActivationBook } from "../lorebooks/scan_entries.ts";
-import { parseLorebook } from "../lorebooks/lorebook_parse.ts";
 
 /** What a request would send. */
 export interface ChatPreview {

@@ -7,13 +7,12 @@ import { type DocumentUses, parseDocumentUses } from "../documents/document.ts";
 import type { ConversationState } from "../conversations/conversation.ts";
 import { type Message, readPinnedMessages, textOfContent } from "../conversations/message.ts";
 import type { ChatMessage } from "../llm/chat_event.ts";
-import type { LoadedParticipant } from "../prompts/participants.ts";
+import { createSeededRandom, type LoadedParticipant } from "../prompts/participants.ts";
 import type { PromptSource } from "../prompts/prompt.ts";
 import type { OpenPromptContext, PromptContexts } from "../prompts/prompt_context.ts";
 import type { StatefulChatRequest } from "./chat_service.ts";
 import { type HistoryEnd, type HistoryMessage, readHistory } from "./history.ts";
 import { AppError } from "../errors.ts";
-import { createSeededRandom } from "../prompts/seeded_random.ts";
 
 /** Dependencies of a prompt context. */
 export interface ReplyContextDeps {

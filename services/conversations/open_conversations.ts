@@ -22,7 +22,7 @@ import { Revisions } from "./revisions/revisions.ts";
 import { RevisionStore } from "./revisions/revision_store.ts";
 import { conversationTrashKind, messageTrashKind } from "./conversation_trash.ts";
 import { VariantStore } from "./variants.ts";
-import { expandGreetings, findCharacterCard, listGreetings, toGreetingNames } from "../prompts/greetings.ts";
+import { expandGreetings, findCharacterCard, listGreetings, toGreetingNames } from "../prompts/participants.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { KeyedMutex, Mutex } from "../async/locks.ts";
 import type { Core } from "../core/open_core.ts";

@@ -14,10 +14,6 @@ import {
   TokenBudget,
   updateState,
 } from "./activation_rules.ts";
-import type { UiPrompt } from "./decorators.ts";
-import { KeyScan } from "./key_scan.ts";
-import type { KeyMatcher } from "./key_matcher.ts";
-import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import {
   type ActivationBook,
   type EntryPosition,
@@ -26,7 +22,11 @@ import {
   SCAN_DEFAULTS,
   type ScanDefaults,
   type ScanEntry,
+  type UiPrompt,
 } from "./scan_entries.ts";
+import { KeyScan } from "./key_scan.ts";
+import type { KeyMatcher } from "./key_matcher.ts";
+import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 
 export type { ActivationBook, EntryPosition, LorebookScanSource } from "./scan_entries.ts";
 export type { ActivationState } from "./activation_rules.ts";

@@ -1,7 +1,19 @@
-/** Stored lorebooks (global, or for certain characters, personas or chats), opened together with their key matcher. */
+/**
+ * Stored lorebooks (global, or for certain characters, personas or chats), opened together with their key matcher, and
+ * the parser of all supported formats.
+ */
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
-import { asObject } from "../json/type_guards.ts";
+import {
+  asNumber,
+  asObject,
+  asText,
+  asTexts,
+  findJsonFault,
+  isJsonObject,
+  type JsonObject,
+  parseJsonBytes,
+} from "../json/type_guards.ts";
 import {
   DocumentStore,
   type DocumentStoreOptions,
@@ -10,10 +22,15 @@ import {
 } from "../storage/documents/document_store.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import { WorkerKeyMatcher } from "./key_matcher.ts";
-import type { Lorebook, LorebookScope } from "./lorebook_document.ts";
-import { MAX_BOOK_BYTES, type ParsedLorebook, parseLorebook, parseLorebookFile } from "./lorebook_parse.ts";
-import type { ActivationBook } from "./scan_entries.ts";
-import { toSillyTavernLorebook } from "./sillytavern.ts";
+import {
+  isSillyTavernLorebook,
+  type Lorebook,
+  type LorebookEntry,
+  type LorebookScope,
+  parseSillyTavernLorebook,
+  toSillyTavernLorebook,
+} from "./lorebook_document.ts";
+import { type ActivationBook, MAX_BOOK_KEYS } from "./scan_entries.ts";
 
 /** The part of a book that is available without opening it. */
 interface LorebookHead {
@@ -222,4 +239,87 @@ export function openLorebooks(options: LorebookServicesOptions): LorebookService
   options.trash.register(KIND, store);
   const keyMatcher = new WorkerKeyMatcher();
   return { lorebooks: new Lorebooks(store), keyMatcher, close: () => keyMatcher.close() };
+}
+
+/** A book and its name outside of Parlor. */
+export interface ParsedLorebook {
+  book: Lorebook;
+  /** Absent for books without a name. */
+  name?: string;
+}
+
+/** Maximum number of entries. Large books have a few hundred. */
+const MAX_ENTRIES = 10_000;
+/** Maximum JSON size of a book, in bytes. */
+const MAX_BOOK_BYTES = 10 * 1024 * 1024;
+
+/**
+ * Parses a book: SillyTavern's World Info, `lorebook_v3`, a bare V2 or V3 book, or a card that contains one. Only wrong
+ * types are corrected.
+ *
+ * @throws {AppError} `unprocessable` for other JSON, more than 100 levels, more than 10,000 entries or too many keys
+ */
+export function parseLorebook(json: unknown): ParsedLorebook {
+  const fault = findJsonFault(json);
+  if (fault !== undefined) throw cannotRead(fault);
+  if (!isJsonObject(json)) throw cannotRead("it isn't an object");
+  if (json.spec === "lorebook_v3" && isJsonObject(json.data)) return parseBareBook(json.data);
+  if (typeof json.spec === "string" && json.spec.startsWith("chara_card") && isJsonObject(json.data)) {
+    if (!isJsonObject(json.data.character_book)) throw cannotRead("the card carries none");
+    const { book, name } = parseBareBook(json.data.character_book);
+    return { book, name: name ?? parseName(json.data) };
+  }
+  if (isSillyTavernLorebook(json)) {
+    return { book: checkLimits(parseSillyTavernLorebook(json)), name: parseName(json) };
+  }
+  return parseBareBook(json);
+}
+
+/** Parses a book file. @throws {AppError} `too_large`, and like `parseLorebook` */
+export function parseLorebookFile(bytes: Uint8Array): ParsedLorebook {
+  if (bytes.length > MAX_BOOK_BYTES) {
+    throw new AppError("too_large", `The lorebook is longer than ${MAX_BOOK_BYTES} bytes`);
+  }
+  let json: unknown;
+  try {
+    json = parseJsonBytes(bytes);
+  } catch (cause) {
+    throw new AppError("unprocessable", "Can't read the lorebook: the file isn't JSON in UTF-8", { cause });
+  }
+  return parseLorebook(json);
+}
+
+function parseBareBook(json: JsonObject): ParsedLorebook {
+  if (!Array.isArray(json.entries)) throw cannotRead("it has no list of entries");
+  const entries = json.entries.filter(isJsonObject).map(parseEntry);
+  return { book: checkLimits({ ...json, entries } as Lorebook), name: parseName(json) };
+}
+
+function parseEntry(entry: JsonObject): LorebookEntry {
+  const fixed: LorebookEntry = {
+    ...entry,
+    keys: asTexts(entry.keys),
+    content: asText(entry.content),
+    extensions: isJsonObject(entry.extensions) ? entry.extensions : {},
+    enabled: typeof entry.enabled === "boolean" ? entry.enabled : true,
+    insertion_order: asNumber(entry.insertion_order) ?? 0,
+  };
+  if ("secondary_keys" in entry) fixed.secondary_keys = asTexts(entry.secondary_keys);
+  if ("priority" in entry && entry.priority !== null) fixed.priority = asNumber(entry.priority);
+  return fixed;
+}
+
+function checkLimits(book: Lorebook): Lorebook {
+  if (book.entries.length > MAX_ENTRIES) throw cannotRead(`it has more than ${MAX_ENTRIES} entries`);
+  const keys = book.entries.reduce((sum, entry) => sum + entry.keys.length + (entry.secondary_keys?.length ?? 0), 0);
+  if (keys > MAX_BOOK_KEYS) throw cannotRead(`it has more than ${MAX_BOOK_KEYS} keys`);
+  return book;
+}
+
+function parseName({ name }: JsonObject): string | undefined {
+  return typeof name === "string" && name.trim() !== "" ? name.trim() : undefined;
+}
+
+function cannotRead(found: string): AppError {
+  return new AppError("unprocessable", `Can't read the lorebook: ${found}`);
 }

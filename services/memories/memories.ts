@@ -1,9 +1,15 @@
-/** Stored notes and their earlier versions. A note is one sealed document: its fields in the head, its versions in the body. */
+/**
+ * Stored notes and their earlier versions, opened together with proposals. A note is one sealed document: its fields in
+ * the head, its versions in the body.
+ */
 import { AppError } from "../errors.ts";
 import { DocumentStore, type DocumentStoreOptions, type OpenedDocument } from "../storage/documents/document_store.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { VersionCause } from "../storage/versions.ts";
 import { EVERYTHING, type Memory, type MemoryFields, type MemoryScopeKind, parseMemoryText } from "./memory.ts";
+import type { Sealer } from "../crypto/sealer.ts";
+import { SealedSetting } from "../storage/documents/sealed_json.ts";
+import { MemoryProposals, type MemoryUse, type ProposalFields } from "./memory_proposals.ts";
 
 /** An earlier state of a note. */
 export interface MemoryVersion {
@@ -142,7 +148,7 @@ const KIND = "memory";
 const TITLE_LENGTH = 100;
 
 /** Opens the notes. */
-export function openNotes(
+function openNotes(
   options: Omit<DocumentStoreOptions<MemoryFields>, "kind" | "noun" | "titleOf" | "trash"> & {
     trash: DocumentStoreOptions<MemoryFields>["trash"] & {
       register(kind: string, handler: Pick<Store, "restore" | "purge">): void;
@@ -153,4 +159,56 @@ export function openNotes(
   const store: Store = new DocumentStore({ ...options, kind: KIND, noun: "note", titleOf });
   options.trash.register(KIND, store);
   return new Memories({ store, now: options.now });
+}
+
+/** How far a chat was read for proposals. */
+export interface ReadMark {
+  /** The last message that was read. */
+  messageId: string;
+}
+
+/** What memory needs. */
+interface MemoryDeps extends Pick<Parameters<typeof openNotes>[0], "db" | "events" | "now" | "trash"> {
+  sealer: Sealer;
+}
+
+/** The services of memory. */
+export interface MemoryServices {
+  memories: Memories;
+  proposals: MemoryProposals;
+  /** When the reading began, and which notes chats confirmed. */
+  use: SealedSetting<MemoryUse>;
+  /** By the id of the chat. */
+  readMarks: DocumentStore<ReadMark, null>;
+}
+
+/** Opens notes and proposals. */
+export function openMemories(deps: MemoryDeps): MemoryServices {
+  const { db, events, trash, now } = deps;
+  const sealer = deps.sealer.forPurpose("memories");
+  const options = { db, events, now, sealer, trash };
+  const memories = openNotes(options);
+  const use = new SealedSetting<MemoryUse>({ db, sealer, events }, {
+    key: "memory_use",
+    label: "The use of notes",
+    defaults: { sinceMs: null, confirmed: {} },
+  });
+  const proposals = new MemoryProposals({
+    memories,
+    use,
+    now,
+    store: new DocumentStore<ProposalFields, null>({
+      ...options,
+      kind: "memory_proposal",
+      noun: "proposal",
+      titleOf: ({ text }) => text,
+    }),
+  });
+  const readMarks = new DocumentStore<ReadMark, null>({
+    ...options,
+    kind: "memory_read",
+    noun: "mark",
+    titleOf: ({ messageId }) => messageId,
+  });
+  return { memories, proposals, readMarks, use };
 }

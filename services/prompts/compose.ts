@@ -10,7 +10,7 @@ import {
   type LayoutItem,
   type PromptBlock,
   type PromptBlocks,
-} from "./prompt_blocks.ts";
+} from "./prompt.ts";
 import type { MacroContext, Macros } from "./macros/macros.ts";
 import type { PromptContext, PromptLore } from "./prompt_context.ts";
 

@@ -11,13 +11,17 @@ import {
 import { composeBlocks } from "./compose.ts";
 import type { MacroBudget } from "./macros/macro_budget.ts";
 import { type MacroField, Macros, type MacroScope } from "./macros/macros.ts";
-import { formatLoreName, type LoreSource } from "./prompt_blocks.ts";
-import type { ComposedPrompt, HistoryWindow, PromptMessage } from "./prompt.ts";
+import {
+  type ComposedPrompt,
+  formatLoreName,
+  type HistoryWindow,
+  type LoreSource,
+  type PromptMessage,
+} from "./prompt.ts";
 import { formatMemories, type MemoryChoice } from "../memories/memory.ts";
 import type { PromptContext, PromptLore } from "./prompt_context.ts";
-import { createSeededRandom, type SeededRandom } from "./seeded_random.ts";
+import { createSeededRandom, type LoadedParticipant, type SeededRandom } from "./participants.ts";
 import { splitContent } from "../llm/token_count.ts";
-import type { LoadedParticipant } from "./participants.ts";
 
 /** Everything that a composition needs. */
 export interface CompositionRequest {

@@ -1,7 +1,14 @@
-/** Loads the characters of a conversation from their cards. */
+/**
+ * The characters of a conversation: loaded from their cards, their greetings, and reproducible random numbers for what
+ * they choose. Assembling a prompt twice gives the same prompt.
+ */
 import type { Card } from "../characters/card/card.ts";
 import { AppError } from "../errors.ts";
 import type { PromptCharacter, PromptNote } from "./prompt_context.ts";
+import { Macros } from "./macros/macros.ts";
+import { NO_CARD } from "../characters/card/card_file.ts";
+import type { Characters } from "../characters/characters.ts";
+import { createHash, type Hash } from "node:crypto";
 
 /** Source of cards; implemented by `Characters`. */
 export interface CardSource {
@@ -98,4 +105,82 @@ function parseDepthPrompt(value: unknown): PromptNote | undefined {
     depth: typeof depth === "number" && depth >= 0 ? Math.floor(depth) : NOTE_DEPTH,
     role: role === "user" || role === "assistant" ? role : "system",
   };
+}
+
+/**
+ * Expands the macros of greetings. They share the macro budget of one prompt; a greeting that exceeds it stays as
+ * written.
+ *
+ * @param seed Different for each conversation.
+ */
+export function expandGreetings(
+  texts: readonly string[],
+  { char, user }: { char: string; user: string },
+  { seed, nowMs }: { seed: string; nowMs: number },
+): string[] {
+  const macros = new Macros({ char, user, fields: {}, clock: { nowMs }, random: createSeededRandom(seed), chat: {} });
+  return texts.map((text, n) => macros.expand(text, { location: `greeting ${n}` }).trim());
+}
+
+/** Name of a character without a card. */
+const NAMELESS = "Assistant";
+
+/** Values of `{{char}}` and `{{user}}`. */
+export interface GreetingNames {
+  char: string;
+  user: string;
+}
+
+/** Returns the macro values for a chat with a character. */
+export function toGreetingNames(card: Card | undefined, user: string): GreetingNames {
+  return { char: card?.data.nickname || card?.data.name || NAMELESS, user };
+}
+
+/**
+ * Lists the greetings of a card as written: `first_mes`, alternate greetings and, in groups, group-only greetings.
+ *
+ * @returns Also the index of the first group-only greeting.
+ * @see docs/protocols/cards.md
+ */
+export function listGreetings(
+  card: Card,
+  isGroup: boolean,
+): { texts: string[]; groupOnlyFrom: number } {
+  const { first_mes, alternate_greetings, group_only_greetings } = card.data;
+  const texts = [first_mes, ...alternate_greetings, ...isGroup ? group_only_greetings : []];
+  return {
+    texts,
+    groupOnlyFrom: 1 + alternate_greetings.length,
+  };
+}
+
+/** Finds the card of a character. @returns `undefined` if the character is missing or its card unreadable. */
+export async function findCharacterCard(characters: Characters, id: string): Promise<Card | undefined> {
+  const found = await characters.get(id).catch(NO_CARD);
+  return found?.character.card;
+}
+
+/** Returns a number in [0, 1) for a key, or for one of several details of a key. */
+export type SeededRandom = (key: string, detail?: string) => number;
+
+/** Maximum number of cached hashes. */
+const MAX_HASHES = 32;
+
+/** Creates a random source from a seed, such as a conversation id. Long seeds and keys are hashed only once. */
+export function createSeededRandom(seed: string): SeededRandom {
+  const seeded = createHash("sha256").update(`${seed}\n`);
+  const hashes = new Map<string, Hash>();
+  return (key, detail) => {
+    if (detail === undefined) return toFraction(seeded.copy().update(key));
+    let hash = hashes.get(key);
+    if (hash === undefined) {
+      if (hashes.size >= MAX_HASHES) hashes.clear();
+      hashes.set(key, hash = seeded.copy().update(`${key}\n`));
+    }
+    return toFraction(hash.copy().update(detail));
+  };
+}
+
+function toFraction(hash: Hash): number {
+  return hash.digest().readUIntBE(0, 6) / 2 ** 48;
 }

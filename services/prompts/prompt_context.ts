@@ -12,10 +12,15 @@ import {
   type Participant,
   toPromptCharacter,
 } from "./participants.ts";
-import { type LoreSource, type PromptLayout, toPromptPreset } from "./prompt_blocks.ts";
+import {
+  type ComposedPrompt,
+  type HistoryWindow,
+  type LoreSource,
+  type PromptLayout,
+  toPromptPreset,
+} from "./prompt.ts";
 import { MacroBudget } from "./macros/macro_budget.ts";
 import { composePrompt, type CompositionRequest, createMessageExpander, PrefixClocks } from "./compose_context.ts";
-import type { ComposedPrompt, HistoryWindow } from "./prompt.ts";
 
 /** The conversation fields used in prompts. Fields of a wrong type are ignored. */
 export interface PromptFields {

@@ -4,7 +4,7 @@
  * Rewrites prompts for chat templates that require alternating roles: at most one system message, then user and assistant in turn.
  */
 import type { ChatMessage, ContentPart } from "../llm/chat_event.ts";
-import type { BlockAtDepth, BlockPart, PromptBlock, PromptBlocks } from "./prompt_blocks.ts";
+import type { BlockAtDepth, BlockPart, PromptBlock, PromptBlocks } from "./prompt.ts";
 import { MESSAGE_TOKENS } from "../llm/token_count.ts";
 
 /** A block with its token count. */

@@ -4,25 +4,32 @@ import type { UpstreamTarget } from "../llm/provider.ts";
 import type { ContextSize, ContextSizes, TokenCounter } from "./token_counter.ts";
 import type { MemoryChoice } from "../memories/memory.ts";
 import type { DocumentReader, SentDocument, WantedDocument } from "./document_choice.ts";
-import { isOptional, NO_BLOCKS, type PromptBlock, type PromptBlocks, replacesHistory } from "./prompt_blocks.ts";
-import type {
-  ClientPromptSource,
-  HistoryWindow,
-  PinnedMessage,
-  Prompt,
-  PromptLimits,
-  PromptMessage,
-  PromptSource,
+import {
+  type ClientPromptSource,
+  type HistoryWindow,
+  isOptional,
+  NO_BLOCKS,
+  type PinnedMessage,
+  type Prompt,
+  type PromptBlock,
+  type PromptBlocks,
+  type PromptLimits,
+  type PromptMessage,
+  type PromptSource,
+  replacesHistory,
 } from "./prompt.ts";
 import {
   computeBudget,
+  DOCUMENT_ORDER,
+  findWantedDocuments,
   keepResultsWithCalls,
+  keyOf,
   MARGIN_TOKENS,
+  PromptDocuments,
   sumTokens,
   TrimPoints,
   withContextLimit,
 } from "./prompt_budget.ts";
-import { DOCUMENT_ORDER, findWantedDocuments, keyOf, PromptDocuments } from "./prompt_documents.ts";
 import {
   type Counted,
   type CountedBlocks,

@@ -4,7 +4,7 @@ import type { AnyChatRequest } from "../../../services/chat/chat_service.ts";
 import { toSentJson } from "../../../services/chat/reply_saver.ts";
 import type { ChatPreview } from "../../../services/chat/previews.ts";
 import type { ChatMessage } from "../../../services/llm/chat_event.ts";
-import type { LoreSource } from "../../../services/prompts/prompt_blocks.ts";
+import type { LoreSource } from "../../../services/prompts/prompt.ts";
 import type { Counted, PromptEntry } from "../../../services/prompts/prompt_messages.ts";
 import { REASONING_EFFORTS } from "../../../services/llm/dialects/dialect.ts";
 import { isTimeZone } from "../../../services/prompts/macros/macro_text.ts";

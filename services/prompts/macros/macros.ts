@@ -5,7 +5,7 @@
  * The texts are untrusted: all work counts against a `MacroBudget`.
  */
 import { getOwn } from "../../json/type_guards.ts";
-import type { SeededRandom } from "../seeded_random.ts";
+import type { SeededRandom } from "../participants.ts";
 import { byteLength, COSTLY_STEPS, MacroBudget, MacroVariables, OverBudgetError } from "./macro_budget.ts";
 import {
   countValues,

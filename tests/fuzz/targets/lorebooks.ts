@@ -1,8 +1,8 @@
 /** Lorebooks: read from every form, written back, and activated by their keys. */
 import { activate } from "../../../services/lorebooks/activation.ts";
 import { WorkerKeyMatcher } from "../../../services/lorebooks/key_matcher.ts";
-import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebook_parse.ts";
-import { toSillyTavernLorebook } from "../../../services/lorebooks/sillytavern.ts";
+import { parseLorebook, parseLorebookFile } from "../../../services/lorebooks/lorebooks.ts";
+import { toSillyTavernLorebook } from "../../../services/lorebooks/lorebook_document.ts";
 import { sillyTavernCard } from "../../helpers/files/cards.ts";
 import { jsonText, mutateBytes, mutateJson, tokenText } from "../mutations.ts";
 import { claim, target, unlessRefused } from "../target.ts";

@@ -1,7 +1,7 @@
 /** Macros of cards, presets, lorebooks and notes, which expand each other. */
 import { MACRO_LIMITS, MacroBudget } from "../../../services/prompts/macros/macro_budget.ts";
 import { type MacroField, Macros, type MacroScope } from "../../../services/prompts/macros/macros.ts";
-import { createSeededRandom } from "../../../services/prompts/seeded_random.ts";
+import { createSeededRandom } from "../../../services/prompts/participants.ts";
 import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../../helpers/files/macro_attacks.ts";
 import { mutateText, tokenText } from "../mutations.ts";
 import type { Random } from "../random.ts";

@@ -1,5 +1,5 @@
 /** A made-up book of many pages with facts to ask for. */
-import { createSeededRandom } from "../../../services/prompts/seeded_random.ts";
+import { createSeededRandom } from "../../../services/prompts/participants.ts";
 
 /** A question and the page that answers it. */
 export interface BookQuestion {

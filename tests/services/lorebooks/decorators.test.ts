@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Decorators, parseDecorators } from "../../../services/lorebooks/decorators.ts";
+import { type Decorators, parseDecorators } from "../../../services/lorebooks/scan_entries.ts";
 
 test.each<[string, Decorators]>([
   ["@@activate_only_after 3", { activateOnlyAfter: 3 }],

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { composeBlocks } from "../../../services/prompts/compose.ts";
-import { type LayoutItem, type PromptLayout, toPromptPreset } from "../../../services/prompts/prompt_blocks.ts";
+import { type LayoutItem, type PromptLayout, toPromptPreset } from "../../../services/prompts/prompt.ts";
 import { BUILTIN_PRESET, readPreset } from "../../../services/presets/preset.ts";
 import { Macros } from "../../../services/prompts/macros/macros.ts";
 import type { PromptCharacter, PromptContext, PromptLore } from "../../../services/prompts/prompt_context.ts";
-import { createSeededRandom } from "../../../services/prompts/seeded_random.ts";
+import { createSeededRandom } from "../../../services/prompts/participants.ts";
 import { insertAtDepths, toPromptEntries } from "../../../services/prompts/prompt_messages.ts";
 
 const { layout: BUILTIN } = toPromptPreset(

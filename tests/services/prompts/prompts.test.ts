@@ -2,9 +2,14 @@ import { expect, test } from "vitest";
 import type { ChatMessage } from "../../../services/llm/chat_event.ts";
 import type { Provider } from "../../../services/llm/provider.ts";
 import { ContextSizes, TokenCounter, type TokenRatios } from "../../../services/prompts/token_counter.ts";
-import type { PromptLimits, PromptMessage, PromptSource } from "../../../services/prompts/prompt.ts";
+import type {
+  PromptBlock,
+  PromptBlocks,
+  PromptLimits,
+  PromptMessage,
+  PromptSource,
+} from "../../../services/prompts/prompt.ts";
 import { Prompts } from "../../../services/prompts/prompts.ts";
-import type { PromptBlock, PromptBlocks } from "../../../services/prompts/prompt_blocks.ts";
 import { MESSAGE_TOKENS } from "../../../services/llm/token_count.ts";
 import { never, target } from "../llm/model_calls.ts";
 

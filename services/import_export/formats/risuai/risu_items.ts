@@ -9,7 +9,7 @@
 import { changed, type ImportReason, importReason, type ImportReasonCode, refused } from "../../import_report.ts";
 import { deriveStableId, getExtension, hashContent } from "../../import_source.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { expandGreetings } from "../../../prompts/greetings.ts";
+import { expandGreetings } from "../../../prompts/participants.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { toIsoTime } from "../chat_files.ts";
 

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { COSTLY_STEPS, MACRO_LIMITS, MacroBudget } from "../../../../services/prompts/macros/macro_budget.ts";
 import { type MacroContext, Macros, type MacroScope } from "../../../../services/prompts/macros/macros.ts";
 import { parseMacros } from "../../../../services/prompts/macros/macro_text.ts";
-import { expandGreetings } from "../../../../services/prompts/greetings.ts";
-import { createSeededRandom } from "../../../../services/prompts/seeded_random.ts";
+import { createSeededRandom, expandGreetings } from "../../../../services/prompts/participants.ts";
 import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../../../helpers/files/macro_attacks.ts";
 
 const SCOPE: MacroScope = {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Macros, type MacroScope } from "../../../../services/prompts/macros/macros.ts";
-import { createSeededRandom } from "../../../../services/prompts/seeded_random.ts";
+import { createSeededRandom } from "../../../../services/prompts/participants.ts";
 
 const NOON = Date.UTC(2026, 10, 22, 12, 5);
 
