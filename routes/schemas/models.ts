@@ -1,10 +1,9 @@
 /** Models on the hub and on disk, downloads, and the local model server. */
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Download } from "../../services/models/downloads/downloads.ts";
-import type { FoundRepo } from "../../services/models/hub/hub.ts";
+import type { FoundRepo } from "../../services/models/hub.ts";
 import type { LocalModel } from "../../services/models/local/local_models.ts";
-import type { RepoListing } from "../../services/models/models.ts";
-import type { Machine, RecommendedModel } from "../../services/models/recommended.ts";
+import type { Machine, RecommendedModel, RepoListing } from "../../services/models/models.ts";
 import type { RunnerStatus, RunRequest } from "../../services/models/runner/runner.ts";
 import { ERRORS, IdParams, json, jsonBody, Time } from "./common.ts";
 

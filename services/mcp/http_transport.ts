@@ -5,9 +5,9 @@
  */
 import { delay } from "../async/delay.ts";
 import type { AppError } from "../errors.ts";
-import { createFaultResponse } from "./mcp_error.ts";
+import { createFaultResponse } from "./mcp_result.ts";
 import { StreamableHTTPClientTransport } from "./sdk.ts";
-import type { JSONRPCMessage, RequestId, Transport } from "./sdk_types.ts";
+import type { JSONRPCMessage, RequestId, Transport } from "./sdk.ts";
 import type { ServerFetch } from "./server_fetch.ts";
 
 /** How long the end of a session may take. */

@@ -16,7 +16,14 @@ import type {
   UnavailableServer,
 } from "../tools/tool_registry.ts";
 import { isId } from "../storage/ids.ts";
-import { parseServerList, type SkippedServer, toServerId } from "./import_servers.ts";
+import {
+  BUILT_IN_ID,
+  parseServerList,
+  type SkippedServer,
+  type ToolServer,
+  type ToolServerInput,
+  toServerId,
+} from "./tool_server.ts";
 import type { ResourceContent, ServerPrompt, ServerResource } from "./mcp_connection.ts";
 import {
   type KnownTool,
@@ -26,7 +33,6 @@ import {
   type ServerState,
 } from "./server_runtime.ts";
 import type { PendingSignIn } from "./sign_in.ts";
-import { BUILT_IN_ID, type ToolServer, type ToolServerInput } from "./tool_server.ts";
 import { openToolServers, TOOL_SERVER_KIND, type ToolServers, type ToolServersDeps } from "./tool_servers.ts";
 
 /** A tool with its permission, as the owner sees it. */

@@ -4,7 +4,7 @@ import { formatDuration } from "../http/upstream_error.ts";
 import { findJsonFault, type JsonObject } from "../json/type_guards.ts";
 import type { ToolCallOptions, ToolOutput } from "../tools/tool_registry.ts";
 import type { HttpTransport } from "./http_transport.ts";
-import { maskSecrets, TransportFault } from "./mcp_error.ts";
+import { maskSecrets, type ResultContent, toToolOutput, TransportFault } from "./mcp_result.ts";
 import {
   CallToolResultSchema,
   Client,
@@ -18,7 +18,6 @@ import {
   ToolListChangedNotificationSchema,
 } from "./sdk.ts";
 import type { StdioTransport } from "./stdio_transport.ts";
-import { type ResultContent, toToolOutput } from "./tool_output.ts";
 
 /** A tool as its server lists it. */
 export interface ListedTool {

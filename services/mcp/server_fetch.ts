@@ -13,7 +13,7 @@ import {
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { HttpCall, type HttpClient } from "../http/http_client.ts";
 import { readText } from "../http/read_body.ts";
-import { formatMebibytes } from "./mcp_error.ts";
+import { formatMebibytes } from "./mcp_result.ts";
 
 /** What the requests go through. */
 export interface ServerFetchDeps {

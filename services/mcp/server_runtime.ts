@@ -12,7 +12,7 @@ import type { JsonObject } from "../json/type_guards.ts";
 import type { Log } from "../log.ts";
 import type { ToolCallOptions, ToolOutput } from "../tools/tool_registry.ts";
 import type { ListedTool, McpConnection } from "./mcp_connection.ts";
-import { type SignInChallenge, SignInNeededError } from "./mcp_error.ts";
+import { type SignInChallenge, SignInNeededError } from "./mcp_result.ts";
 import type { ServerFetch } from "./server_fetch.ts";
 import { listSignInSecrets, type StoredSignIn, type ToolServers } from "./tool_servers.ts";
 import { type HttpContent, listSecrets, type StdioContent, type ToolServerContent } from "./tool_server.ts";

@@ -6,14 +6,9 @@
  */
 import { randomToken } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
-import { maskSecrets, type SignInChallenge } from "./mcp_error.ts";
+import { maskSecrets, type SignInChallenge } from "./mcp_result.ts";
 import { auth, OAuthError, refreshAuthorization } from "./sdk.ts";
-import type {
-  OAuthClientInformationMixed,
-  OAuthClientProvider,
-  OAuthDiscoveryState,
-  OAuthTokens,
-} from "./sdk_types.ts";
+import type { OAuthClientInformationMixed, OAuthClientProvider, OAuthDiscoveryState, OAuthTokens } from "./sdk.ts";
 import type { ServerFetch } from "./server_fetch.ts";
 import { type HttpContent, listSecrets } from "./tool_server.ts";
 import { listSignInSecrets, type StoredSignIn } from "./tool_servers.ts";

@@ -11,9 +11,9 @@ import { asObject } from "../json/type_guards.ts";
 import type { Log } from "../log.ts";
 import { isFile } from "../process/supervised_process.ts";
 import { type PipedEnd, type PipedProcess, startPiped } from "../process/process_group.ts";
-import { createFaultResponse, formatMebibytes, maskSecrets } from "./mcp_error.ts";
+import { createFaultResponse, formatMebibytes, maskSecrets } from "./mcp_result.ts";
 import { JSONRPCMessageSchema } from "./sdk.ts";
-import type { JSONRPCMessage, Transport } from "./sdk_types.ts";
+import type { JSONRPCMessage, Transport } from "./sdk.ts";
 
 /** What to run, and its limits. */
 export interface StdioOptions {

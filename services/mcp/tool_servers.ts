@@ -7,7 +7,7 @@ import type { Database } from "../storage/database/database.ts";
 import { SealedProfiles } from "../storage/documents/sealed_profiles.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { ToolPermission } from "../tools/tool_registry.ts";
-import type { OAuthClientInformationMixed, OAuthDiscoveryState, OAuthTokens } from "./sdk_types.ts";
+import type { OAuthClientInformationMixed, OAuthDiscoveryState, OAuthTokens } from "./sdk.ts";
 import {
   isSameServer,
   parseToolServer,

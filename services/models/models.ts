@@ -1,19 +1,21 @@
-/** Everything about models that lie here or could: the hub, downloads, what is on disk, and running one. */
+/**
+ * Everything about models that lie here or could: the hub, downloads, what is on disk, running one, and a short list to
+ * start with, of which those are offered that fit the memory and the disk of this machine.
+ */
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { JobRunner } from "../jobs/job_runner.ts";
 import type { Log } from "../log.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
-import { Downloads } from "./downloads/downloads.ts";
+import { type DownloadCandidate, Downloads, listCandidates } from "./downloads/downloads.ts";
 import { DEFAULT_LIMITS, type DownloadLimits } from "./downloads/file_download.ts";
-import { type FoundRepo, Hub } from "./hub/hub.ts";
+import { type FoundRepo, Hub } from "./hub.ts";
 import { LocalModels } from "./local/local_models.ts";
-import { type ModelFormat, parseRepo } from "./local/model_paths.ts";
-import { ModelsFolder } from "./local/models_folder.ts";
-import { type DownloadCandidate, listCandidates } from "./hub/repo_files.ts";
-import { type Machine, measureMachine, type RecommendedModel, recommendModels } from "./recommended.ts";
-import type { RunnerTimes } from "./runner/model_supervisor.ts";
+import { type ModelFormat, ModelsFolder, parseRepo } from "./local/models_folder.ts";
+import type { RunnerTimes } from "./runner/llama_server.ts";
 import { type OfferedConnection, Runner } from "./runner/runner.ts";
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
 
 /** What the models need. */
 export interface ModelsOptions {
@@ -139,4 +141,177 @@ export class Models {
     }
     this.#events.publish({ kind: "local_model", id: "local" });
   }
+}
+
+/** What a model is offered as. */
+export type RecommendedLevel = "fast" | "balanced" | "best";
+
+/** A model of the list. */
+interface ListedModel {
+  id: string;
+  name: string;
+  /** On the hub, with GGUF files, and open to everyone. */
+  repo: string;
+  quantization: string;
+  /** Of the file; the hub's listing has the exact size. */
+  sizeBytes: number;
+  /** Part of the file that is read for each token: all of it, or the active experts. */
+  activeShare: number;
+}
+
+/**
+ * Instruction-tuned models that chat in English, German and Japanese without a reasoning phase, from small to large.
+ * Sizes are those of the files on the hub in 2025.
+ *
+ * @see https://huggingface.co/ggml-org
+ */
+const MODELS: readonly ListedModel[] = [
+  {
+    id: "gemma-3-1b",
+    name: "Gemma 3 1B",
+    repo: "ggml-org/gemma-3-1b-it-GGUF",
+    quantization: "Q4_K_M",
+    sizeBytes: 806e6,
+    activeShare: 1,
+  },
+  {
+    id: "llama-3.2-3b",
+    name: "Llama 3.2 3B",
+    repo: "bartowski/Llama-3.2-3B-Instruct-GGUF",
+    quantization: "Q4_K_M",
+    sizeBytes: 2_019e6,
+    activeShare: 1,
+  },
+  {
+    id: "gemma-3-4b",
+    name: "Gemma 3 4B",
+    repo: "ggml-org/gemma-3-4b-it-GGUF",
+    quantization: "Q4_K_M",
+    sizeBytes: 2_490e6,
+    activeShare: 1,
+  },
+  {
+    id: "llama-3.1-8b",
+    name: "Llama 3.1 8B",
+    repo: "bartowski/Meta-Llama-3.1-8B-Instruct-GGUF",
+    quantization: "Q4_K_M",
+    sizeBytes: 4_921e6,
+    activeShare: 1,
+  },
+  {
+    id: "gemma-3-12b",
+    name: "Gemma 3 12B",
+    repo: "ggml-org/gemma-3-12b-it-GGUF",
+    quantization: "Q4_K_M",
+    sizeBytes: 7_301e6,
+    activeShare: 1,
+  },
+  {
+    id: "gemma-3-27b",
+    name: "Gemma 3 27B",
+    repo: "ggml-org/gemma-3-27b-it-GGUF",
+    quantization: "Q4_K_M",
+    sizeBytes: 16_546e6,
+    activeShare: 1,
+  },
+];
+
+/** What decides which models fit. */
+export interface Machine {
+  memoryBytes: number;
+  /** On the disk of the models folder. */
+  freeDiskBytes: number;
+  /** Estimated rate at which the processor reads memory, in bytes per second. */
+  memoryRate: number;
+}
+
+/** A model that fits this machine. */
+export interface RecommendedModel {
+  id: string;
+  name: string;
+  repo: string;
+  quantization: string;
+  level: RecommendedLevel;
+  sizeBytes: number;
+  /** What it needs while it runs. */
+  memoryBytes: number;
+  /** A rough estimate without a graphics card. */
+  tokensPerSecond: number;
+}
+
+/** Context, buffers and the program itself, in bytes: about what llama.cpp takes for 8,192 tokens of a small model. */
+const RUN_BYTES = 700e6;
+/** Context grows with the model. */
+const RUN_SHARE = 1.1;
+/** Part of the memory that a model may take; the system and the browser need the rest. */
+const MEMORY_SHARE = 0.75;
+/** Space that a download leaves on the disk. */
+const DISK_RESERVE_BYTES = 1e9;
+/** Slower replies are tedious to read. In tokens per second. */
+const MIN_RATE = 3;
+
+/** Chooses up to three models that fit: the fastest, the best, and one between them. */
+export function recommendModels(machine: Machine): RecommendedModel[] {
+  const fitting = MODELS.flatMap((model) => {
+    const { sizeBytes, activeShare } = model;
+    const memoryBytes = sizeBytes * RUN_SHARE + RUN_BYTES;
+    const tokensPerSecond = machine.memoryRate / (sizeBytes * activeShare);
+    const fits = memoryBytes <= machine.memoryBytes * MEMORY_SHARE &&
+      sizeBytes + DISK_RESERVE_BYTES <= machine.freeDiskBytes;
+    return fits ? [{ model, memoryBytes, tokensPerSecond }] : [];
+  });
+  const quick = fitting.filter(({ tokensPerSecond }) => tokensPerSecond >= MIN_RATE);
+  const usable = quick.length > 0 ? quick : fitting.slice(0, 1);
+  const chosen: [RecommendedLevel, (typeof usable)[number] | undefined][] = [
+    ["fast", usable[0]],
+    ["balanced", usable.length > 2 ? usable[Math.floor(usable.length / 2)] : undefined],
+    ["best", usable.length > 1 ? usable.at(-1) : undefined],
+  ];
+  return chosen.flatMap(([level, found]) => {
+    if (found === undefined) return [];
+    const { model: { id, name, repo, quantization, sizeBytes }, memoryBytes, tokensPerSecond } = found;
+    return [{ id, name, repo, quantization, level, sizeBytes, memoryBytes, tokensPerSecond }];
+  });
+}
+
+/**
+ * Measures this machine.
+ *
+ * @param folder The models folder, which may not exist yet.
+ * @throws {AppError} `internal` if the disk can't be read
+ */
+export async function measureMachine(folder: string): Promise<Machine> {
+  const { total } = Deno.systemMemoryInfo();
+  return {
+    memoryBytes: Math.min(total, await readMemoryLimit()),
+    freeDiskBytes: await readFreeDisk(folder),
+    memoryRate: estimateMemoryRate(Deno.build.os, Deno.build.arch, navigator.hardwareConcurrency),
+  };
+}
+
+/** A container may have less memory than its host. @see https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files */
+async function readMemoryLimit(): Promise<number> {
+  const text = await Deno.readTextFile("/sys/fs/cgroup/memory.max").catch(() => "max");
+  return Number(text.trim()) || Infinity;
+}
+
+/** A missing folder will be created on the disk of its parent. */
+async function readFreeDisk(folder: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  } catch (cause) {
+    const parent = dirname(folder);
+    if ((cause as { code?: string }).code === "ENOENT" && parent !== folder) return readFreeDisk(parent);
+    throw new AppError("internal", `Can't read the free space of "${folder}"`, { cause });
+  }
+}
+
+/**
+ * Estimates the memory bandwidth, which limits how fast a model writes: each token reads the whole model once. Apple's
+ * processors reach 70 GB/s and more; two channels of DDR4 about 30 GB/s, to which a core contributes about 5.
+ */
+export function estimateMemoryRate(os: string, arch: string, cores: number): number {
+  if (os === "darwin" && arch === "aarch64") return 70e9;
+  return Math.min(30e9, Math.max(1, cores) * 5e9);
 }

@@ -5,13 +5,7 @@ import { createTargetPolicy, resolveWithSystem } from "../../http/guard/target_p
 import { containDefects } from "../../process/process_events.ts";
 import { fileError } from "../../storage/atomic_file.ts";
 import { createBlock, createFileHash, hashFile, PartFile } from "./part_file.ts";
-import type {
-  TransferEnd,
-  TransferOrder,
-  TransferReport,
-  TransferSettings,
-  TransferTarget,
-} from "./download_protocol.ts";
+import type { TransferEnd, TransferOrder, TransferReport, TransferSettings, TransferTarget } from "./file_download.ts";
 
 /** Received bytes are written after this time at the latest. */
 const FLUSH_WITHIN_MS = 200;

@@ -1,10 +1,11 @@
-/** Downloads and verifies one file of the hub, with retries after lost connections, timeouts and expired addresses. */
-import { AppError, messageOf } from "../../errors.ts";
-import type { Hub, HubFile } from "../hub/hub.ts";
-import { createHubError, isTemporary, parseHubRetryAfter } from "../hub/hub.ts";
+/**
+ * Downloads and verifies one file of the hub, with retries after lost connections, timeouts and expired addresses, and
+ * the messages between a download and its Worker.
+ */
+import { AppError, type ErrorCode, messageOf } from "../../errors.ts";
+import { createHubError, type Hub, type HubFile, isTemporary, parseHubRetryAfter } from "../hub.ts";
 import { delay } from "../../async/delay.ts";
-import type { Transfer } from "./download_worker_client.ts";
-import type { TransferEnd, TransferTarget } from "./download_protocol.ts";
+import type { Transfer } from "./download_job.ts";
 
 /** Timeouts and pauses of a download. */
 export interface DownloadLimits {
@@ -209,3 +210,69 @@ async function removePart(work: FileDownload, found: string): Promise<void> {
 function createError({ file, repo }: FileDownload, found: string): AppError {
   return new AppError("upstream_error", `Can't download "${file.path}" of "${repo}": ${found}`);
 }
+
+/** Hash by which a file is verified. */
+export type HashKind = "sha256" | "git-sha1";
+
+/** Addresses that the Worker may call, as in the options of the guard. */
+export interface TransferPolicy {
+  allow: string[];
+  exactOrigins: string[];
+  /** PEM certificates to trust besides those of the runtime. */
+  caCerts?: string[];
+}
+
+/** A file to write or check. */
+export interface TransferTarget {
+  /** Path of the part file. */
+  path: string;
+  sizeBytes: number;
+  hash: HashKind;
+}
+
+/** A request to the Worker. It answers each with one report, after any number of `progress`. */
+export type TransferOrder =
+  | { kind: "open"; target: TransferTarget }
+  /** Resumes at the end of the part file; `restart` starts from nothing. */
+  | { kind: "get"; url: string; headers: Record<string, string>; etag?: string; restart: boolean }
+  | { kind: "finish" }
+  /** Hashes an existing file. */
+  | { kind: "hash"; target: TransferTarget }
+  /** Aborts the current request, which then fails. Has no report of its own. */
+  | { kind: "abort" };
+
+/** First message to a Worker. */
+export interface TransferSettings {
+  policy: TransferPolicy;
+  /** Longest wait for the next byte. */
+  idleMs: number;
+}
+
+/** How a `get` ended. */
+export interface TransferEnd {
+  kind: "ended";
+  /** Size of the part file. */
+  bytes: number;
+  /** The earlier content of the part file was dropped. */
+  isRestarted: boolean;
+  /** The strong ETag of the response. */
+  etag?: string;
+  /**
+   * `whole`: complete. `cut`: the connection ended or timed out. `stale`: the file on the server is another one than that
+   * of the part. `wrong-size`: longer or shorter than the hub says. `unusable`: trying again would give the same.
+   */
+  outcome: "whole" | "cut" | "stale" | "wrong-size" | "unusable";
+  message: string;
+}
+
+/** A message from the Worker. */
+export type TransferReport =
+  | { kind: "opened"; bytes: number }
+  | { kind: "progress"; bytes: number }
+  | TransferEnd
+  /** The server answered with another status than 200 and 206. */
+  | { kind: "answer"; status: number; headers: Record<string, string> }
+  | { kind: "hashed"; hash: string; bytes: number }
+  | { kind: "failed"; code: ErrorCode; message: string }
+  /** An error that nothing in the Worker caught, with its stack. The Worker is of no further use. */
+  | { kind: "defect"; error: string };

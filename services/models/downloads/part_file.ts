@@ -1,6 +1,6 @@
 /** The part file of a download, hashed while it is written. */
 import { createHash, type Hash } from "node:crypto";
-import type { TransferTarget } from "./download_protocol.ts";
+import type { TransferTarget } from "./file_download.ts";
 
 /** Size of reads, in bytes. */
 const BLOCK_BYTES = 1024 * 1024;

@@ -8,11 +8,14 @@ import {
   findCompleteModels,
   isSafePath,
   type ModelFormat,
+  type ModelsFolder,
   parseQuantization,
   parseRole,
   parseShard,
-} from "./model_paths.ts";
-import { type ModelsFolder, readDirIfExists, removeIfExists, statIfExists } from "./models_folder.ts";
+  readDirIfExists,
+  removeIfExists,
+  statIfExists,
+} from "./models_folder.ts";
 import { asObject } from "../../json/type_guards.ts";
 
 /** One model on disk. */

@@ -1,9 +1,21 @@
-/** llama.cpp's server: finds the program, builds its command line and starts it. */
+/**
+ * llama.cpp's server: finds the program, builds its command line, and keeps one model running. A server that ends is
+ * restarted, an idle one stopped.
+ */
 import { basename } from "node:path";
 import { delay } from "../../async/delay.ts";
 import { randomToken } from "../../crypto/random.ts";
 import { AppError } from "../../errors.ts";
-import { findOnPath, isFile, startWatched, type WatchedProcess } from "../../process/supervised_process.ts";
+import {
+  findOnPath,
+  freeMemory,
+  isFile,
+  residentBytes,
+  startWatched,
+  type WatchedProcess,
+} from "../../process/supervised_process.ts";
+import type { Log } from "../../log.ts";
+import type { RunnerStatus } from "./runner.ts";
 
 /** A running llama-server on a free port of the loopback interface, with a random key. */
 export class LlamaServer {
@@ -130,4 +142,140 @@ export function llamaCommand(program: string | undefined, options: LlamaOptions)
 function quoted(word: string): string {
   if (/^[A-Za-z0-9_./:=@%+-]+$/.test(word)) return word;
   return Deno.build.os === "windows" ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Timeouts and intervals of the runner. */
+export interface RunnerTimes {
+  /** From the start until it is ready. Loading a large file from a slow disk takes minutes. */
+  startMs: number;
+  startPollMs: number;
+  /** Between two health checks. */
+  watchMs: number;
+  /** For one health check. */
+  healthMs: number;
+  /** First delay before a restart; it doubles. */
+  restartMs: number;
+}
+
+export const SUPERVISOR_TIMES: RunnerTimes = {
+  startMs: 10 * 60_000,
+  startPollMs: 250,
+  watchMs: 5_000,
+  healthMs: 10_000,
+  restartMs: 1_000,
+};
+
+/** What to run, and the listeners. */
+export interface SupervisedModel {
+  program: string;
+  options: Omit<LlamaOptions, "port">;
+  /** Minutes without use after which it is stopped; 0 for never. */
+  idleMinutes: number;
+  /** Last use, by `performance.now()`. Updated by the runner. */
+  usage: { atMs: number };
+  times: RunnerTimes;
+  log: Log;
+  /** Ends it. */
+  signal: AbortSignal;
+  /** Called at each start, before the server responds. */
+  onStart(server: LlamaServer): void;
+  /** Called when the server is ready. */
+  onReady(server: LlamaServer): Promise<void>;
+  /** Called with status changes. */
+  onChange(change: Partial<Pick<RunnerStatus, "state" | "error" | "restarts" | "memoryBytes" | "startedAtMs">>): void;
+}
+
+type RunEnd =
+  /** Stopped by the user, or idle. */
+  | { kind: "stopped" }
+  /** A restart would not help. */
+  | { kind: "failed"; message: string }
+  | { kind: "ended"; wasReady: boolean; message: string };
+
+/** Failed health checks in a row after which it counts as hung. */
+const MAX_FAILED_CHECKS = 3;
+/** Restarts in a row. The count resets after `STEADY_MS`. */
+const MAX_RESTARTS = 3;
+const STEADY_MS = 10 * 60_000;
+/** Share of memory that must stay free for the system. */
+const MIN_FREE_SHARE = 0.03;
+
+/**
+ * Runs the program, with restarts, until it is stopped or idle.
+ *
+ * @throws {Error} if it doesn't start, or ends too often. The abort reason.
+ */
+export async function keepRunning(kept: SupervisedModel): Promise<void> {
+  let inARow = 0;
+  for (let restarts = 1;; restarts++) {
+    const beganAt = performance.now();
+    const end = await runOnce(kept);
+    if (end.kind === "stopped") return;
+    if (end.kind === "failed" || !end.wasReady) throw new Error(end.message);
+    inARow = performance.now() - beganAt > STEADY_MS ? 1 : inARow + 1;
+    if (inARow > MAX_RESTARTS) throw new Error(`${end.message}; given up after ${MAX_RESTARTS} restarts`);
+    kept.log("warn", "The model on this machine ended and is started again", { cause: end.message });
+    const gone = { memoryBytes: undefined, startedAtMs: undefined };
+    kept.onChange({ state: "starting", error: end.message, restarts, ...gone });
+    await delay(kept.times.restartMs * 2 ** (inARow - 1), kept.signal);
+  }
+}
+
+async function runOnce(kept: SupervisedModel): Promise<RunEnd> {
+  const { signal, times } = kept;
+  const server = new LlamaServer(kept.program, kept.options, times.healthMs);
+  kept.onStart(server);
+  let wasReady = false;
+  const exit = server.process.ended.then(
+    (status): RunEnd => ({ kind: "ended", wasReady, message: describeExit(status) }),
+  );
+  const watching = new AbortController();
+  const onAbort = () => watching.abort();
+  signal.addEventListener("abort", onAbort);
+  const follow = async (): Promise<RunEnd> => {
+    if (!await server.untilHealthy(times.startMs, times.startPollMs, watching.signal)) {
+      return { kind: "failed", message: `it was not ready after ${Math.round(times.startMs / 1000)} s` };
+    }
+    await kept.onReady(server);
+    wasReady = true;
+    return await watch(kept, server, watching.signal);
+  };
+  try {
+    return await Promise.race([exit, follow()]);
+  } catch (error) {
+    if (signal.aborted) return { kind: "stopped" };
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    watching.abort();
+    await server.process.stop();
+  }
+}
+
+/** Checks a running server at intervals. Returns why it must end. */
+async function watch(kept: SupervisedModel, server: LlamaServer, signal: AbortSignal): Promise<RunEnd> {
+  const { idleMinutes, usage, times } = kept;
+  let knownMemory: number | undefined;
+  for (let silent = 0;;) {
+    await delay(times.watchMs, signal);
+    silent = await server.isHealthy(signal) ? 0 : silent + 1;
+    if (silent === MAX_FAILED_CHECKS) return { kind: "ended", wasReady: true, message: "it did not answer any more" };
+    const memory = freeMemory();
+    if (memory.free < memory.total * MIN_FREE_SHARE) {
+      return { kind: "failed", message: "it was stopped since the machine ran short of memory" };
+    }
+    const memoryBytes = await residentBytes(server.process.pid);
+    signal.throwIfAborted();
+    if (memoryBytes !== knownMemory) kept.onChange({ memoryBytes });
+    knownMemory = memoryBytes;
+    const isIdle = idleMinutes > 0 && performance.now() - usage.atMs > idleMinutes * 60_000;
+    if (!isIdle) continue;
+    if (!await server.isBusy(signal)) return { kind: "stopped" };
+    usage.atMs = performance.now();
+  }
+}
+
+function describeExit({ code, signal }: Deno.CommandStatus): string {
+  if (signal === "SIGKILL") return "llama-server was killed, as the system does when memory runs out";
+  return signal === null ? `llama-server ended with code ${code}` : `llama-server ended by ${signal}`;
 }

@@ -10,12 +10,14 @@ import { type ModelsFolder, removeIfExists } from "../local/models_folder.ts";
 import {
   findLlamaServer,
   HOW_TO_GET,
+  keepRunning,
   llamaCommand,
   type LlamaOptions,
   type LlamaServer,
   notFound,
+  type RunnerTimes,
+  SUPERVISOR_TIMES,
 } from "./llama_server.ts";
-import { keepRunning, type RunnerTimes, SUPERVISOR_TIMES } from "./model_supervisor.ts";
 
 /** Where the runner stands. */
 export type RunnerState = "stopped" | "starting" | "running" | "failed";

@@ -1,9 +1,16 @@
-/** The settings of the built-in web tools: one sealed document. */
+/**
+ * The settings of the built-in web tools, one sealed document, and requests to the SearXNG server that they name
+ * (docs/protocols/searxng.md).
+ */
 import { AppError } from "../../errors.ts";
 import { normalizeBaseUrl } from "../../http/base_url.ts";
 import { SealedSetting, type SealedSettingDeps } from "../../storage/documents/sealed_json.ts";
 import type { ExpectedVersion } from "../../storage/preconditions.ts";
 import type { ToolPermission } from "../tool_registry.ts";
+import { createResponseError, findErrorMessage, readBytes, readErrorText } from "../../http/read_body.ts";
+import type { HttpClient } from "../../http/http_client.ts";
+import { UpstreamError } from "../../http/upstream_error.ts";
+import { asArray, asObject, asText, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
 
 /** The settings as they are in effect. */
 export interface WebConfig {
@@ -107,4 +114,137 @@ export function normalizeSearchUrl(text: string): string {
     throw new AppError("invalid_request", message, { issues: [{ path: "search_url", message }] });
   }
   return normalizeBaseUrl(text).replace(/\/search$/, "");
+}
+
+/** What to search for. */
+export interface WebQuery {
+  text: string;
+  /** From 1. */
+  page?: number;
+  timeRange?: "day" | "month" | "year";
+}
+
+/** One result. */
+export interface WebResult {
+  title: string;
+  url: string;
+  /** A few sentences; may be empty. */
+  snippet: string;
+  /** As the server writes it; most results have none. */
+  publishedAt?: string;
+}
+
+/** What a search found. */
+export interface WebResults {
+  results: WebResult[];
+  /** Short answers of engines: a conversion, a definition. */
+  answers: string[];
+  /** Engines that didn't respond, with the reason: `"google (timeout)"`. Often some, while others found results. */
+  failedEngines: string[];
+}
+
+/** Results of one search: a page of SearXNG has about 20 to 30. */
+const MAX_RESULTS = 10;
+const MAX_ANSWERS = 3;
+const MAX_ENGINES = 10;
+const MAX_TITLE = 200;
+const MAX_SNIPPET = 500;
+const MAX_URL = 2_000;
+/** A page of results takes about 50 KiB. Parsing this much takes a few milliseconds. */
+const MAX_RESPONSE_BYTES = 1024 * 1024;
+/** SearXNG waits for its engines up to `outgoing.max_request_timeout`, usually 3 to 10 s. */
+const TIMEOUTS = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 15_000 };
+
+/** What to do about an error, by status. */
+const ADVICE = {
+  401: "Parlor can't sign in to it: use an address without a sign-in",
+  403: "it doesn't allow JSON: add json to search.formats in its settings.yml and restart it",
+  404: "check the address",
+  429:
+    "its limiter allows few searches: turn off server.limiter in its settings.yml, or let this machine's address pass",
+};
+
+/** Searches with one server. */
+export class SearxngServer {
+  /** @param baseUrl As `normalizeSearchUrl` returns it. */
+  constructor(readonly client: HttpClient, readonly baseUrl: string) {}
+
+  /**
+   * Searches.
+   *
+   * @throws {AppError} `upstream_error`, `upstream_timeout`, `address_not_allowed`
+   * @throws The abort reason of `signal`.
+   */
+  async search({ text, page = 1, timeRange }: WebQuery, signal: AbortSignal): Promise<WebResults> {
+    const query = new URLSearchParams({ q: text, format: "json" });
+    if (page > 1) query.set("pageno", String(page));
+    if (timeRange !== undefined) query.set("time_range", timeRange);
+    const target = { baseUrl: this.baseUrl, timeouts: TIMEOUTS };
+    const response = await this.client.fetch("the SearXNG server", target, {
+      url: `${this.baseUrl}/search?${query}`,
+      // Its limiter takes requests that don't accept HTML for bots.
+      headers: { accept: "application/json, text/html;q=0.1", "accept-language": "en;q=0.5, *;q=0.1" },
+    }, signal);
+    if (!response.ok) {
+      const reported = findErrorMessage(await readErrorText(response, undefined));
+      throw createResponseError("The SearXNG server", target, response, reported, ADVICE);
+    }
+    const isPage = /^text\/html\b/i.test(response.headers.get("content-type") ?? "");
+    const bytes = isPage ? (await response.body?.cancel(), undefined) : await readBytes(response, MAX_RESPONSE_BYTES);
+    if (isPage) {
+      const hint = "Is it the address of a SearXNG server?";
+      throw this.#unreadable("web_page", `it answered with a web page instead of JSON. ${hint}`);
+    }
+    if (bytes === undefined) throw this.#unreadable("bad_answer", `it is larger than ${MAX_RESPONSE_BYTES} bytes`);
+    return this.#parse(bytes);
+  }
+
+  #parse(bytes: Uint8Array): WebResults {
+    let json: unknown;
+    try {
+      json = parseJsonBytes(bytes);
+    } catch {
+      throw this.#unreadable("bad_answer", "it isn't JSON");
+    }
+    const answer = asObject(json);
+    if (!Array.isArray(answer.results)) throw this.#unreadable("bad_answer", "it has no results");
+    return {
+      results: answer.results.map((result) => toResult(asObject(result))).filter((result) => result !== undefined)
+        .slice(0, MAX_RESULTS),
+      answers: asArray(answer.answers).map((item) => clean(asText(asObject(item).answer ?? item), MAX_SNIPPET))
+        .filter((text) => text !== "").slice(0, MAX_ANSWERS),
+      failedEngines: asArray(answer.unresponsive_engines).map(toFailedEngine).filter((text) => text !== "")
+        .slice(0, MAX_ENGINES),
+    };
+  }
+
+  #unreadable(kind: "web_page" | "bad_answer", reason: string): UpstreamError {
+    return new UpstreamError(kind, `Can't read the answer of the SearXNG server at "${this.baseUrl}": ${reason}`);
+  }
+}
+
+/** Returns a result; undefined if it's no web page. */
+function toResult({ title, url, content, publishedDate }: JsonObject): WebResult | undefined {
+  const address = asText(url);
+  if (address.length > MAX_URL || !URL.canParse(address) || !/^https?:/i.test(address)) return undefined;
+  const { href } = new URL(address);
+  const publishedAt = clean(asText(publishedDate), 40);
+  return {
+    title: clean(asText(title), MAX_TITLE) || href,
+    url: href,
+    snippet: clean(asText(content), MAX_SNIPPET),
+    ...(publishedAt !== "" && { publishedAt }),
+  };
+}
+
+/** Engines are pairs of name and reason. */
+function toFailedEngine(engine: unknown): string {
+  const [name, reason] = asArray(engine).map((text) => clean(asText(text), 100));
+  return !name ? "" : reason ? `${name} (${reason})` : name;
+}
+
+/** Returns one line without control characters, cut at a whole character. */
+function clean(text: string, maxLength: number): string {
+  const line = text.slice(0, 10 * maxLength).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim().toWellFormed();
+  return line.length <= maxLength ? line : `${line.slice(0, maxLength).replace(/[\ud800-\udbff]$/, "").trimEnd()}…`;
 }

@@ -13,8 +13,7 @@ import type {
   UnavailableServer,
 } from "../tool_registry.ts";
 import type { PageReader, PageText } from "./page_reader.ts";
-import { SearxngServer, type WebQuery, type WebResults } from "./searxng.ts";
-import { normalizeSearchUrl, type WebSettings } from "./web_settings.ts";
+import { normalizeSearchUrl, SearxngServer, type WebQuery, type WebResults, type WebSettings } from "./web_settings.ts";
 
 /** Id of the built-in tools among the servers. */
 const WEB_SERVER_ID = "web";

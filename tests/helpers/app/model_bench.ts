@@ -1,7 +1,7 @@
 /** Downloads over a real job runner, database and folder, against the hub's double. */
 import { type Download, type DownloadRequest, Downloads } from "../../../services/models/downloads/downloads.ts";
 import type { DownloadLimits } from "../../../services/models/downloads/file_download.ts";
-import { Hub } from "../../../services/models/hub/hub.ts";
+import { Hub } from "../../../services/models/hub.ts";
 import { LocalModels } from "../../../services/models/local/local_models.ts";
 import { ModelsFolder } from "../../../services/models/local/models_folder.ts";
 import type { JobRunner, JobState } from "../../../services/jobs/job_runner.ts";

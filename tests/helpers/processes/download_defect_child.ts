@@ -1,6 +1,6 @@
 /** A process whose download meets a defect in its Worker: settings that the Worker can't be made from. */
 import { createLog } from "../../../services/log.ts";
-import { Transfer } from "../../../services/models/downloads/download_worker_client.ts";
+import { Transfer } from "../../../services/models/downloads/download_job.ts";
 
 const log = createLog({ level: "warn", asJson: true, write: (line) => console.error(line), now: Date.now });
 const settings = { policy: { allow: ["no network"], exactOrigins: [] }, idleMs: 1000 };

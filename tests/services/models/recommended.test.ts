@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { estimateMemoryRate, measureMachine, recommendModels } from "../../../services/models/recommended.ts";
+import { estimateMemoryRate, measureMachine, recommendModels } from "../../../services/models/models.ts";
 
 const machine = (memoryGb: number, freeDiskGb: number, memoryRate = 30e9) => ({
   memoryBytes: memoryGb * 1e9,

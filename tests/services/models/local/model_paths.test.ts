@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { findCompleteModels, findMissingWeights } from "../../../../services/models/local/model_paths.ts";
-import { listCandidates } from "../../../../services/models/hub/repo_files.ts";
+import { findCompleteModels, findMissingWeights } from "../../../../services/models/local/models_folder.ts";
+import { listCandidates } from "../../../../services/models/downloads/downloads.ts";
 
 const paths = (...names: string[]) => names.map((path) => ({ path }));
 

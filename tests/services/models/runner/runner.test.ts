@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createEventHub } from "../../../../services/events/event_hub.ts";
 import { LocalModels } from "../../../../services/models/local/local_models.ts";
 import { ModelsFolder } from "../../../../services/models/local/models_folder.ts";
-import type { RunnerTimes } from "../../../../services/models/runner/model_supervisor.ts";
+import type { RunnerTimes } from "../../../../services/models/runner/llama_server.ts";
 import { type OfferedConnection, Runner, type RunnerState } from "../../../../services/models/runner/runner.ts";
 import { fakeLlamaServer, type LlamaMode } from "../../../helpers/fakes/fake_llama_server.ts";
 import { ggufFile } from "../../../helpers/files/gguf_file.ts";

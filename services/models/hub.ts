@@ -1,8 +1,8 @@
 /** Client of the model hub: search, the files of a repository, URLs of files, error responses (docs/protocols/models.md). */
-import { AppError, messageOf } from "../../errors.ts";
-import type { Guard } from "../../http/guard/guarded_fetch.ts";
-import type { ModelFormat } from "../local/model_paths.ts";
-import { asArray, asObject } from "../../json/type_guards.ts";
+import { AppError, messageOf } from "../errors.ts";
+import type { Guard } from "../http/guard/guarded_fetch.ts";
+import type { ModelFormat } from "./local/models_folder.ts";
+import { asArray, asObject } from "../json/type_guards.ts";
 
 /** Options of the hub client. */
 export interface HubOptions {

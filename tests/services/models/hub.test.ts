@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { listCandidates } from "../../../../services/models/hub/repo_files.ts";
-import type { FakeRepo } from "../../../helpers/fakes/fake_hub.ts";
-import { ggufFile } from "../../../helpers/files/gguf_file.ts";
-import { openModelBench } from "../../../helpers/app/model_bench.ts";
+import { listCandidates } from "../../../services/models/downloads/downloads.ts";
+import type { FakeRepo } from "../../helpers/fakes/fake_hub.ts";
+import { ggufFile } from "../../helpers/files/gguf_file.ts";
+import { openModelBench } from "../../helpers/app/model_bench.ts";
 
 const anybody = new AbortController().signal;
 const file = (sizeBytes = 2000) => ggufFile({ sizeBytes });
