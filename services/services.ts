@@ -390,11 +390,11 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
     });
   });
   const speech = scope.lazy(async (onClose) => {
-    const { openSpeech } = await import("./speech/open_speech.ts");
+    const { openSpeech } = await import("./speech/speech.ts");
     return await openSpeech(core, await guard(), onClose);
   });
   const transcription = scope.lazy(async (onClose) => {
-    const { openTranscription } = await import("./transcription/open_transcription.ts");
+    const { openTranscription } = await import("./transcription/transcription.ts");
     return openTranscription(core, onClose);
   });
   const webTools = scope.lazy(async (onClose) => {

@@ -3,7 +3,7 @@ import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { isLoopbackName } from "./hosts.ts";
-import { openSealedDocument } from "../storage/documents/sealed_json.ts";
+import { openSealedDocument } from "../storage/documents/sealed_document.ts";
 import { isJsonObject } from "../json/type_guards.ts";
 import { nodeCrypto, randomToken, uuidV7 } from "../crypto/random.ts";
 

@@ -8,7 +8,7 @@ import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { VersionCause } from "../storage/versions.ts";
 import { EVERYTHING, type Memory, type MemoryFields, type MemoryScopeKind, parseMemoryText } from "./memory.ts";
 import type { Sealer } from "../crypto/sealer.ts";
-import { SealedSetting } from "../storage/documents/sealed_json.ts";
+import { SealedSetting } from "../storage/documents/sealed_document.ts";
 import { MemoryProposals, type MemoryUse, type ProposalFields } from "./memory_proposals.ts";
 
 /** An earlier state of a note. */

@@ -6,7 +6,7 @@ import { Mutex } from "../async/locks.ts";
 import { randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { DocumentStore } from "../storage/documents/document_store.ts";
-import type { SealedSetting } from "../storage/documents/sealed_json.ts";
+import type { SealedSetting } from "../storage/documents/sealed_document.ts";
 import type { Tool, ToolCallOptions, ToolOutput, ToolPermission, ToolSource } from "../tools/tool_registry.ts";
 import type { Memories } from "./memories.ts";
 import {

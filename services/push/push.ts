@@ -6,7 +6,7 @@ import { AppError, messageOf } from "../errors.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { errorFields } from "../http/upstream_error.ts";
 import type { Log } from "../log.ts";
-import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_json.ts";
+import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_document.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import { type NoticeKind, type NotifyServer, type NotifyServerInput, updateNotifyServer } from "./notify_server.ts";
 

@@ -1,14 +1,23 @@
-/** Speech: converts text to audio with the owner's speech server and lists its voices and models. */
+/**
+ * Speech: converts text to audio with the owner's speech server and lists its voices and models. Opened together with
+ * the voice samples.
+ */
 import { AppError } from "../errors.ts";
 import { type BoundKey, normalizeBaseUrl, parseOrigin, updateBoundKey } from "../http/base_url.ts";
-import type { HttpClient } from "../http/http_client.ts";
+import { type HttpClient, openHttpClient } from "../http/http_client.ts";
 import { KeyedSemaphore } from "../async/locks.ts";
-import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_json.ts";
+import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_document.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { AudioFormat } from "./audio_format.ts";
 import { ListedModels, listKnownVoices, type Voice } from "./voice_lists.ts";
 import { createSpeechRequest, SpeechServer, type SpokenAudio } from "./speech_server.ts";
 import { type ReferenceSample, VoiceCloning } from "./voice_cloning.ts";
+import type { Guard } from "../http/guard/guarded_fetch.ts";
+import type { CloseHook } from "../async/lazy.ts";
+import type { Sealer } from "../crypto/sealer.ts";
+import type { Trash } from "../storage/trash.ts";
+import { VoiceImports, type VoiceImportsDeps } from "./voice_import.ts";
+import { VoiceSamples, type VoiceSamplesDeps } from "./voice_samples.ts";
 
 /** The settings without the key. */
 export interface SpeechConfig {
@@ -108,13 +117,13 @@ export interface SpeakRequest {
 }
 
 /** The available voices and their source. */
-export interface VoiceChoice {
+interface VoiceChoice {
   source: "upstream" | "files" | "catalogue";
   voices: Voice[];
 }
 
 /** The voice samples. */
-export interface SampleSource {
+interface SampleSource {
   list(): { id: string; name: string }[];
   /** @throws {AppError} `not_found` */
   get(id: string): ReferenceSample;
@@ -128,7 +137,7 @@ const SAMPLE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12
 const MAX_SERVERS = 50;
 
 /** Speaks through the configured server, or one named by a request. */
-export class Speech {
+class Speech {
   readonly settings: SpeechSettings;
   readonly #client: HttpClient;
   readonly #samples: SampleSource;
@@ -244,4 +253,54 @@ function withEnd(body: ReadableStream<Uint8Array>, onEnd: () => void): ReadableS
       return reader.cancel(reason);
     },
   }, { highWaterMark: 0 });
+}
+
+/** Text-to-speech and voice samples. */
+export interface SpeechServices {
+  speech: Speech;
+  voices: VoiceSamples;
+  voiceImports: VoiceImports;
+}
+
+/** What speech needs. */
+interface SpeechDeps
+  extends Pick<VoiceSamplesDeps, "db" | "events" | "versions" | "now">, Pick<VoiceImportsDeps, "jobs"> {
+  config: { ytDlpPath: string | null };
+  sealer: Sealer;
+  trash: Trash;
+  folders: Record<"voices" | "imports", string>;
+}
+
+/** Opens text-to-speech and the voice samples. */
+export async function openSpeech(
+  deps: SpeechDeps,
+  guard: Guard,
+  onClose: (hook: CloseHook) => void,
+): Promise<SpeechServices> {
+  const { config, db, sealer, events, jobs, trash, versions, now, folders } = deps;
+  const voices = new VoiceSamples({
+    db,
+    sealer: sealer.forPurpose("voices"),
+    folder: folders.voices,
+    trash,
+    versions,
+    events,
+    now,
+  });
+  trash.register("voice", voices.createTrashHandler());
+  const voiceImports = await VoiceImports.open({
+    jobs,
+    guard,
+    samples: voices,
+    folder: folders.imports,
+    ytDlpPath: config.ytDlpPath ?? undefined,
+  });
+  const client = openHttpClient();
+  onClose(() => client.close());
+  const speech = new Speech({
+    settings: new SpeechSettings({ db, sealer: sealer.forPurpose("speech"), events }),
+    client,
+    samples: { list: () => voices.list(), get: (id) => voices.getReference(id) },
+  });
+  return { speech, voices, voiceImports };
 }

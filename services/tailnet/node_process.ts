@@ -1,10 +1,15 @@
-/** Finds tailscaled and runs it once: starts it when no other process uses its state, and ends it before returning. */
+/**
+ * Finds tailscaled and keeps it running while the node is turned on. It starts when no other process uses its state,
+ * and is restarted if it ends, a limited number of times.
+ */
 import { join } from "node:path";
 import { delay } from "../async/delay.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { findOnPath, isFile, startWatched, type WatchedProcess } from "../process/supervised_process.ts";
 import { LocalApi, removeSecrets } from "./local_api.ts";
-import type { NodeTimes } from "./node_state.ts";
+import { createView, type NodeTimes } from "./node_state.ts";
+import type { Log } from "../log.ts";
+import { type FollowOptions, NodeFollower } from "./node_controller.ts";
 
 /** tailscaled ends within milliseconds of SIGTERM, or hangs. */
 const STOP_WITHIN_MS = 2_000;
@@ -14,7 +19,7 @@ const PREDECESSOR_POLL_MS = 100;
 const SOCKET_POLL_MS = 50;
 
 /** Options of one run. */
-export interface NodeLife {
+interface NodeLife {
   program: string;
   /** Created by the caller with mode 0700. */
   stateFolder: string;
@@ -31,7 +36,7 @@ export interface NodeLife {
  * @returns Why it ended; continues a sentence.
  * @throws {AppError} if it can't be started. The abort reason.
  */
-export async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeLife): Promise<string> {
+async function runNodeOnce({ program, stateFolder, times, signal, work }: NodeLife): Promise<string> {
   const socketPath = await prepareSocketPath(stateFolder);
   const api = new LocalApi(socketPath, times.answerMs);
   const working = new AbortController();
@@ -210,4 +215,106 @@ function noPlace(why: string, cause?: unknown): AppError {
 async function shortHash(text: string): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(hash, 0, 8), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Restarts in a row. The count resets after `STEADY_MS`. */
+const MAX_RESTARTS = 5;
+const STEADY_MS = 10 * 60_000;
+const LONGEST_PAUSE_MS = 60_000;
+
+/** Options of a supervised node. */
+export interface KeptNodeOptions extends FollowOptions {
+  /** Finds the program. @throws {AppError} with instructions to install it */
+  findProgram(): Promise<string>;
+  /** Creates the folder for its state. */
+  ensureStateFolder(): Promise<string>;
+  log: Log;
+}
+
+/** A node that is turned on. */
+export class KeptNode {
+  readonly #options: KeptNodeOptions;
+  readonly #abort = new AbortController();
+  readonly #over: Promise<void>;
+  #alive: { api: LocalApi; follower: NodeFollower } | undefined;
+  #hostname: string;
+
+  /** Starts it. */
+  constructor(options: KeptNodeOptions) {
+    this.#options = options;
+    this.#hostname = options.hostname;
+    this.#over = this.#keep();
+  }
+
+  /** Renames the node. @throws {AppError} if it refuses the name */
+  async rename(hostname: string): Promise<void> {
+    this.#hostname = hostname;
+    await this.#alive?.follower.rename(hostname, this.#abort.signal);
+  }
+
+  /** Logs out at the control server, if it is reachable. */
+  async logout(): Promise<void> {
+    await this.#quietly((api, signal) => api.logout(signal));
+  }
+
+  /** Makes the node refuse connections, also after its next start. */
+  async shield(): Promise<void> {
+    await this.#quietly((api, signal) => api.patchPrefs({ ShieldsUp: true }, signal));
+  }
+
+  /** Stops the node and waits for its end. */
+  async stop(): Promise<void> {
+    this.#abort.abort(new DOMException("The node was switched off", "AbortError"));
+    await this.#over;
+  }
+
+  async #quietly(say: (api: LocalApi, signal: AbortSignal) => Promise<void>): Promise<void> {
+    if (this.#alive === undefined) return;
+    const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(this.#options.times.logoutMs)]);
+    await say(this.#alive.api, signal).catch(() => {});
+  }
+
+  async #keep(): Promise<void> {
+    const { log, times, onView } = this.#options;
+    for (let inARow = 0;;) {
+      const beganAt = performance.now();
+      const why = await this.#live();
+      if (this.#abort.signal.aborted) return;
+      inARow = performance.now() - beganAt > STEADY_MS ? 1 : inARow + 1;
+      const message = `The tailnet node does not run: ${why}`;
+      if (inARow > MAX_RESTARTS) {
+        const error = `${message}; given up after ${MAX_RESTARTS} restarts`;
+        log("error", error);
+        return onView(createView("error", { error }));
+      }
+      log("warn", `${message}; it is started again`);
+      onView(createView("error", { error: `${message}; it is started again` }));
+      const waitMs = Math.min(times.restartMs * 2 ** (inARow - 1), LONGEST_PAUSE_MS);
+      await delay(waitMs, this.#abort.signal).catch(() => {});
+      if (this.#abort.signal.aborted) return;
+    }
+  }
+
+  async #live(): Promise<string> {
+    const { findProgram, ensureStateFolder, times } = this.#options;
+    try {
+      const program = await findProgram();
+      const stateFolder = await ensureStateFolder();
+      return await runNodeOnce({
+        program,
+        stateFolder,
+        times,
+        signal: this.#abort.signal,
+        work: async (api, signal) => {
+          const follower = new NodeFollower(api, { ...this.#options, hostname: this.#hostname });
+          this.#alive = { api, follower };
+          return await follower.follow(signal);
+        },
+      });
+    } catch (error) {
+      return messageOf(error);
+    } finally {
+      this.#alive = undefined;
+    }
+  }
 }

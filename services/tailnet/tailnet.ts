@@ -7,7 +7,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import { fileError } from "../storage/atomic_file.ts";
 import type { DataDir } from "../storage/data_dir.ts";
-import { findTailscaled, removeNodeSocket } from "./node_process.ts";
+import { findTailscaled, KeptNode, removeNodeSocket } from "./node_process.ts";
 import {
   createView,
   NODE_TIMES,
@@ -17,7 +17,6 @@ import {
   type OwnNames,
   type TailnetStatus,
 } from "./node_state.ts";
-import { KeptNode } from "./node_supervisor.ts";
 
 /** The listener for requests from the tailnet. Only the node's proxy connects to it. */
 export interface NodeListener {

@@ -2,11 +2,11 @@
 import { KeyedSemaphore } from "../async/locks.ts";
 import { AppError } from "../errors.ts";
 import { type BoundKey, normalizeBaseUrl, parseOrigin, updateBoundKey } from "../http/base_url.ts";
-import type { HttpClient } from "../http/http_client.ts";
+import { type HttpClient, openHttpClient } from "../http/http_client.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
 import { AUDIO_TYPES, sniffAudio, type SniffedFormat } from "../speech/audio_format.ts";
 import { ListedModels } from "../speech/voice_lists.ts";
-import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_json.ts";
+import { SealedSetting, type SealedSettingDeps } from "../storage/documents/sealed_document.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type { TranscriptEvent } from "./transcript_events.ts";
 import {
@@ -15,6 +15,10 @@ import {
   type TranscriptionInput,
   TranscriptionServer,
 } from "./transcription_server.ts";
+import type { CloseHook } from "../async/lazy.ts";
+import type { Sealer } from "../crypto/sealer.ts";
+import type { EventHub } from "../events/event_hub.ts";
+import type { Database } from "../storage/database/database.ts";
 
 /** The settings without the key. */
 export interface TranscriptionConfig {
@@ -106,7 +110,7 @@ function applyInput(input: TranscriptionConfigInput, before: Content): Content {
 export const MAX_RECORDING_BYTES = 25 * 1024 * 1024;
 
 /** A recording to transcribe. Undefined fields come from the settings. */
-export interface TranscriptionRequest {
+interface TranscriptionRequest {
   /** Its format is detected by its signature. */
   audio: Uint8Array<ArrayBuffer>;
   model?: string;
@@ -145,7 +149,7 @@ const MAX_SERVERS = 20;
 const TEST_TIMEOUTS = { connectMs: 5_000, firstByteMs: 60_000, idleMs: 15_000 };
 
 /** Transcribes through the configured server. */
-export class Transcription {
+class Transcription {
   readonly settings: TranscriptionSettings;
   readonly #client: HttpClient;
   readonly #semaphore = new KeyedSemaphore(MAX_CONCURRENT);
@@ -296,4 +300,22 @@ function createTestRecording(): Uint8Array<ArrayBuffer> {
   view.setUint32(40, RATE_HZ * 2, true);
   for (let i = 0; i < RATE_HZ; i++) view.setInt16(HEADER_BYTES + i * 2, (i * 31) % 17 - 8, true);
   return bytes;
+}
+
+/** What transcription needs. */
+export interface TranscriptionDeps {
+  db: Database;
+  sealer: Sealer;
+  events: EventHub;
+}
+
+/** Opens transcription. It connects with the first request. */
+export function openTranscription(
+  { db, sealer, events }: TranscriptionDeps,
+  onClose: (hook: CloseHook) => void,
+): Transcription {
+  const client = openHttpClient();
+  onClose(() => client.close());
+  const settings = new TranscriptionSettings({ db, sealer: sealer.forPurpose("transcription"), events });
+  return new Transcription({ settings, client });
 }

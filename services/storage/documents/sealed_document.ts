@@ -1,5 +1,15 @@
-/** How a document is stored: two sealed values in one, and a cache of opened bodies. */
-import type { Aad } from "../../crypto/sealer.ts";
+/**
+ * Sealed JSON documents: a row of the table `document` with a cache of opened bodies, a row of the table `setting`, and
+ * a file that the owner may remove, restore or damage while the server runs.
+ */
+import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
+import { Mutex } from "../../async/locks.ts";
+import { AppError } from "../../errors.ts";
+import type { Log } from "../../log.ts";
+import { type FileState, readFileState, writeFileAtomic } from "../atomic_file.ts";
+import type { EventHub } from "../../events/event_hub.ts";
+import type { Database } from "../database/database.ts";
+import { type ExpectedVersion, isExpected } from "../preconditions.ts";
 
 /** Key of a row in the table `document`. */
 export interface SealedDocumentRow {
@@ -93,5 +103,183 @@ export class BodyCache<Body> {
     if (entry === undefined) return;
     this.#entries.delete(id);
     this.#bytes -= entry.bytes;
+  }
+}
+
+/**
+ * A sealed JSON file that the owner may remove, restore or damage while the server runs. The file on disk always
+ * counts.
+ */
+export interface SealedDocument<T> {
+  /** Returns the content; `undefined` if there is certainly no file; an `internal` error if it can't be read. */
+  read(): Promise<T | undefined | AppError>;
+  /**
+   * Replaces the content after pending changes; durable when it resolves.
+   *
+   * @param next Returns the new content for the current one, or `undefined` to change nothing. It can be called twice
+   *   if the file changes concurrently; its errors pass through.
+   * @throws {AppError} `internal` if the file can't be read or written, `storage_full` if the disk is full.
+   */
+  change(next: (current: T | undefined) => T | undefined): Promise<void>;
+}
+
+/** Internal: the file changed between read and write, so it must be read again. */
+class ChangedMeanwhile extends Error {}
+
+/** Ends a change that never succeeds; nobody replaces these files that often. */
+const MAX_TRIES = 5;
+
+/**
+ * Opens a sealed file.
+ *
+ * @param options.parse Validates the content; if it throws, the file counts as unreadable.
+ * @param options.untilRepaired Consequence while the file is unreadable, for the log: `"every origin stays gated"`.
+ */
+export function openSealedDocument<T>(options: {
+  path: string;
+  aad: Aad;
+  sealer: PurposeSealer;
+  parse(value: unknown): T;
+  /** Writes what `parse` reads; plain JSON by default. */
+  stringify?(content: T): string;
+  log: Log;
+  untilRepaired: string;
+}): SealedDocument<T> {
+  const { path, aad, sealer, parse, stringify = JSON.stringify, log, untilRepaired } = options;
+  let known: { state: FileState; content: T | undefined | AppError } | undefined;
+  const lock = new Mutex();
+
+  async function read(): Promise<T | undefined | AppError> {
+    const state = readFileState(path);
+    if (known?.state.id === state.id && known.state.isSettled) return known.content;
+    let content: T | undefined | AppError;
+    try {
+      content = state.id === "absent" ? undefined : parse(parseJson(await sealer.open(aad, await Deno.readFile(path))));
+    } catch (cause) {
+      // Removed between the two checks. A dangling link exists and can't be read.
+      if (cause instanceof Deno.errors.NotFound && readFileState(path).id === "absent") return undefined;
+      content = new AppError(
+        "internal",
+        `Can't read "${path}": it is damaged, sealed with another key, or unreadable`,
+        { cause },
+      );
+      if (known?.state.id !== state.id) {
+        log("error", `${content.message}; ${untilRepaired} until it is restored or removed`);
+      }
+    }
+    known = { state, content };
+    return content;
+  }
+
+  async function write(next: (current: T | undefined) => T | undefined): Promise<void> {
+    for (let tries = 1;; tries++) {
+      const current = await read();
+      if (current instanceof AppError) throw current;
+      const seen = known?.state.id;
+      const content = next(current);
+      if (content === undefined) return;
+      try {
+        await writeFileAtomic(path, sealer.sealNow(aad, stringify(content)), {
+          beforeReplace: () => {
+            // Removed by hand in the meantime: don't bring its content back.
+            if (readFileState(path).id !== seen) throw new ChangedMeanwhile();
+          },
+        });
+        known = { state: readFileState(path), content };
+        return;
+      } catch (error) {
+        const changed = error instanceof AppError && error.cause instanceof ChangedMeanwhile;
+        if (!changed || tries === MAX_TRIES) throw error;
+      }
+    }
+  }
+
+  return {
+    read,
+    change: (next) => lock.run(() => write(next)),
+  };
+}
+
+function parseJson(plain: Uint8Array): unknown {
+  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(plain));
+}
+
+/** What a sealed setting needs. */
+export interface SealedSettingDeps {
+  db: Database;
+  sealer: PurposeSealer;
+  events: EventHub;
+}
+
+/** A setting and its version: 0 before the first write, increased by every write. */
+export interface SettingVersion<Content> {
+  version: number;
+  content: Content;
+}
+
+/** One row of the table `setting`: a sealed JSON document with a version, read from memory after the first time. */
+export class SealedSetting<Content extends object> {
+  readonly #deps: SealedSettingDeps;
+  readonly #key: string;
+  readonly #label: string;
+  readonly #defaults: Content;
+  #known: SettingVersion<Content> | undefined;
+  readonly #lock = new Mutex();
+
+  /**
+   * @param options.key Key in the table, and kind and id of its change events.
+   * @param options.label How errors name it: `"The speech settings"`.
+   * @param options.defaults For fields that aren't stored.
+   */
+  constructor(deps: SealedSettingDeps, options: { key: string; label: string; defaults: Content }) {
+    this.#deps = deps;
+    this.#key = options.key;
+    this.#label = options.label;
+    this.#defaults = options.defaults;
+  }
+
+  /** @throws {AppError} `internal` if the stored document can't be decrypted */
+  load(): SettingVersion<Content> {
+    return this.#known ??= this.#read();
+  }
+
+  /**
+   * Replaces the content, one write after another.
+   *
+   * @param update Returns the new content. What it throws leaves the setting as it is.
+   * @param expectedVersion The version the stored document must have.
+   * @throws {AppError} `revision_mismatch`
+   */
+  change(update: (before: Content) => Content, expectedVersion?: ExpectedVersion): Promise<SettingVersion<Content>> {
+    return this.#lock.run(async () => {
+      const before = this.load();
+      if (!isExpected(expectedVersion, before.version)) {
+        throw new AppError("revision_mismatch", `${this.#label} have changed: they are at version ${before.version}`);
+      }
+      const content = update(before.content);
+      const version = before.version + 1;
+      const { db, sealer, events } = this.#deps;
+      const sealed = sealer.sealNow(this.#createAad(version), JSON.stringify(content));
+      const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, ?, ?)";
+      await db.write([{ sql, params: [this.#key, version, sealed] }]);
+      this.#known = { version, content };
+      events.publish({ kind: this.#key, id: this.#key, revision: version });
+      return this.#known;
+    });
+  }
+
+  #read(): SettingVersion<Content> {
+    const { db, sealer } = this.#deps;
+    const row = db.get<{ version: number; sealed: Uint8Array }>(
+      "SELECT version, sealed FROM setting WHERE key = ?",
+      this.#key,
+    );
+    if (row === undefined) return { version: 0, content: this.#defaults };
+    const text = new TextDecoder().decode(sealer.openNow(this.#createAad(row.version), row.sealed));
+    return { version: row.version, content: { ...this.#defaults, ...JSON.parse(text) } };
+  }
+
+  #createAad(version: number) {
+    return { table: "setting", id: this.#key, field: "value", version };
   }
 }

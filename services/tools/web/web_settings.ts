@@ -4,7 +4,7 @@
  */
 import { AppError } from "../../errors.ts";
 import { normalizeBaseUrl } from "../../http/base_url.ts";
-import { SealedSetting, type SealedSettingDeps } from "../../storage/documents/sealed_json.ts";
+import { SealedSetting, type SealedSettingDeps } from "../../storage/documents/sealed_document.ts";
 import type { ExpectedVersion } from "../../storage/preconditions.ts";
 import type { ToolPermission } from "../tool_registry.ts";
 import { createResponseError, findErrorMessage, readBytes, readErrorText } from "../../http/read_body.ts";
