@@ -6,7 +6,8 @@ import { openTailnetDoor } from "./routes/server/tailnet_listener.ts";
 import { openUiFolder } from "./routes/ui.ts";
 import { type DataCommand, type DataOutside, PASSPHRASE_VARIABLE } from "./services/cli/cli_environment.ts";
 import type { ImportOutside } from "./services/cli/data_commands.ts";
-import { type Config, loadConfig } from "./services/config/config.ts";
+import { type Config, formatConfig, loadConfig } from "./services/config/config.ts";
+import { renderHelp } from "./services/config/config_keys.ts";
 import { containDefects, isHangupIgnored } from "./services/process/process_events.ts";
 import { AppError, messageOf } from "./services/errors.ts";
 import { createLog, type Log } from "./services/log.ts";
@@ -81,7 +82,7 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
       return await dataCommand.run(rest, dataOutside()) ?? 0;
     }
     if (isHelp && command === "serve") {
-      return print((await import("./services/config/config_file.ts")).renderHelp(VERSION));
+      return print(renderHelp(VERSION));
     }
     if (rest.includes("--version")) return print(`Parlor ${VERSION}`);
     if (command !== "serve") {
@@ -89,7 +90,7 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
     }
     const config = configFrom(rest.filter((arg) => arg !== "--print-config"));
     if (rest.includes("--print-config")) {
-      return print((await import("./services/config/config_file.ts")).formatConfig(config));
+      return print(formatConfig(config));
     }
     await beforeServing();
     await serve(config);

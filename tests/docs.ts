@@ -1,5 +1,5 @@
 /** Writes the pages of docs/ that are made from code: `deno task docs`. Ends with 1 if a security case has no test. */
-import { renderConfigurationPage } from "../services/config/config_file.ts";
+import { renderConfigurationPage } from "../services/config/config_keys.ts";
 import { problemsOf, productSources, securityCasesPage, testsByCase } from "./security_cases_page.ts";
 
 const DOCS = new URL("../docs/", import.meta.url);

@@ -1,4 +1,7 @@
-/** Parses and checks the configuration once into a frozen Config. The table of keys is config_keys.ts. */
+/**
+ * Parses and checks the configuration once into a frozen Config, prints it, and writes single keys of `<datadir>/config.toml`, keeping
+ * everything else in it as the owner wrote it. The table of keys is config_keys.ts.
+ */
 import { parse as parseToml, TomlError } from "smol-toml";
 import { AppError, messageOf } from "../errors.ts";
 import {
@@ -10,6 +13,8 @@ import {
   toFlagName,
 } from "./config_keys.ts";
 import { type ConfigValue, parseTomlValue, parseValueText } from "./config_values.ts";
+import { KeyedMutex } from "../async/locks.ts";
+import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 
 type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : S;
@@ -82,7 +87,7 @@ export function loadConfig(input: ConfigInput): Config {
 }
 
 /** Returns the value of a key by its spelling in the table. */
-export function parseConfigValue(config: Config, key: ConfigKeyName): ConfigValue {
+function parseConfigValue(config: Config, key: ConfigKeyName): ConfigValue {
   return (config as unknown as Record<string, ConfigValue>)[camelCase(key)] ?? null;
 }
 
@@ -223,4 +228,59 @@ function checkTogether(config: Config): void {
       'Bad value for allowed_hosts: a loopback name there lets any peer enrol the first passkey; set pairing = "code" or require_auth = false beside it',
     );
   }
+}
+
+/** Returns the text of `parlor --print-config`: valid TOML, each line with the source of its value. No key holds a secret itself. */
+export function formatConfig(config: Config): string {
+  const lines = CONFIG_ROWS.map(([key]) => {
+    const line = `${key} = ${toToml(parseConfigValue(config, key))}`;
+    return `${key === "data_dir" ? "# " : ""}${line} # ${config.sources[key]}`;
+  });
+  return lines.join("\n");
+}
+
+/** By path, so that concurrent writes of different keys aren't lost. */
+const writes = new KeyedMutex();
+
+/** Returns a config.toml text in which `key` has the value; comments and order stay. */
+export function withKey(text: string, key: string, value: boolean | string | number): string {
+  const line = `${key} = ${toToml(value)}`;
+  const pattern = new RegExp(`^([ \\t]*)${key}[ \\t]*=[ \\t]*(?:"[^"\\n]*"|[^#\\n]*?)([ \\t]*(?:#[^\\n]*)?)$`, "m");
+  if (pattern.test(text)) {
+    return text.replace(pattern, (_, indent: string, comment: string) => `${indent}${line}${comment}`);
+  }
+  return text === "" || text.endsWith("\n") ? `${text}${line}\n` : `${text}\n${line}\n`;
+}
+
+/**
+ * Saves one key.
+ *
+ * @throws {AppError} `conflict` if a flag or the environment sets the key, so that the file would have no effect.
+ */
+export async function saveConfigKey(
+  config: Config,
+  key: ConfigKeyName,
+  value: boolean | string | number,
+): Promise<void> {
+  const source = config.sources[key];
+  if (source === "flag" || source === "environment") {
+    throw new AppError(
+      "conflict",
+      `Can't change ${key}: it's set by ${source === "flag" ? toFlagName(key) : "the environment"}`,
+    );
+  }
+  const path = `${config.dataDir}/config.toml`;
+  await writes.run(path, async () => {
+    const bytes = await readFileIfExists(path);
+    const text = withKey(bytes === undefined ? "" : new TextDecoder().decode(bytes), key, value);
+    if (parseToml(text)[key] !== value) {
+      throw new AppError("internal", `Can't save ${key} in "${path}": unexpected file format`);
+    }
+    await writeFileAtomic(path, text);
+  });
+}
+
+/** Formats a value as TOML; a missing one as an empty string. */
+function toToml(value: ConfigValue): string {
+  return JSON.stringify(value ?? "");
 }

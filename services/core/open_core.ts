@@ -4,7 +4,7 @@
  */
 import { ByteBudget, collectGarbage, getMemoryBytes, startCollection } from "../async/byte_budget.ts";
 import type { Config } from "../config/config.ts";
-import { saveConfigKey } from "../config/config_file.ts";
+import { saveConfigKey } from "../config/config.ts";
 import { loadStorageKey, settleKeyCheck } from "../crypto/storage_key.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import { type ConfigInput, loadConfig } from "../../../services/config/config.ts";
-import { formatConfig, renderConfigurationPage, renderHelp, withKey } from "../../../services/config/config_file.ts";
-import { CONFIG_ROWS } from "../../../services/config/config_keys.ts";
+import { type ConfigInput, formatConfig, loadConfig, saveConfigKey, withKey } from "../../../services/config/config.ts";
+import { CONFIG_ROWS, renderConfigurationPage, renderHelp } from "../../../services/config/config_keys.ts";
 import { parse as parseToml } from "smol-toml";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { testConfig } from "../../helpers/app/test_app.ts";
 
 function load({ args = [], environment = {}, file, os = "linux" as const }: {
   args?: string[];
@@ -134,4 +135,18 @@ test.each([
 ])("writing a key into %j keeps the rest as it is", (before, after) => {
   expect(withKey(before, "setup_completed", true)).toBe(after);
   expect(parseToml(after).setup_completed).toBe(true);
+});
+
+test("keys written at the same time are all kept, with what the owner wrote", async () => {
+  await using folder = await tempFolder();
+  await Deno.writeTextFile(folder.file("config.toml"), "# mine\nport = 1 # one\n");
+  const config = testConfig(folder.path);
+  await Promise.all([
+    saveConfigKey(config, "setup_completed", true),
+    saveConfigKey(config, "tailnet_hostname", "study"),
+    saveConfigKey(config, "tailnet_enabled", true),
+  ]);
+  expect(await Deno.readTextFile(folder.file("config.toml"))).toBe(
+    '# mine\nport = 1 # one\nsetup_completed = true\ntailnet_hostname = "study"\ntailnet_enabled = true\n',
+  );
 });
