@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Journal, type JournalBatch, type ReplyJournal } from "../../../../services/chat/journal/journal.ts";
-import { readJournal, removeJournals } from "../../../../services/chat/journal/journal_file.ts";
+import { readJournal, removeJournals } from "../../../../services/chat/journal/recovery.ts";
 import { randomBytes } from "../../../../services/crypto/random.ts";
 import { createSealer } from "../../../../services/crypto/sealer.ts";
 import { fill, smallFileSystem } from "../../../helpers/processes/storage_small_disk.ts";
