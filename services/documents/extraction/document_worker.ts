@@ -100,7 +100,7 @@ class BatchSink implements PageSink {
 async function extract(input: ExtractionInput, sink: BatchSink): Promise<ExtractionAnswer> {
   try {
     if (input.imagePage !== undefined) {
-      const { drawPageImages } = await import("./page_image.ts");
+      const { drawPageImages } = await import("./pdf.ts");
       return { kind: "image", jpeg: await drawPageImages(input.bytes, input.imagePage) };
     }
     const run = await loadExtractor(input.contentType);
