@@ -9,11 +9,10 @@ import {
 } from "../middleware/authentication.ts";
 import type { AppContext, RequestFacts } from "../middleware/env.ts";
 import type { Identity } from "../services/auth/access_policy.ts";
-import { type HostPolicy, isLoopbackName, parseAddress } from "../services/auth/hosts.ts";
+import { checkPublicAddress, type HostPolicy, isLoopbackName, parseAddress } from "../services/auth/hosts.ts";
 import type { Auth } from "../services/auth/auth.ts";
 import { CHALLENGE_MS } from "../services/auth/ceremonies.ts";
 import type { CredentialRecord } from "../services/auth/credential_stores.ts";
-import { checkPublicAddress } from "../services/auth/public_address.ts";
 import type { CeremonyCaller } from "../services/auth/passkeys.ts";
 import { randomToken } from "../services/crypto/random.ts";
 import { AppError } from "../services/errors.ts";

@@ -1,10 +1,12 @@
 /** Export, import and rotation of the storage key. */
 import { join } from "node:path";
-import { openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
 import {
   findStorageKey,
   KEY_BYTES,
+  openWithPassphrase,
   parseStorageKey,
+  type PassphraseSeal,
+  sealWithPassphrase,
   settleKeyCheck,
   STORAGE_KEY_FILE_NAME,
 } from "../crypto/storage_key.ts";
