@@ -1,7 +1,6 @@
 /** Where backups go, under which names and how often, and the owner's command that runs after one. */
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
-import { saveConfigKey } from "../config/config.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, saveConfigKey } from "../config/config.ts";
 import type { ConfigKeyName } from "../config/config_keys.ts";
 import { randomToken } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Parses and checks the configuration once into a frozen Config, prints it, and writes single keys of `<datadir>/config.toml`, keeping
- * everything else in it as the owner wrote it. The table of keys is config_keys.ts.
+ * Parses and checks the configuration once into a frozen Config, prints it, and writes single keys of
+ * `<datadir>/config.toml`, keeping everything else in it as the owner wrote it. The table of keys is config_keys.ts.
  */
 import { parse as parseToml, TomlError } from "smol-toml";
 import { AppError, messageOf } from "../errors.ts";

@@ -1,6 +1,6 @@
 /**
- * All configuration keys. Parsing, checks and `--print-config` in config.ts are derived from this table, and here `--help` and
- * docs/configuration.md.
+ * All configuration keys. Parsing, checks and `--print-config` in config.ts are derived from this table, and here
+ * `--help` and docs/configuration.md.
  */
 import {
   between,

@@ -3,8 +3,7 @@
  * runs the cleanup tasks of all services one after another: once soon after the start, then at intervals.
  */
 import { ByteBudget, collectGarbage, getMemoryBytes, startCollection } from "../async/byte_budget.ts";
-import type { Config } from "../config/config.ts";
-import { saveConfigKey } from "../config/config.ts";
+import { type Config, saveConfigKey } from "../config/config.ts";
 import { loadStorageKey, settleKeyCheck } from "../crypto/storage_key.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";

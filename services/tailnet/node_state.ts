@@ -1,6 +1,5 @@
 /** The state of the node: what is stored of it, its status and its timeouts. */
-import type { Config } from "../config/config.ts";
-import { saveConfigKey } from "../config/config.ts";
+import { type Config, saveConfigKey } from "../config/config.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";

@@ -1,6 +1,6 @@
 /**
- * Settles what a killed process left: each reply it was writing holds all text that was journalled and is `interrupted`. Reads the
- * journal back.
+ * Settles what a killed process left: each reply it was writing holds all text that was journalled, which is read back here,
+ * and is `interrupted`.
  */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { traceOf } from "../../errors.ts";
