@@ -152,11 +152,11 @@ export function useJumpTarget(
     };
     settle(FRAMES);
     element.classList.add("is-target");
-    const timer = setTimeout(() => element.classList.remove("is-target"), HIGHLIGHT_MS);
+    const timer = setTimeout(() => element.classList.replace("is-target", "was-target"), HIGHLIGHT_MS);
     return () => {
       cancelAnimationFrame(frame);
       clearTimeout(timer);
-      element.classList.remove("is-target");
+      element.classList.remove("is-target", "was-target");
     };
   }, [target]);
   // Highlights belong to the search they came from.

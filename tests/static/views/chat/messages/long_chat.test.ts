@@ -105,7 +105,9 @@ test.each(["no-preference", "reduce"] as const)(
     const getColor = () => target.evaluate((element) => getComputedStyle(element).backgroundColor);
     const plain = await getColor();
     await target.evaluate((element) => {
-      element.addEventListener("transitionend", () => element.setAttribute("data-faded", ""));
+      element.addEventListener("animationend", ({ target }) => {
+        if (target === element) element.setAttribute("data-faded", "");
+      });
       location.hash = "m1";
     });
     await page.clock.runFor(500);
