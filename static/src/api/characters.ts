@@ -86,7 +86,7 @@ export interface CharacterApi {
   startPortrait(id: string): Promise<void>;
   searchCardSite(query: CardSiteQuery, page: string, signal: AbortSignal): Promise<Page<FoundCard>>;
   /** Loads an image from our own server. */
-  loadImage(path: string, signal: AbortSignal): Promise<Blob>;
+  loadImage(path: string): Promise<Blob>;
   beginChat(beginning: NewChat): Promise<Conversation>;
   listPersonas(): Promise<Persona[]>;
   getPersona(id: string): Promise<{ persona: Persona; version: string }>;
@@ -166,7 +166,7 @@ export function characterApi(client: ApiClient): CharacterApi {
       const params = new URLSearchParams({ q, tags, sort, page, nsfw: String(nsfw) });
       return json("GET", `/api/characters/search?${params}`, { signal });
     },
-    loadImage: async (path, signal) => await (await client.send("GET", path, { signal })).blob(),
+    loadImage: async (path) => await (await client.send("GET", path)).blob(),
     beginChat: (beginning) => json("POST", "/api/conversations", { body: beginning }),
     listPersonas: () => json("GET", "/api/personas"),
     importPersona: (file) => json("POST", "/api/personas/import", { form: createForm(file) }),

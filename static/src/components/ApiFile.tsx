@@ -18,31 +18,42 @@ export function needsFetch(url: string): boolean {
   return url.startsWith("/api/") && findDeviceToken(findStorage(globalThis.window)) !== undefined;
 }
 
+/**
+ * Loads a file of the server while the element that shows it is there.
+ *
+ * @param path Undefined to load nothing.
+ * @param version Distinguishes files that the same path had over time.
+ * @returns The last file that was loaded, with the path it is of; its `url` is undefined if it couldn't be.
+ */
+export function useLoadedFile(
+  path: string | undefined,
+  version = "",
+): { path: string; url: string | undefined } | undefined {
+  const { files } = useStore();
+  const [loaded, setLoaded] = useState<{ path: string; url: string | undefined }>();
+  const key = `${path} ${version}`;
+  useEffect(() => {
+    if (path === undefined) return;
+    let isWanted = true;
+    const { url, leave } = files.use(key, path);
+    void url.then((found) => isWanted && setLoaded({ path, url: found }));
+    return () => {
+      isWanted = false;
+      leave();
+    };
+  }, [key]);
+  if (path === undefined) return undefined;
+  const url = files.find(key);
+  return url === undefined ? loaded : { path, url };
+}
+
 /** Returns a URL that elements can load. Undefined while the page fetches it; the URL itself if that fails. */
 export function useFileUrl(url: string): string | undefined {
-  const store = useStore();
   const isFetched = needsFetch(url);
-  const [fetched, setFetched] = useState<{ of: string; url: string }>();
-  useEffect(() => {
-    if (!isFetched) return;
-    const abort = new AbortController();
-    let objectUrl: string | undefined;
-    const read = async () => {
-      const response = await store.api.client.send("GET", url, { signal: abort.signal });
-      const file = await response.blob();
-      if (abort.signal.aborted) return;
-      objectUrl = URL.createObjectURL(file);
-      setFetched({ of: url, url: objectUrl });
-    };
-    // The element fails as well then, and shows it in its own way.
-    read().catch(() => abort.signal.aborted || setFetched({ of: url, url }));
-    return () => {
-      abort.abort();
-      if (objectUrl !== undefined) URL.revokeObjectURL(objectUrl);
-    };
-  }, [url, isFetched]);
+  const loaded = useLoadedFile(isFetched ? url : undefined);
   if (!isFetched) return url;
-  return fetched?.of === url ? fetched.url : undefined;
+  // The element fails as well then, and shows it in its own way.
+  return loaded?.path === url ? loaded.url ?? url : undefined;
 }
 
 /** An image. */

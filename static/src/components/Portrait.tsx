@@ -4,9 +4,10 @@
  * Props: `name`, `widthPx` (of the layout), `path?` (of the image; `?w=` is added unless `isWhole`), `version?` (time
  * of the last change), `class?`.
  */
-import { useEffect, useState } from "preact/hooks";
-import { chooseImageWidth } from "../state/characters/portraits.ts";
-import { useStore } from "../state/store.ts";
+import { useLoadedFile } from "./ApiFile.tsx";
+
+/** Requested widths in pixels: few, so that the server resizes few. */
+const WIDTHS = [96, 192, 384, 768, 1536];
 
 /** Hidden from screen readers: the name is next to it. */
 export function Portrait(
@@ -19,36 +20,24 @@ export function Portrait(
     class?: string;
   },
 ) {
-  const url = useImage(
+  // The previous image stays until the next one is loaded.
+  const image = useLoadedFile(
     path && (isWhole ? path : `${path}?w=${chooseImageWidth(widthPx, globalThis.devicePixelRatio)}`),
     version,
   );
   return (
     <span class={`portrait ${className}`} aria-hidden="true">
-      {url
-        ? <img src={url} alt="" draggable={false} />
+      {image?.url
+        ? <img src={image.url} alt="" draggable={false} />
         : <span class="portrait-letter" data-letter={firstLetter(name)} />}
     </span>
   );
 }
 
-/** Returns the image once it is loaded. The previous one stays until then. */
-function useImage(address: string | undefined, version: string): string | undefined {
-  const { portraits } = useStore();
-  const key = `${address} ${version}`;
-  const [shown, setShown] = useState<string>();
-  const here = address === undefined ? undefined : portraits.find(key);
-  useEffect(() => {
-    if (address === undefined || here !== undefined) return setShown(here);
-    let isWanted = true;
-    const { url, leave } = portraits.load(key, address);
-    void url.then((found) => isWanted && setShown(found));
-    return () => {
-      isWanted = false;
-      leave();
-    };
-  }, [key]);
-  return here ?? (address === undefined ? undefined : shown);
+/** Returns the width to request for a layout width and the device pixel ratio. */
+function chooseImageWidth(placeWidthPx: number, pixelRatio: number): number {
+  const wanted = placeWidthPx * Math.min(pixelRatio, 2);
+  return WIDTHS.find((width) => width >= wanted) ?? WIDTHS.at(-1)!;
 }
 
 /** A letter as readers see it, which may be several code points. */

@@ -15,7 +15,7 @@ import { newId } from "./app/ids.ts";
 import { notifyWhenHidden } from "./app/notifications.ts";
 import { OpenChat } from "./chat/open_chat.ts";
 import { Profiles } from "./characters/profiles.ts";
-import { Portraits } from "./characters/portraits.ts";
+import { FileUrls } from "./app/file_urls.ts";
 import { Preferences } from "./app/preferences.ts";
 import { Router } from "./app/router.ts";
 import { ReadAloud } from "./speech/read_aloud.ts";
@@ -44,7 +44,7 @@ export class Store {
   readonly activity: Activity;
   readonly trash: Trash;
   readonly people: Profiles;
-  readonly portraits: Portraits;
+  readonly files: FileUrls;
   readonly preferences: Preferences;
   readonly feed: ChangeFeed;
   readonly speaking = new ReadAloud(this);
@@ -88,7 +88,7 @@ export class Store {
     this.trash = new Trash(api);
     this.people = new Profiles(api);
     this.listen((event) => this.people.onChange(event));
-    this.portraits = new Portraits(api);
+    this.files = new FileUrls(api.client);
     this.preferences = new Preferences(api, this.device, window.navigator.languages);
     this.feed = new ChangeFeed(api, {
       onEvent: (event) => this.#onChange(event),

@@ -135,7 +135,7 @@ function GenerateForm({ onClose }: { onClose: () => void }) {
     });
   const setPortraitOf = async (id: string, url: string) => {
     try {
-      await store.api.setCharacterAvatar(id, await store.api.loadImage(url, new AbortController().signal));
+      await store.api.setCharacterAvatar(id, await store.api.loadImage(url));
     } catch (thrown) {
       store.report(thrown);
     }
