@@ -32,7 +32,7 @@ import {
   readSealedRange,
   writeSealedFile,
 } from "../storage/sealed_file.ts";
-import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 import { passWholeImage } from "./images/whole_image.ts";
 
 /** An attachment without its content. */
@@ -149,7 +149,7 @@ export class Attachments {
   ): Promise<{ attachment: Attachment; isNew: boolean }> {
     return this.#locks.run(toLockKey(name), async () => {
       const before = this.#rows.find(name);
-      checkVersion(name, before, expected);
+      assertExpected(`attachment "${name}"`, expected, before?.created_at);
       const row = await this.#store(name, source, { before, cause: "put", mustBeWhole: true });
       return { attachment: toAttachment(row), isNew: before === undefined };
     });
@@ -190,7 +190,7 @@ export class Attachments {
     return this.#locks.run(toLockKey(name), async () => {
       const { sealer, folder } = this.#deps;
       const before = this.#get(name);
-      checkVersion(name, before, expected);
+      assertExpected(`attachment "${name}"`, expected, before?.created_at);
       const [part, path] = [...await this.#deps.versions.parts(toResource(name), n)][0] ?? [];
       if (part === undefined || path === undefined) {
         throw new AppError("internal", `Version ${n} of "${name}" is missing`);
@@ -207,7 +207,7 @@ export class Attachments {
     return this.#locks.run(toLockKey(name), async () => {
       const { db, events, trash, versions } = this.#deps;
       const row = this.#get(name);
-      checkVersion(name, row, expected);
+      assertExpected(`attachment "${name}"`, expected, row?.created_at);
       const record = { ...row, versions: uuidV7() } satisfies TrashRecord;
       await db.write([removeRow(row), retainFile(row), trash.put("attachment", name, record)]);
       await versions.moveToTrash(toResource(name), record.versions);
@@ -355,12 +355,6 @@ function toAttachment({ name, type, bytes, width, height, created_at }: Attachme
 
 function isImage(attachment: Attachment): attachment is ImageAttachment {
   return attachment.widthPx !== undefined;
-}
-
-function checkVersion(name: string, row: AttachmentRow | undefined, expected: ExpectedVersion | undefined): void {
-  if (isExpected(expected, row?.created_at)) return;
-  const found = row === undefined ? "is not there" : `is at version ${row.created_at}`;
-  throw new AppError("revision_mismatch", `Attachment "${name}" ${found}, not at the one asked for`);
 }
 
 /** What a file is. */

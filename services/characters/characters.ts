@@ -19,7 +19,7 @@ import type { Database } from "../storage/database/database.ts";
 import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, VersionPart, Versions } from "../storage/versions.ts";
 import { isPng } from "../attachments/images/png.ts";
-import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 import { type Card, parseCard, serializeCard } from "./card/card.ts";
 import type { CardTrash, CardUploads } from "./card_trash.ts";
 import { type CardAssets, CardFiles } from "./charx/charx.ts";
@@ -153,7 +153,7 @@ export class Characters {
     return await this.#inTurn(id, async () => {
       const stored = findCardRow(this.#deps.db, id);
       if (stored === undefined) {
-        checkVersion(id, undefined, expected);
+        assertExpected(`character "${id}"`, expected, undefined);
         return { ...await this.#create(id, card), isNew: true };
       }
       const { file } = await this.#openOwn(id, expected);
@@ -367,7 +367,7 @@ export class Characters {
       throw new AppError("conflict", `Character "${id}" is a file without a readable card; remove it first`);
     }
     const opened = await this.open(id);
-    checkVersion(id, opened.version, expected);
+    assertExpected(`character "${id}"`, expected, opened.version);
     return opened;
   }
 
@@ -482,11 +482,6 @@ function toResource(id: string) {
 
 function isEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && Buffer.compare(one, other) === 0;
-}
-
-function checkVersion(id: string, actual: string | undefined, expected: ExpectedVersion | undefined): void {
-  if (isExpected(expected, actual)) return;
-  throw new AppError("revision_mismatch", `Character "${id}" is not at the version that was asked for`);
 }
 
 function notFound(id: string): AppError {

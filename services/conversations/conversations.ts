@@ -9,7 +9,7 @@ import { yieldIfTickUsedUp } from "../async/delay.ts";
 import type { TrashBin } from "../storage/trash.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import type { KeyedMutex } from "../async/locks.ts";
-import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 import { isLost, type OpenBlock } from "./blocks/block_rows.ts";
 import type { BlockChange, BlockEdit, BlockStore, OpenTree, VersionChange } from "./blocks/block_store.ts";
 import type { ChangeLog } from "./revisions/change_log.ts";
@@ -263,7 +263,7 @@ export class Conversations {
     const { store, db, locks, events, now } = this.#deps;
     return locks.run(id, async () => {
       const before = store.getForWrite(id);
-      checkRevision(id, before.revision, expected);
+      assertExpected(`conversation "${id}"`, expected, before.revision);
       const draft = typeof patch.draft === "string" ? draftAfter(id, patch, store.draft(id)) : undefined;
       const settled = settleChapters(patchHead(before.head, patch), before.head);
       const head = patch.chapters === null ? withChapters(settled, []) : settled;
@@ -309,12 +309,7 @@ export class Conversations {
     return locks.run(id, async () => {
       store.getForWrite(id);
       const before = store.draft(id);
-      if (!isExpected(expected, before.version)) {
-        throw new AppError(
-          "revision_mismatch",
-          `The draft of conversation "${id}" is at version ${before.version}, not at the expected one`,
-        );
-      }
+      assertExpected(`draft of conversation "${id}"`, expected, before.version);
       const draft = { text, version: before.version + 1 };
       await db.write(this.#saveDraft(id, draft));
       events.publish({ kind: "draft", id, revision: draft.version });
@@ -348,7 +343,7 @@ export class Conversations {
       const { store } = this.#deps;
       // If the conversation is in the trash, a reply gets `not_found` and saves nothing.
       const state = options.byReply ? store.get(id) : store.getForWrite(id);
-      checkRevision(id, state.revision, options.expected);
+      assertExpected(`conversation "${id}"`, options.expected, state.revision);
       const { live, blocks } = this.#deps;
       const running = live.findByConversation(id)?.messageId;
       const isBeingWritten = running === mid ||
@@ -427,7 +422,7 @@ export class Conversations {
         id,
         async (): Promise<{ result: T } | { running: LiveReply; revision?: number }> => {
           const before = find();
-          checkRevision(id, before?.revision, demanded);
+          assertExpected(`conversation "${id}"`, demanded, before?.revision);
           const running = live.findByConversation(id);
           if (running !== undefined && !running.isSaved && isInTheWay(running)) {
             return { running, revision: before?.revision };
@@ -507,15 +502,6 @@ function unreadableConflict(id: string, messages: Message[]): AppError {
     "conflict",
     `Conversation "${id}" has ${messages.length} messages that can't be read, and saving it whole would drop them. ` +
       `Delete them first, or save under another id: ${messages.slice(0, 20).map((message) => message.id).join(", ")}`,
-  );
-}
-
-/** Refuses a change if the current revision isn't the expected one. @throws {AppError} `revision_mismatch` */
-export function checkRevision(id: string, actual: number | undefined, expected: ExpectedVersion | undefined): void {
-  if (isExpected(expected, actual)) return;
-  throw new AppError(
-    "revision_mismatch",
-    `Conversation "${id}" is at revision ${actual ?? "none"}, not at the expected one`,
   );
 }
 

@@ -4,8 +4,8 @@ import { storeInlineImages } from "../attachments/image_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
-import type { ExpectedVersion } from "../storage/preconditions.ts";
-import { checkRevision, type Conversations, type ConversationsDeps } from "./conversations.ts";
+import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
+import type { Conversations, ConversationsDeps } from "./conversations.ts";
 import type { BlockChange, BlockStore, Neighbours, VersionChange } from "./blocks/block_store.ts";
 import type { Changes } from "./revisions/change_log.ts";
 import { toSnippet } from "./conversation.ts";
@@ -90,7 +90,7 @@ export class Messages {
     const input = { ...given, content: await storeInlineImages(images, given.content) };
     return await locks.run(id, async () => {
       const state = store.getForWrite(id);
-      checkRevision(id, state.revision, options.expected);
+      assertExpected(`conversation "${id}"`, options.expected, state.revision);
       const message = completeMessage(input, getInputId(input) ?? uuidV7(), new Date(now()).toISOString());
       if (blocks.taken(id, [message.id]).size > 0) {
         throw new AppError("conflict", `Conversation "${id}" has a message "${message.id}" already`);
@@ -219,7 +219,7 @@ export class Messages {
       const state = store.getForWrite(id);
       const damaged = blocks.unreadableRowOf(id, mid);
       if (damaged === undefined) return undefined;
-      checkRevision(id, state.revision, expected);
+      assertExpected(`conversation "${id}"`, expected, state.revision);
       if (blocks.tree(id).find(mid) !== undefined) {
         throw new AppError(
           "conflict",
@@ -246,7 +246,7 @@ export class Messages {
     const { store, blocks, variants, live, locks, revisions, trash } = this.#deps;
     return locks.run(id, async () => {
       const state = store.getForWrite(id);
-      checkRevision(id, state.revision, expected);
+      assertExpected(`conversation "${id}"`, expected, state.revision);
       blocks.requireOnPath(id, mid);
       const { change, subtree, countOnPath, place } = await take(blocks);
       const { messages, segments = [] } = subtree;

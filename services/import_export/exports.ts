@@ -2,29 +2,14 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { type ByteBudget, UNCOUNTED_BYTES } from "../async/byte_budget.ts";
-import type { Attachments } from "../attachments/attachments.ts";
 import { type CardFormat, exportCard } from "../characters/card/card_file.ts";
-import type { Characters } from "../characters/characters.ts";
 import type { ConversationReader } from "../conversations/conversation_reader.ts";
 import type { VariantStore } from "../conversations/variants.ts";
-import type { Documents } from "../documents/documents.ts";
-import type { DocumentUses } from "../documents/document.ts";
 import { AppError } from "../errors.ts";
-import type { BackendProfiles } from "../image_generation/backend_profiles.ts";
-import type { Workflows } from "../image_generation/comfyui/workflows.ts";
 import { parseJsonInTurns } from "../json/incremental_parse.ts";
-import type { ToolServers } from "../mcp/tool_servers.ts";
-import type { Connections } from "../llm/connections/connections.ts";
-import type { Memories } from "../memories/memories.ts";
-import type { Lorebooks } from "../lorebooks/lorebooks.ts";
-import type { Personas } from "../personas/personas.ts";
-import type { Presets } from "../presets/presets.ts";
-import type { Settings } from "../settings/settings.ts";
-import type { SpeechSettings } from "../speech/speech.ts";
 import type { VoiceSamples } from "../speech/voice_samples.ts";
 import { toFileName } from "../storage/ids.ts";
 import { type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
-import type { TranscriptionSettings } from "../transcription/transcription.ts";
 import {
   type ChatFormat,
   EXPORT_FORMAT,
@@ -34,29 +19,14 @@ import {
   toTavern,
   type WholeConversation,
 } from "./export_formats.ts";
+import type { ImportWriterDeps } from "./import_writer.ts";
 import type { PackedFile, PackOrder } from "./zip_worker.ts";
 
-/** Dependencies. */
-export interface ExportDeps {
+/** Dependencies. What is exported is what can be imported. */
+export interface ExportDeps extends Omit<ImportWriterDeps, "conversationImporter"> {
   budget: ByteBudget;
   reader: ConversationReader;
   variants: Pick<VariantStore, "lines">;
-  characters: Characters;
-  personas: Personas;
-  lorebooks: Lorebooks;
-  presets: Presets;
-  memories: Memories;
-  attachments: Attachments;
-  documents: Documents;
-  documentUses: DocumentUses;
-  voices: VoiceSamples;
-  workflows: Workflows;
-  connections: Connections;
-  imageProfiles: BackendProfiles;
-  toolServers: ToolServers;
-  settings: Settings;
-  speech: SpeechSettings;
-  transcription: TranscriptionSettings;
   /** Ids of all conversations. */
   conversationIds(): string[];
   /** Returns the user's name in a conversation. */

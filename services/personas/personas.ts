@@ -26,7 +26,7 @@ import { isId } from "../storage/ids.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { KeyedMutex } from "../async/locks.ts";
 import type { Version, VersionCause, Versions } from "../storage/versions.ts";
-import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 import { convertToPersonaCard, getPersonaText, type PersonaText, toPersonaCard } from "./persona_card.ts";
 
 /** A persona as returned by the API. */
@@ -134,7 +134,7 @@ export class Personas {
   ): Promise<ReadPersona & { isNew: boolean }> {
     return this.#inTurn(id, async () => {
       const before = await this.#stored(id);
-      checkVersion(id, before?.version, expected);
+      assertExpected(`persona "${id}"`, expected, before?.version);
       const description = given.description ?? before?.persona.description ?? "";
       const card = toPersonaCard({ name: given.name, description }, before?.card);
       const saved = before === undefined ? await this.#create(id, card) : await this.#replace(before, {
@@ -190,7 +190,7 @@ export class Personas {
     const png = await this.#asPng(image);
     return await this.#inTurn(id, async () => {
       const before = await this.#get(id);
-      checkVersion(id, before.version, expected);
+      assertExpected(`persona "${id}"`, expected, before.version);
       const picture = replaceImage(isPng(before.bytes) ? before.bytes : undefined, png);
       return await this.#replace(before, {
         content: embedPersonaCard(picture, before.card),
@@ -230,7 +230,7 @@ export class Personas {
   restoreVersion(id: string, n: number, expected?: ExpectedVersion): Promise<ReadPersona> {
     return this.#inTurn(id, async () => {
       const before = await this.#get(id);
-      checkVersion(id, before.version, expected);
+      assertExpected(`persona "${id}"`, expected, before.version);
       const { name, bytes } = await this.#readVersion(id, n);
       parseCardFile(name, bytes); // a damaged version must not replace a good one
       const ending = isPng(bytes) ? "png" : "json";
@@ -243,7 +243,7 @@ export class Personas {
     return this.#inTurn(id, async () => {
       const { db, trash, versions, sealer, events } = this.#deps;
       const { path, version, persona, bytes } = await this.#get(id);
-      checkVersion(id, version, expected);
+      assertExpected(`persona "${id}"`, expected, version);
       const record: TrashRecord = { id, fileName: basename(path), sealedName: uuidV7() };
       const sealed = this.#sealed(record);
       await writeSealedFile(sealer, sealed, ReadableStream.from([bytes]));
@@ -424,9 +424,4 @@ function toJson(card: Card): Uint8Array<ArrayBuffer> {
 /** V2 only, so that other programs import it as a character with that name and description. */
 function embedPersonaCard(png: Uint8Array, card: Card): Uint8Array<ArrayBuffer> {
   return embedCard(png, card, { versions: "v2" });
-}
-
-function checkVersion(id: string, actual: string | undefined, expected: ExpectedVersion | undefined): void {
-  if (isExpected(expected, actual)) return;
-  throw new AppError("revision_mismatch", `Persona "${id}" is not at the version that was asked for`);
 }

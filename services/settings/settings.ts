@@ -8,7 +8,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { Database } from "../storage/database/database.ts";
-import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 
 /** A text for the composer, called by a slash and its name. `[[topic]]` in it is a variable. */
 export interface PromptTemplate {
@@ -168,12 +168,7 @@ export class Settings {
 
   async #write(patch: SettingsPatch, expectedVersion: ExpectedVersion | undefined): Promise<SettingsState> {
     const before = this.#stored();
-    if (!isExpected(expectedVersion, before.version)) {
-      throw new AppError(
-        "revision_mismatch",
-        `The settings have changed: the current version is ${before.version}`,
-      );
-    }
+    assertExpected("settings", expectedVersion, before.version);
     const changed = merged(before.changed, patch);
     if (JSON.stringify(changed) === JSON.stringify(before.changed)) return this.get();
     const version = before.version + 1;

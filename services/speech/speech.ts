@@ -61,7 +61,7 @@ export class SpeechSettings {
 
   /** @param deps.sealer For the purpose "speech". */
   constructor(deps: SealedSettingDeps) {
-    this.#setting = new SealedSetting(deps, { key: "speech", label: "The speech settings", defaults: DEFAULTS });
+    this.#setting = new SealedSetting(deps, { key: "speech", label: "speech settings", defaults: DEFAULTS });
   }
 
   /** @throws {AppError} `internal` if the stored settings can't be decrypted */

@@ -6,7 +6,7 @@ import { uuidV7 } from "../crypto/random.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { sortByName } from "../json/text.ts";
 import type { EventHub } from "../events/event_hub.ts";
-import { type ExpectedVersion, isExpected } from "../storage/preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../storage/preconditions.ts";
 import { readFileIfExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 import { AUDIO_TYPES, type AudioFormat, probeAudio, sniffAudio } from "./audio_format.ts";
@@ -201,9 +201,7 @@ export class VoiceSamples {
     },
   ): Promise<VoiceSample> {
     const { createdAtMs, contentType: _, id: __, ...content } = this.get(id);
-    if (!isExpected(expected, this.hashMetadata(content))) {
-      throw new AppError("revision_mismatch", `The voice sample "${id}" has changed`);
-    }
+    assertExpected(`voice sample "${id}"`, expected, this.hashMetadata(content));
     const { name = content.name, description = content.description } = changes;
     const changed: Content = { ...content, name, description };
     const isKept = name !== content.name || description !== content.description;

@@ -1,4 +1,5 @@
 /** Conditional requests: which stored version a read or write expects. @see RFC 9110, section 13 */
+import { AppError } from "../errors.ts";
 
 interface EntityTag {
   opaque: string;
@@ -45,11 +46,23 @@ export function matchesWeakly(list: TagList, current: number | string | undefine
 }
 
 /**
- * Reports whether a write may proceed. Call it where no other write can happen in between.
+ * Refuses a write whose precondition doesn't hold. Call it where no other write can happen in between.
  *
+ * @param what What is written, for the message: `character "ada"`.
  * @param current The stored version; `undefined` if nothing is stored.
+ * @throws {AppError} `revision_mismatch`
  */
-export function isExpected(expected: ExpectedVersion | undefined, current: number | string | undefined): boolean {
+export function assertExpected(
+  what: string,
+  expected: ExpectedVersion | undefined,
+  current: number | string | undefined,
+): void {
+  if (isExpected(expected, current)) return;
+  const found = current === undefined ? "it doesn't exist" : `it is at version ${current}`;
+  throw new AppError("revision_mismatch", `Can't write the ${what}: ${found}`);
+}
+
+function isExpected(expected: ExpectedVersion | undefined, current: number | string | undefined): boolean {
   if (expected === undefined) return true;
   if (typeof expected !== "object") return expected === current;
   const { ifMatch, ifNoneMatch } = expected;

@@ -57,7 +57,7 @@ export class TranscriptionSettings {
 
   /** @param deps.sealer For the purpose "transcription". */
   constructor(deps: SealedSettingDeps) {
-    const label = "The transcription settings";
+    const label = "transcription settings";
     this.#setting = new SealedSetting(deps, { key: "transcription", label, defaults: DEFAULTS });
   }
 

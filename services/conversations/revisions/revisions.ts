@@ -4,14 +4,14 @@ import { AppError } from "../../errors.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import type { BlockChange, BlockStore } from "../blocks/block_store.ts";
 import type { ConversationHead, ConversationState } from "../conversation.ts";
-import { checkRevision, type Conversations, type ConversationsDeps } from "../conversations.ts";
+import type { Conversations, ConversationsDeps } from "../conversations.ts";
 import type { TextChange } from "../new_messages.ts";
 import { type Message, textOfContent, withoutNulls, withPin } from "../message.ts";
 import { allMessages, pathOf, replaceMessages, toMessageTree } from "../message_tree.ts";
 import { restoreMessages } from "../conversation_trash.ts";
 import { deleteReplyRow } from "../live_replies.ts";
 import { dropStaleSummary, dropSummaryAround } from "../chapters.ts";
-import type { ExpectedVersion } from "../../storage/preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../../storage/preconditions.ts";
 import { ROOT_SEGMENT } from "../conversation_tree.ts";
 import { openRevision, type Revision, type RevisionRecord } from "./revision_store.ts";
 
@@ -52,7 +52,7 @@ export class Revisions {
     const { store, live, locks, revisions } = this.#deps;
     return locks.run(id, async () => {
       const state = store.getForWrite(id);
-      checkRevision(id, state.revision, expected);
+      assertExpected(`conversation "${id}"`, expected, state.revision);
       const record = revisions.get(id, n);
       const running = live.findByConversation(id);
       if (running !== undefined) {

@@ -12,6 +12,17 @@ const PARAGRAPH_GAP = 1.6;
 /** Pages after which the parser's caches are dropped. */
 const CLEAN_UP_PAGES = 50;
 
+/** Options of the parser: nothing of the system and the network is used, and a damaged file is read as far as it goes. */
+const PDF_OPTIONS = {
+  disableFontFace: true,
+  useSystemFonts: false,
+  useWorkerFetch: false,
+  isOffscreenCanvasSupported: false,
+  enableXfa: false,
+  stopAtErrors: false,
+  verbosity: VerbosityLevel.ERRORS,
+};
+
 /** One piece of text on a page, as far as it matters. */
 interface TextItem {
   str: string;
@@ -23,16 +34,7 @@ interface TextItem {
 
 /** Reads a PDF file. @throws {ExtractionFault} `encrypted`, `damaged`, `no_text`, `too_large` */
 export async function extractPdf({ bytes, limits }: ExtractionInput, sink: PageSink): Promise<void> {
-  const task = getDocument({
-    data: bytes,
-    disableFontFace: true,
-    useSystemFonts: false,
-    useWorkerFetch: false,
-    isOffscreenCanvasSupported: false,
-    enableXfa: false,
-    stopAtErrors: false,
-    verbosity: VerbosityLevel.ERRORS,
-  });
+  const task = getDocument({ data: bytes, ...PDF_OPTIONS });
   try {
     const pdf = await task.promise;
     if (pdf.numPages > limits.pages) {
@@ -129,15 +131,9 @@ interface Drawing {
 export async function drawPageImages(bytes: Uint8Array<ArrayBuffer>, number: number): Promise<Uint8Array<ArrayBuffer>> {
   const task = getDocument({
     data: bytes,
-    disableFontFace: true,
-    useSystemFonts: false,
-    useWorkerFetch: false,
-    isOffscreenCanvasSupported: false,
+    ...PDF_OPTIONS,
     isImageDecoderSupported: false,
     maxImageSize: MAX_IMAGE_PIXELS,
-    enableXfa: false,
-    stopAtErrors: false,
-    verbosity: VerbosityLevel.ERRORS,
   });
   try {
     const pdf = await task.promise;

@@ -18,7 +18,7 @@ import { isId } from "../../storage/ids.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { KeyedMutex } from "../../async/locks.ts";
 import type { Version, VersionCause, Versions } from "../../storage/versions.ts";
-import { type ExpectedVersion, isExpected } from "../../storage/preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../../storage/preconditions.ts";
 import { listPlaceholders, parseWorkflow, STARTER_ID, STARTER_WORKFLOW, type Workflow } from "./workflow_format.ts";
 
 /** A workflow in the list. */
@@ -109,11 +109,8 @@ export class Workflows {
     return this.#lock(id, async () => {
       const { folder } = this.#deps;
       const before = await this.#find(id);
-      checkVersion(
-        id,
-        before === undefined && id === STARTER_ID ? STARTER_VERSION : hashVersion(before?.bytes),
-        expected,
-      );
+      const current = before === undefined && id === STARTER_ID ? STARTER_VERSION : hashVersion(before?.bytes);
+      assertExpected(`workflow "${id}"`, expected, current);
       const path = join(folder, before?.fileName ?? `${id}.json`);
       if (before === undefined) await this.#refuseClash(id, path);
       const bytes = new TextEncoder().encode(`${JSON.stringify(workflow, null, 2)}\n`);
@@ -138,7 +135,7 @@ export class Workflows {
     return this.#lock(id, async () => {
       const before = await this.#find(id);
       if (before === undefined) throw createNotFoundError(id);
-      checkVersion(id, hashVersion(before.bytes), expected);
+      assertExpected(`workflow "${id}"`, expected, hashVersion(before.bytes));
       const bytes = await this.#readVersion(id, n);
       const workflow = parseFile(bytes);
       await this.#replace(id, before, { path: join(this.#deps.folder, before.fileName), bytes, cause: "restore" });
@@ -155,7 +152,7 @@ export class Workflows {
         throw new AppError("conflict", "The starter workflow is built in and can't be deleted");
       }
       if (found === undefined) throw createNotFoundError(id);
-      checkVersion(id, hashVersion(found.bytes), expected);
+      assertExpected(`workflow "${id}"`, expected, hashVersion(found.bytes));
       const text = new TextDecoder().decode(found.bytes);
       const record = { id, fileName: found.fileName, text, versions: uuidV7() } satisfies TrashRecord;
       await db.write([trash.put(TRASH_KIND, removeExtension(found.fileName), record)]);
@@ -281,14 +278,6 @@ function hashVersion(bytes: Uint8Array): string;
 function hashVersion(bytes: Uint8Array | undefined): string | undefined;
 function hashVersion(bytes: Uint8Array | undefined): string | undefined {
   return bytes && createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
-}
-
-function checkVersion(id: string, found: string | undefined, expected: ExpectedVersion | undefined): void {
-  if (isExpected(expected, found)) return;
-  throw new AppError(
-    "revision_mismatch",
-    `The workflow "${id}" has changed: ${found === undefined ? "it was deleted" : `it is at version ${found}`}`,
-  );
 }
 
 function createNotFoundError(id: string): AppError {

@@ -9,7 +9,8 @@ import {
   sendTemplateSwitch,
 } from "./dialect.ts";
 
-const HOSTED = {
+/** What most servers with an OpenAI-compatible API have in common. */
+const COMMON = {
   needsOutputLimit: false,
   asksForUsage: true,
   keyHeader: "authorization",
@@ -24,7 +25,7 @@ const HOSTED = {
 
 /** @see https://platform.openai.com/docs/api-reference/chat/create */
 const openai: Dialect = {
-  ...HOSTED,
+  ...COMMON,
   name: "openai",
   title: "OpenAI",
   outputLimit: "max_completion_tokens",
@@ -44,7 +45,7 @@ export const ANTHROPIC_BUDGETS = { minimal: 1_024, low: 2_048, medium: 8_192, hi
 
 /** @see https://docs.claude.com/en/api/messages */
 const anthropic: Dialect = {
-  ...HOSTED,
+  ...COMMON,
   name: "anthropic",
   title: "Anthropic",
   outputLimit: "max_tokens",
@@ -67,7 +68,7 @@ const anthropic: Dialect = {
 
 /** @see https://ai.google.dev/gemini-api/docs/openai */
 const gemini: Dialect = {
-  ...HOSTED,
+  ...COMMON,
   name: "gemini",
   title: "Gemini",
   outputLimit: "max_tokens",
@@ -77,7 +78,7 @@ const gemini: Dialect = {
 
 /** @see https://docs.mistral.ai/api/endpoint/chat */
 const mistral: Dialect = {
-  ...HOSTED,
+  ...COMMON,
   name: "mistral",
   title: "Mistral",
   outputLimit: "max_tokens",
@@ -92,7 +93,7 @@ const mistral: Dialect = {
 
 /** @see https://api-docs.deepseek.com/api/create-chat-completion */
 const deepseek: Dialect = {
-  ...HOSTED,
+  ...COMMON,
   name: "deepseek",
   title: "DeepSeek",
   outputLimit: "max_tokens",
@@ -109,7 +110,7 @@ const deepseek: Dialect = {
 
 /** @see https://openrouter.ai/docs/api-reference/parameters */
 const openrouter: Dialect = {
-  ...HOSTED,
+  ...COMMON,
   name: "openrouter",
   title: "OpenRouter",
   outputLimit: "max_tokens",
@@ -126,7 +127,7 @@ const openrouter: Dialect = {
 
 /** @see https://console.groq.com/docs/api-reference#chat-create */
 const groq: Dialect = {
-  ...HOSTED,
+  ...COMMON,
   name: "groq",
   title: "Groq",
   outputLimit: "max_completion_tokens",
@@ -150,19 +151,7 @@ export const HOSTED_DIALECTS: readonly Dialect[] = [
   groq,
 ];
 
-const LOCAL = {
-  outputLimit: "max_tokens",
-  needsOutputLimit: false,
-  asksForUsage: true,
-  keyHeader: "authorization",
-  trimsContext: "client",
-  continues: false,
-  imageTypes: COMMON_IMAGE_TYPES,
-  documents: false,
-  tools: true,
-  cacheMarks: "none",
-  returnsReasoningWithTools: [],
-} as const satisfies Partial<Dialect>;
+const LOCAL = { ...COMMON, outputLimit: "max_tokens" } as const satisfies Partial<Dialect>;
 
 /** @see https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
 const llamaCpp: Dialect = {

@@ -7,7 +7,7 @@ import { consoleLog, type Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/locks.ts";
 import { BodyCache, joined, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
-import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
 /** A document without its body. `head` is `undefined` if it can't be opened. */
 export interface ListedDocument<Head> {
@@ -108,7 +108,7 @@ export class DocumentStore<Head, Body> {
   ): Promise<OpenedDocument<Head, Body> & { isNew: boolean }> {
     return this.#locks.run(id.toLowerCase(), async () => {
       const before = this.#heads().get(id);
-      this.#expect(id, before, expectedVersion);
+      assertExpected(`${this.#options.noun} "${id}"`, expectedVersion, before?.version);
       if (before === undefined) this.#refuseOtherCase(id);
       const { head, body } = make(await this.#readable(id));
       const updatedAtMs = this.#options.now();
@@ -132,7 +132,7 @@ export class DocumentStore<Head, Body> {
       const { db, kind, noun, trash, titleOf } = this.#options;
       const before = this.#heads().get(id);
       if (before === undefined) throw new AppError("not_found", `There is no ${noun} "${id}"`);
-      this.#expect(id, before, expectedVersion);
+      assertExpected(`${this.#options.noun} "${id}"`, expectedVersion, before?.version);
       const record: TrashRecord = { id, entry: uuidV7() };
       const removed = removedRow({ kind, id }, record.entry);
       const title = before.head === undefined ? id : titleOf(before.head);
@@ -284,15 +284,6 @@ export class DocumentStore<Head, Body> {
       params: [version, updatedAtMs, sealed, kind, id, before.version],
       expectChanges: 1,
     };
-  }
-
-  #expect(id: string, before: ListedDocument<Head> | undefined, expectedVersion: ExpectedVersion | undefined): void {
-    if (isExpected(expectedVersion, before?.version)) return;
-    const found = before === undefined ? "it does not exist" : `it is at version ${before.version}`;
-    throw new AppError(
-      "revision_mismatch",
-      `Can't write the ${this.#options.noun} "${id}": ${found}`,
-    );
   }
 
   #refuseOtherCase(id: string): void {

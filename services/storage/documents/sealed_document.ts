@@ -9,7 +9,7 @@ import type { Log } from "../../log.ts";
 import { type FileState, readFileState, writeFileAtomic } from "../atomic_file.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import type { Database } from "../database/database.ts";
-import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
 /** Key of a row in the table `document`. */
 export interface SealedDocumentRow {
@@ -228,7 +228,7 @@ export class SealedSetting<Content extends object> {
 
   /**
    * @param options.key Key in the table, and kind and id of its change events.
-   * @param options.label How errors name it: `"The speech settings"`.
+   * @param options.label How errors name it: `"speech settings"`.
    * @param options.defaults For fields that aren't stored.
    */
   constructor(deps: SealedSettingDeps, options: { key: string; label: string; defaults: Content }) {
@@ -253,9 +253,7 @@ export class SealedSetting<Content extends object> {
   change(update: (before: Content) => Content, expectedVersion?: ExpectedVersion): Promise<SettingVersion<Content>> {
     return this.#lock.run(async () => {
       const before = this.load();
-      if (!isExpected(expectedVersion, before.version)) {
-        throw new AppError("revision_mismatch", `${this.#label} have changed: they are at version ${before.version}`);
-      }
+      assertExpected(this.#label, expectedVersion, before.version);
       const content = update(before.content);
       const version = before.version + 1;
       const { db, sealer, events } = this.#deps;

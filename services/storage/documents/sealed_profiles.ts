@@ -6,7 +6,7 @@ import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import { consoleLog, type Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
-import { type ExpectedVersion, isExpected } from "../preconditions.ts";
+import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
 /** A row of the table. */
 export interface ProfileRecord<Content> {
@@ -127,7 +127,7 @@ export class SealedProfiles<Content extends object> {
     return this.#lock.run(async () => {
       const known = id ?? uuidV7();
       const before = this.#records.get(known);
-      this.#expect(known, before, write.expectedVersion);
+      assertExpected(`${this.#options.what} "${known}"`, write.expectedVersion, before?.version);
       if (before === undefined) this.#refuseOtherCase(known);
       await this.#save(known, make(before?.content), before, write.beside);
       return { record: this.get(known), isNew: before === undefined };
@@ -141,7 +141,7 @@ export class SealedProfiles<Content extends object> {
   change(id: string, make: (before: Content) => Content | undefined, expectedVersion?: ExpectedVersion): Promise<void> {
     return this.#lock.run(async () => {
       const record = this.get(id);
-      this.#expect(id, record, expectedVersion);
+      assertExpected(`${this.#options.what} "${id}"`, expectedVersion, record?.version);
       const content = record.content === undefined ? undefined : make(record.content);
       if (content !== undefined) await this.#save(id, content, record);
     });
@@ -155,7 +155,7 @@ export class SealedProfiles<Content extends object> {
     return this.#lock.run(async () => {
       const { db, kind, activeKey } = this.#options;
       const record = this.get(id);
-      this.#expect(id, record, expectedVersion);
+      assertExpected(`${this.#options.what} "${id}"`, expectedVersion, record?.version);
       const statements: Statement[] = [
         { sql: "DELETE FROM document WHERE kind = ? AND id = ?", params: [kind, id], expectChanges: 1 },
       ];
@@ -228,15 +228,6 @@ export class SealedProfiles<Content extends object> {
     this.#records.set(id, { id, version, createdAtMs, updatedAtMs, content });
     if (isFirst) this.#activeId = id;
     this.#publish(id);
-  }
-
-  #expect(id: string, record: ProfileRecord<Content> | undefined, expectedVersion: ExpectedVersion | undefined): void {
-    if (isExpected(expectedVersion, record?.version)) return;
-    const found = record === undefined ? "it does not exist" : `it is at version ${record.version}`;
-    throw new AppError(
-      "revision_mismatch",
-      `Can't write the ${this.#options.what} "${id}": ${found}`,
-    );
   }
 
   #refuseOtherCase(id: string): void {

@@ -54,7 +54,7 @@ export class WebSettings {
 
   /** @param deps.sealer For the purpose "web tools". */
   constructor(deps: SealedSettingDeps) {
-    this.#setting = new SealedSetting(deps, { key: "web_tools", label: "The web settings", defaults: DEFAULTS });
+    this.#setting = new SealedSetting(deps, { key: "web_tools", label: "web settings", defaults: DEFAULTS });
   }
 
   /** @throws {AppError} `internal` if the stored settings can't be decrypted */
