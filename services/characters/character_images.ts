@@ -1,4 +1,5 @@
 /** Serves the images of characters: avatars in full or reduced size, and expressions, the images of their moods. */
+import { LRUCache } from "lru-cache";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { AppError, messageOf } from "../errors.ts";
@@ -47,9 +48,11 @@ export class Avatars {
   /** Sizes by name, least recently used first; undefined until the folder was read. */
   #onDisk: Promise<Map<string, number>> | undefined;
   #bytesOnDisk = 0;
-  /** Content by name, least recently used first. */
-  #inMemory = new Map<string, Uint8Array<ArrayBuffer>>();
-  #bytesInMemory = 0;
+  /** Content by name. */
+  readonly #inMemory = new LRUCache<string, Uint8Array<ArrayBuffer>>({
+    maxSize: MAX_BYTES_IN_MEMORY,
+    sizeCalculation: ({ length }) => length,
+  });
   #resizing = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
   #saving = new Set<Promise<void>>();
 
@@ -126,14 +129,7 @@ export class Avatars {
   }
 
   #remember(name: string, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-    if (this.#inMemory.delete(name)) this.#bytesInMemory -= bytes.length;
     this.#inMemory.set(name, bytes);
-    this.#bytesInMemory += bytes.length;
-    for (const [oldest, { length }] of this.#inMemory) {
-      if (this.#bytesInMemory <= MAX_BYTES_IN_MEMORY) break;
-      this.#inMemory.delete(oldest);
-      this.#bytesInMemory -= length;
-    }
     return bytes;
   }
 

@@ -2,6 +2,7 @@
  * The stored form of conversations: the additional authenticated data of what is sealed, for stores and for readers
  * beside them, the text of blocks, in pieces of about 16 KiB, and a cache of what was opened.
  */
+import { LRUCache } from "lru-cache";
 import type { Aad } from "../crypto/sealer.ts";
 import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import type { Message } from "./message.ts";
@@ -130,23 +131,15 @@ interface SealedVersion<Id> {
   sealed: Uint8Array;
 }
 
-interface Entry {
-  version: number;
-  sealed: Uint8Array;
-  text: string;
-}
-
 /**
  * Caches the plaintext of blocks and heads that were sealed or opened last, and drops the least recently used. The next
  * request usually needs the same ones, and opening and decoding them would cost more than the rest of a small change.
  */
-export class PlaintextCache<Id> {
-  readonly #maxChars: number;
-  readonly #entries = new Map<Id, Entry>();
-  #chars = 0;
+export class PlaintextCache<Id extends string | number> {
+  readonly #entries: LRUCache<Id, { version: number; sealed: Uint8Array; text: string }>;
 
   constructor(maxChars = MAX_CHARS) {
-    this.#maxChars = maxChars;
+    this.#entries = new LRUCache({ maxSize: maxChars, sizeCalculation: ({ text }) => Math.max(1, text.length) });
   }
 
   /**
@@ -157,25 +150,11 @@ export class PlaintextCache<Id> {
   find({ id, version, sealed }: SealedVersion<Id>): string | undefined {
     const entry = this.#entries.get(id);
     if (entry?.version !== version || Buffer.compare(entry.sealed, sealed) !== 0) return undefined;
-    this.#entries.delete(id); // to the end: now the most recently used
-    this.#entries.set(id, entry);
     return entry.text;
   }
 
   /** Stores a plaintext and replaces the version before. */
   set({ id, version, sealed }: SealedVersion<Id>, text: string): void {
-    this.#drop(id);
-    if (text.length > this.#maxChars) return;
     this.#entries.set(id, { version, sealed, text });
-    this.#chars += text.length;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#chars <= this.#maxChars) break;
-      this.#drop(oldest);
-    }
-  }
-
-  #drop(id: Id): void {
-    this.#chars -= this.#entries.get(id)?.text.length ?? 0;
-    this.#entries.delete(id);
   }
 }

@@ -1,4 +1,5 @@
 /** Composes a prompt from its context: scans lorebooks, expands macros and builds the blocks. */
+import { LRUCache } from "lru-cache";
 import {
   activate,
   type ActivationBook,
@@ -136,18 +137,14 @@ const CONVERSATIONS = 1_000;
  */
 export class PrefixClocks {
   /** Ordered by last use. */
-  readonly #clocks = new Map<string, { atMs: number; readMs: number }>();
+  readonly #clocks = new LRUCache<string, { atMs: number; readMs: number }>({ max: CONVERSATIONS });
 
   /** Returns the time for a conversation, in milliseconds since 1970. @param remembers False for previews. */
   getTimeMs(conversationId: string, nowMs: number, remembers: boolean): number {
     const clock = this.#clocks.get(conversationId);
     const isGood = clock !== undefined && nowMs - clock.readMs < SILENCE_MS && nowMs - clock.atMs < LONGEST_MS;
     const atMs = isGood ? clock.atMs : nowMs;
-    if (remembers) {
-      this.#clocks.delete(conversationId);
-      if (this.#clocks.size >= CONVERSATIONS) this.#clocks.delete(this.#clocks.keys().next().value!);
-      this.#clocks.set(conversationId, { atMs, readMs: nowMs });
-    }
+    if (remembers) this.#clocks.set(conversationId, { atMs, readMs: nowMs });
     return atMs;
   }
 }

@@ -3,6 +3,7 @@
  * trim point moves in large steps; between them the start of the prompt stays byte for byte the same, and the server's
  * prompt cache stays valid.
  */
+import { LRUCache } from "lru-cache";
 import { getDefaultMaxTokens } from "../llm/provider.ts";
 import { type Counted, type CountedBlocks, type PromptEntry, toMessage } from "./prompt_messages.ts";
 import type { PromptBlock, PromptLimits, PromptMessage } from "./prompt.ts";
@@ -24,7 +25,7 @@ const MAX_CONVERSATIONS = 1_000;
 /** The trim points of conversations. */
 export class TrimPoints {
   /** The oldest message sent, by conversation, ordered by last use. */
-  readonly #oldest = new Map<string, string>();
+  readonly #oldest = new LRUCache<string, string>({ max: MAX_CONVERSATIONS });
 
   /**
    * Returns how many messages, newest first, are sent: up to the last trim point while that fits, else few enough to
@@ -40,11 +41,7 @@ export class TrimPoints {
       kept = countFittingMessages(turns, room * TRIM_TO);
     }
     const oldest = turns[kept - 1]?.messageId;
-    if (remembers && oldest !== undefined) {
-      this.#oldest.delete(conversationId);
-      if (this.#oldest.size >= MAX_CONVERSATIONS) this.#oldest.delete(this.#oldest.keys().next().value!);
-      this.#oldest.set(conversationId, oldest);
-    }
+    if (remembers && oldest !== undefined) this.#oldest.set(conversationId, oldest);
     return kept;
   }
 

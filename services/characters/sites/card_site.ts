@@ -2,6 +2,7 @@
  * Searches the card site and downloads cards from it and other sites, through the SSRF guard. card_file.ts parses the
  * cards.
  */
+import { LRUCache } from "lru-cache";
 import { type ImageType, sniffImage } from "../../attachments/images/image_header.ts";
 import { AppError } from "../../errors.ts";
 import type { Guard } from "../../http/guard/guarded_fetch.ts";
@@ -86,7 +87,7 @@ const encoder = new TextEncoder();
 export class CardSite {
   readonly #options: CardSiteDeps;
   readonly #hosts: SiteHosts;
-  readonly #cached = new Map<string, { page: CardSearchPage; untilMs: number }>();
+  readonly #cached = new LRUCache<string, { page: CardSearchPage; untilMs: number }>({ max: MAX_CACHED });
 
   constructor(options: CardSiteDeps) {
     this.#options = options;
@@ -106,9 +107,7 @@ export class CardSite {
       .map((node) => toFoundCard(node, this.#hosts.pages)).filter((found) => found !== undefined)
       .filter(({ tags }) => wanted.every((tag) => tags.some((own) => own.toLowerCase() === tag)));
     const page = { items, next_cursor: nodes.length < PAGE_SIZE ? null : String(search.page + 1) };
-    this.#cached.delete(url);
     this.#cached.set(url, { page, untilMs: this.#options.now() + CACHED_MS });
-    if (this.#cached.size > MAX_CACHED) this.#cached.delete(this.#cached.keys().next().value!);
     return page;
   }
 

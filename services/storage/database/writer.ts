@@ -2,6 +2,7 @@
  * Group commit: many units of writes, one transaction, one fsync. The serving thread collects writes into groups and
  * resolves each with its outcome; the writer Worker runs the statements of a group.
  */
+import { LRUCache } from "lru-cache";
 import { AppError, messageOf } from "../../errors.ts";
 import { getResultCode, writeError, type WriteFailure } from "./sqlite.ts";
 import type { WriterAnswer, WriterRequest } from "./writer_worker.ts";
@@ -275,19 +276,10 @@ export interface StatementCache {
 
 /** Creates the cache of a connection. Keeps the most recently used statements. */
 export function createStatementCache(connection: DatabaseSync): StatementCache {
-  const statements = new Map<string, StatementSync>();
+  const statements = new LRUCache<string, StatementSync>({ max: MAX_STATEMENTS });
   return {
     prepare(sql) {
-      let statement = statements.get(sql);
-      if (statement === undefined) {
-        statement = connection.prepare(sql);
-        for (const oldest of statements.keys()) {
-          if (statements.size < MAX_STATEMENTS) break;
-          statements.delete(oldest);
-        }
-      } else {
-        statements.delete(sql); // move to the end of the order of use
-      }
+      const statement = statements.get(sql) ?? connection.prepare(sql);
       statements.set(sql, statement);
       return statement;
     },

@@ -1,4 +1,5 @@
 /** Named documents, sealed in the table `document`: a short head for lists, and a body that is opened on request. */
+import { LRUCache } from "lru-cache";
 import { uuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
@@ -6,7 +7,7 @@ import type { EventHub } from "../../events/event_hub.ts";
 import { consoleLog, type Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/locks.ts";
-import { BodyCache, joined, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
+import { joined, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
 import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
 /** A document without its body. `head` is `undefined` if it can't be opened. */
@@ -59,12 +60,18 @@ interface TrashRecord {
 const decoder = new TextDecoder();
 /** Bytes read of each row for a list; a longer head is read again. */
 const HEAD_BYTES = 4 * 1024;
+/** Opened bodies in memory. */
+const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 /** The documents of one kind. Heads stay in memory, so lists need no I/O. */
 export class DocumentStore<Head, Body> {
   readonly #options: DocumentStoreOptions<Head>;
   readonly #locks = new KeyedMutex();
-  readonly #bodies = new BodyCache<Body>();
+  /** Opened bodies by id, one version each. `bytes` is about the length of its JSON. */
+  readonly #bodies = new LRUCache<string, { version: number; body: Body; bytes: number }>({
+    maxSize: MAX_BODY_BYTES,
+    sizeCalculation: ({ bytes }) => bytes + 1, // at least 1
+  });
   #known: Map<string, ListedDocument<Head>> | undefined;
 
   constructor(options: DocumentStoreOptions<Head>) {
@@ -83,8 +90,10 @@ export class DocumentStore<Head, Body> {
     const listed = this.#heads().get(id);
     if (listed === undefined) return undefined;
     const { version, head } = listed;
-    const body = this.#bodies.get(id, version);
-    return head !== undefined && body !== undefined ? { ...listed, head, body } : await this.#read(id);
+    const cached = this.#bodies.get(id);
+    return head !== undefined && cached?.version === version
+      ? { ...listed, head, body: cached.body }
+      : await this.#read(id);
   }
 
   /** Like `find`. @throws {AppError} `not_found` */
