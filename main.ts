@@ -4,8 +4,8 @@ import { createApp } from "./routes/app.ts";
 import { openListener } from "./routes/server/listener.ts";
 import { openTailnetDoor } from "./routes/server/tailnet_listener.ts";
 import { openUiFolder } from "./routes/ui.ts";
-import { type DataCommand, type DataOutside, PASSPHRASE_VARIABLE } from "./services/cli/cli_environment.ts";
-import type { ImportOutside } from "./services/cli/data_commands.ts";
+import { type DataCommand, type DataCommandContext, PASSPHRASE_VARIABLE } from "./services/cli/cli_environment.ts";
+import type { ImportCommandContext } from "./services/cli/data_commands.ts";
 import { type Config, formatConfig, loadConfig } from "./services/config/config.ts";
 import { renderHelp } from "./services/config/config_keys.ts";
 import { containDefects, isHangupIgnored } from "./services/process/process_events.ts";
@@ -48,8 +48,8 @@ const DATA_COMMANDS = new Map<string, () => Promise<{ help: string; run: DataCom
     return { help: KEY_HELP, run: runKey };
   }],
   ["licenses", async () => {
-    const { LICENCES_HELP, readLicenseNotices } = await import("./services/diagnostics/license_notices.ts");
-    return { help: LICENCES_HELP, run: async (_args, { print }) => print(await readLicenseNotices()) };
+    const { LICENSES_HELP, readLicenseNotices } = await import("./services/diagnostics/license_notices.ts");
+    return { help: LICENSES_HELP, run: async (_args, { print }) => print(await readLicenseNotices()) };
   }],
   ["restore", async () => {
     const { BACKUP_HELP, runRestore } = await import("./services/cli/data_commands.ts");
@@ -79,7 +79,7 @@ export async function run(args: string[], beforeServing = async () => {}): Promi
     const dataCommand = await DATA_COMMANDS.get(command!)?.();
     if (dataCommand !== undefined) {
       if (isHelp) return print(dataCommand.help);
-      return await dataCommand.run(rest, dataOutside()) ?? 0;
+      return await dataCommand.run(rest, dataCommandContext()) ?? 0;
     }
     if (isHelp && command === "serve") {
       return print(renderHelp(VERSION));
@@ -107,8 +107,8 @@ function toCommand(args: string[]): string[] {
   return args[0]?.startsWith("-") ?? true ? ["serve", ...args] : args;
 }
 
-function dataOutside(): DataOutside {
-  return { environment: Deno.env.toObject(), version: VERSION, place: configFrom, print };
+function dataCommandContext(): DataCommandContext {
+  return { environment: Deno.env.toObject(), version: VERSION, readConfig: configFrom, print };
 }
 
 function print(text: string): number {
@@ -117,7 +117,7 @@ function print(text: string): number {
 }
 
 /** Opens the data folder for one import, as the server would. */
-async function importPath(...[rest, request]: Parameters<ImportOutside["importPath"]>): Promise<ImportReport> {
+async function importPath(...[rest, request]: Parameters<ImportCommandContext["importPath"]>): Promise<ImportReport> {
   const log = createLog({ level: "error", asJson: false, write: writeLine, now: Date.now });
   const services = await openServices(configFrom(rest), { log, version: VERSION, titleIdleMs: Infinity });
   try {

@@ -3,7 +3,7 @@
  * was removed and can come back.
  */
 import type { Services } from "../services/services.ts";
-import { licenceNotices } from "../services/diagnostics/license_notices.ts";
+import { loadLicenseNotices } from "../services/diagnostics/license_notices.ts";
 import { attachment, sendFile } from "./http/file_response.ts";
 import { newRouter } from "./http/router.ts";
 import {
@@ -58,7 +58,7 @@ export function dataRoutes(services: Services) {
       const diagnostics = await services.diagnostics();
       return c.json(await diagnostics.findings(), 200);
     })
-    .openapi(licencesRoute, async (c) => c.json(await licenceNotices(), 200));
+    .openapi(licencesRoute, async (c) => c.json(await loadLicenseNotices(), 200));
 }
 
 /** Routes of the trash. */

@@ -101,7 +101,7 @@ export function messageOf(thrown: unknown): string {
 }
 
 /** Gives a handler that takes errors of these codes for "there is none", and lets every other failure pass. */
-export function noneOn(...codes: ErrorCode[]): (thrown: unknown) => undefined {
+export function undefinedOn(...codes: ErrorCode[]): (thrown: unknown) => undefined {
   return (thrown) => {
     if (!(thrown instanceof AppError && codes.includes(thrown.code))) throw thrown;
   };

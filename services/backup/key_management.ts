@@ -7,8 +7,8 @@ import {
   parseStorageKey,
   type PassphraseSeal,
   sealWithPassphrase,
-  settleKeyCheck,
   STORAGE_KEY_FILE_NAME,
+  verifyStorageKey,
 } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
@@ -20,7 +20,7 @@ import { DatabaseSync } from "node:sqlite";
 import { randomBytes } from "../crypto/random.ts";
 import { finishIncoming, openIncoming, type StepWatch } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
-import { settleSchema } from "../storage/database/schema.ts";
+import { upgradeSchema } from "../storage/database/schema.ts";
 import { refuseUnknownFiles, resealFiles } from "./reseal_files.ts";
 import { resealRows } from "./reseal_rows.ts";
 
@@ -84,7 +84,7 @@ async function refuseForeign(database: string, key: Uint8Array): Promise<void> {
   if (!await fileExists(database)) return;
   const reader = openReader(database);
   try {
-    await settleKeyCheck(createSealer(key), { get: reader.get, write: () => Promise.resolve() });
+    await verifyStorageKey(createSealer(key), { get: reader.get, write: () => Promise.resolve() });
   } catch (cause) {
     throw new AppError("conflict", `Can't import the key: the data was sealed with another key`, { cause });
   } finally {
@@ -175,7 +175,7 @@ async function settleDatabase(path: string, key: Uint8Array): Promise<void> {
   if (!await fileExists(path)) throw new AppError("not_found", `There is no database "${path}"`);
   const database = await openDatabase({ path });
   try {
-    await settleKeyCheck(createSealer(key), database);
+    await verifyStorageKey(createSealer(key), database);
   } finally {
     await database.close();
   }
@@ -184,7 +184,7 @@ async function settleDatabase(path: string, key: Uint8Array): Promise<void> {
 async function resealAll(dataDir: string, folder: string, oldKey: Uint8Array, newKey: Uint8Array) {
   const [from, to] = [createSealer(oldKey), createSealer(newKey)];
   const path = join(folder, DATABASE_NAME);
-  await settleSchema(path, MIGRATIONS);
+  await upgradeSchema(path, MIGRATIONS);
   using source = new DatabaseSync(join(dataDir, DATABASE_NAME), { readOnly: true });
   using target = new DatabaseSync(path);
   target.exec("PRAGMA journal_mode = DELETE"); // a log would have to move with the database

@@ -4,7 +4,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Aad, Sealer } from "../crypto/sealer.ts";
 import { documentAad, textAad } from "../documents/document.ts";
-import { joined, openBody, openHead, partAad } from "../storage/documents/sealed_document.ts";
+import { joinSealed, openBody, openHead, partAad } from "../storage/documents/sealed_document.ts";
 import { AppError } from "../errors.ts";
 
 type Row = Record<string, string | number | null | Uint8Array>;
@@ -194,7 +194,7 @@ function resealParts({ kind, id, version, sealed }: Row, from: Sealer, to: Seale
     const aad = partAad({ kind: String(kind), id: String(id) }, field, Number(version));
     return reseal(part, DOCUMENT_PURPOSES.map((purpose) => ({ purpose, aad })), from, to);
   });
-  return head === undefined || body === undefined ? undefined : joined(head, body);
+  return head === undefined || body === undefined ? undefined : joinSealed(head, body);
 }
 
 function resealTrash(row: Row, from: Sealer, to: Sealer): Uint8Array | undefined {

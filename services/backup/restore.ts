@@ -1,6 +1,6 @@
 /** Restores a backup into a data directory: completely or not at all, and never over data unless requested. */
 import { dirname, join } from "node:path";
-import { findStorageKey, settleKeyCheck, STORAGE_KEY_FILE_NAME } from "../crypto/storage_key.ts";
+import { findStorageKey, STORAGE_KEY_FILE_NAME, verifyStorageKey } from "../crypto/storage_key.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import { fileError } from "../storage/atomic_file.ts";
@@ -171,7 +171,7 @@ async function checkUnpacked(folder: string, key: Uint8Array): Promise<void> {
   const reader = openReader(path);
   try {
     const write = () => Promise.reject(new AppError("unprocessable", "Can't restore the backup: it has no key check"));
-    await settleKeyCheck(createSealer(key), { get: reader.get, write });
+    await verifyStorageKey(createSealer(key), { get: reader.get, write });
   } finally {
     reader.close();
   }

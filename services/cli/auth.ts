@@ -6,7 +6,7 @@ import { findLocalServer, type ListenConfig } from "../diagnostics/local_server.
 import { AppError, messageOf } from "../errors.ts";
 import { operatorProof } from "../crypto/storage_key.ts";
 import { authLogin, openServerClient, type ServerClient, ServerRefusal } from "./server_client.ts";
-import { type CliOutside, openOutside, parseOptions, readPem, takeOptions } from "./cli_environment.ts";
+import { type CliContext, openCliContext, parseOptions, readPem, takeOptions } from "./cli_environment.ts";
 
 /** Text of `parlor auth --help`. */
 export const AUTH_HELP =
@@ -32,16 +32,16 @@ export async function runAuth(
   readConfig: (rest: string[]) => InviteConfig,
 ): Promise<void> {
   const [command, ...rest] = args;
-  const outside = openOutside(environment);
+  const context = openCliContext(environment);
   switch (command) {
     case "login":
-      return await authLogin(rest, outside, () => findLocalServer(readConfig([])).url);
+      return await authLogin(rest, context, () => findLocalServer(readConfig([])).url);
     case "logout":
-      return await authLogout(rest, outside);
+      return await authLogout(rest, context);
     case "whoami":
-      return await authWhoami(rest, outside);
+      return await authWhoami(rest, context);
     case "invite":
-      return await authInvite(rest, outside, readConfig);
+      return await authInvite(rest, context, readConfig);
     case undefined:
       throw new AppError(
         "invalid_request",
@@ -53,12 +53,12 @@ export async function runAuth(
 }
 
 /** Signs out. If the server can't be reached, the token is forgotten here, and a message says that it's still valid. */
-async function authLogout(args: readonly string[], outside: CliOutside): Promise<void> {
+async function authLogout(args: readonly string[], context: CliContext): Promise<void> {
   parseOptions(args, {});
-  const account = await outside.account.load();
+  const account = await context.account.load();
   if (account === undefined) {
-    await outside.account.forget();
-    outside.print("Not signed in");
+    await context.account.forget();
+    context.print("Not signed in");
     return;
   }
   const { base_url, token, token_id, ca_cert } = account;
@@ -70,24 +70,24 @@ async function authLogout(args: readonly string[], outside: CliOutside): Promise
     } finally {
       server.close();
     }
-    outside.print(`Signed out of ${base_url}`);
+    context.print(`Signed out of ${base_url}`);
   } catch (error) {
     const isGone = error instanceof ServerRefusal && (error.status === 401 || error.status === 404);
-    if (isGone) outside.print(`Signed out of ${base_url}; the token was already revoked`);
+    if (isGone) context.print(`Signed out of ${base_url}; the token was already revoked`);
     else {
-      outside.tell(`parlor: ${messageOf(error)}`);
-      outside.print(
+      context.tell(`parlor: ${messageOf(error)}`);
+      context.print(
         `Signed out on this machine. The token stays valid until you revoke it in the settings of ${base_url}`,
       );
     }
   }
-  await outside.account.forget();
+  await context.account.forget();
 }
 
 /** @throws {AppError} `unauthenticated` without a valid token. */
-async function authWhoami(args: readonly string[], outside: CliOutside): Promise<void> {
+async function authWhoami(args: readonly string[], context: CliContext): Promise<void> {
   parseOptions(args, {});
-  const account = await outside.account.load();
+  const account = await context.account.load();
   if (account === undefined) throw new AppError("unauthenticated", "Not signed in. Run parlor auth login");
   const { base_url, token, token_id, ca_cert } = account;
   const server = openServerClient(base_url, { caCert: ca_cert === undefined ? undefined : await readPem(ca_cert) });
@@ -100,7 +100,7 @@ async function authWhoami(args: readonly string[], outside: CliOutside): Promise
     const { json } = await server.send("GET", "/api/auth/tokens", { headers });
     const tokens = json.items as { id: string; label: string; created_at: string }[];
     const own = tokens.find(({ id }) => id === token_id);
-    outside.print(`${base_url} as "${own?.label ?? "a token"}"${own ? `, since ${own.created_at.slice(0, 10)}` : ""}`);
+    context.print(`${base_url} as "${own?.label ?? "a token"}"${own ? `, since ${own.created_at.slice(0, 10)}` : ""}`);
   } finally {
     server.close();
   }
@@ -119,7 +119,7 @@ export interface InviteConfig extends ListenConfig {
  */
 async function authInvite(
   args: readonly string[],
-  outside: CliOutside,
+  context: CliContext,
   readConfig: (rest: string[]) => InviteConfig,
 ): Promise<void> {
   const { options, rest } = takeOptions(
@@ -141,8 +141,8 @@ async function authInvite(
     const proof = operatorProof(await readSessionKey(dataDir), Date.now());
     const { json } = await askForInvite(server, proof, options.get("rp-id"));
     const minutes = Math.round((Date.parse(String(json.expires_at)) - Date.now()) / 60_000);
-    outside.print(`Invite: ${json.code}`);
-    outside.tell(`Valid for one device and ${minutes} minutes. On the device, open Parlor and choose "I have a code".`);
+    context.print(`Invite: ${json.code}`);
+    context.tell(`Valid for one device and ${minutes} minutes. On the device, open Parlor and choose "I have a code".`);
   } finally {
     server.close();
   }

@@ -5,7 +5,7 @@ import { CONFIG_ROWS, toFlagName } from "../config/config_keys.ts";
 import type { DataLocation } from "../diagnostics/data_checks.ts";
 
 /** Environment of a command. */
-export interface CliOutside {
+export interface CliContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly account: AccountFiles;
   /** Writes a line to standard output. */
@@ -17,7 +17,7 @@ export interface CliOutside {
 }
 
 /** @throws {AppError} `invalid_request` when the user has no home folder. */
-export function openOutside(environment: Readonly<Record<string, string | undefined>>): CliOutside {
+export function openCliContext(environment: Readonly<Record<string, string | undefined>>): CliContext {
   const home = environment.HOME ?? environment.USERPROFILE;
   if (!home) throw new AppError("invalid_request", "The home folder is unknown. Set HOME");
   return {
@@ -156,16 +156,16 @@ interface CommandRequest {
 }
 
 /** Environment of a command on the data folder. */
-export interface DataOutside {
+export interface DataCommandContext {
   environment: Readonly<Record<string, string | undefined>>;
   version: string;
   /** Reads the server's configuration from the options that are not the command's own. @throws {AppError} */
-  place(rest: string[]): DataLocation;
+  readConfig(rest: string[]): DataLocation;
   print(text: string): void;
 }
 
 /** A command. Returns its exit code if that isn't 0. @throws {AppError} with a message for the terminal */
-export type DataCommand = (args: readonly string[], outside: DataOutside) => Promise<number | void>;
+export type DataCommand = (args: readonly string[], context: DataCommandContext) => Promise<number | void>;
 
 /**
  * Takes a command's own options, and as many words as it has, out of its arguments.

@@ -4,7 +4,7 @@ import { AppError } from "../errors.ts";
 import { fileExists, writeFileAtomic } from "../storage/atomic_file.ts";
 import { contentsText, makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
-import { type DataOutside, readPassphrase, takeOptions } from "./cli_environment.ts";
+import { type DataCommandContext, readPassphrase, takeOptions } from "./cli_environment.ts";
 import { exportedKey, importKey, readExportedKey, rotateKey } from "../backup/key_management.ts";
 import { IMPORT_KINDS, type ImportKind } from "../import_export/import_item.ts";
 import type { ImportReport } from "../import_export/import_report.ts";
@@ -22,13 +22,13 @@ export const BACKUP_HELP =
 The passphrase is the first line of the file named by --passphrase-file, PARLOR_BACKUP_PASSPHRASE, or typed.`;
 
 /** Creates a backup. The file isn't overwritten without `--replace`. @throws {AppError} with a message for the terminal. */
-export async function runBackup(args: readonly string[], outside: DataOutside): Promise<void> {
+export async function runBackup(args: readonly string[], context: DataCommandContext): Promise<void> {
   const { words: [path = ""], options, rest } = takeOptions(
     args,
     { "passphrase-file": true, "storage-key-only": false, "replace": false },
     { wordCount: 1, usage: "parlor backup FILE; parlor backup --help says more" },
   );
-  const { dataDir, storageKeyFile } = outside.place(rest);
+  const { dataDir, storageKeyFile } = context.readConfig(rest);
   if (!options.has("replace") && await fileExists(path)) {
     throw new AppError("conflict", `Can't write "${path}": the file already exists. Use --replace to overwrite it`);
   }
@@ -44,28 +44,28 @@ export async function runBackup(args: readonly string[], outside: DataOutside): 
   }
   const passphrase = options.has("storage-key-only") ? undefined : await readPassphrase({
     file: options.get("passphrase-file"),
-    environment: outside.environment,
+    environment: context.environment,
     isNew: true,
   });
-  const { version } = outside;
+  const { version } = context;
   const report = await makeBackup({ dataDir, storageKey, path, passphrase, version, nowMs: Date.now() });
   const key = passphrase === undefined
     ? "It's encrypted with this data folder's storage key, which it doesn't contain: store the key somewhere else, too."
     : "It's encrypted with your passphrase: store the passphrase somewhere else.";
-  outside.print(
+  context.print(
     `Backed up ${contentsText(report.contents)} (${report.files} files, ${report.sizeBytes} bytes) to "${path}" and ` +
       `verified the backup. ${key}`,
   );
 }
 
 /** Restores a backup. @throws {AppError} with a message for the terminal; the data folder is as it was then. */
-export async function runRestore(args: readonly string[], outside: DataOutside): Promise<void> {
+export async function runRestore(args: readonly string[], context: DataCommandContext): Promise<void> {
   const { words: [path = ""], options, rest } = takeOptions(
     args,
     { "passphrase-file": true, "replace": false },
     { wordCount: 1, usage: "parlor restore FILE; parlor restore --help says more" },
   );
-  const { dataDir, storageKeyFile } = outside.place(rest);
+  const { dataDir, storageKeyFile } = context.readConfig(rest);
   const file = options.get("passphrase-file");
   const { head, files, contents, keptIn, isKeyRestored } = await restoreBackup({
     path,
@@ -73,15 +73,15 @@ export async function runRestore(args: readonly string[], outside: DataOutside):
     replace: options.has("replace"),
     now: Date.now,
     storageKeyFile: storageKeyFile ?? undefined,
-    passphrase: () => readPassphrase({ file, environment: outside.environment, isNew: false }),
+    passphrase: () => readPassphrase({ file, environment: context.environment, isNew: false }),
   });
-  outside.print(
+  context.print(
     `Restored ${
       contentsText(contents)
     } (${files} files) from ${head.created_at} (Parlor ${head.version}) into "${dataDir}"`,
   );
-  if (isKeyRestored) outside.print("The storage key was restored, too: it's in the file storage-key.");
-  if (keptIn !== undefined) outside.print(`The previous data is in "${keptIn}". Delete it when everything works.`);
+  if (isKeyRestored) context.print("The storage key was restored, too: it's in the file storage-key.");
+  if (keptIn !== undefined) context.print(`The previous data is in "${keptIn}". Delete it when everything works.`);
 }
 
 /** Text of `parlor key --help`. */
@@ -97,7 +97,7 @@ export const KEY_HELP = `Usage: parlor key export FILE [--passphrase-file FILE] 
 const COMMANDS = new Map([["export", exportKey], ["import", importKeyFile], ["rotate", rotate]]);
 
 /** Runs one of them. @throws {AppError} with a message for the terminal. */
-export async function runKey([command, ...args]: readonly string[], outside: DataOutside): Promise<void> {
+export async function runKey([command, ...args]: readonly string[], context: DataCommandContext): Promise<void> {
   if (command === undefined) {
     throw new AppError("invalid_request", "Usage: parlor key export | import | rotate. See parlor key --help");
   }
@@ -105,35 +105,35 @@ export async function runKey([command, ...args]: readonly string[], outside: Dat
   if (run === undefined) {
     throw new AppError("invalid_request", `Unknown command "key ${command}". See parlor key --help`);
   }
-  await run(args, outside);
+  await run(args, context);
 }
 
-async function exportKey(args: readonly string[], outside: DataOutside): Promise<void> {
+async function exportKey(args: readonly string[], context: DataCommandContext): Promise<void> {
   const { words: [path = ""], options, rest } = takeOptions(
     args,
     { "passphrase-file": true, "plain": false },
     { wordCount: 1, usage: "parlor key export FILE" },
   );
-  const { dataDir, storageKeyFile } = outside.place(rest);
+  const { dataDir, storageKeyFile } = context.readConfig(rest);
   const key = await findStorageKey({ dataDir, storageKeyFile: storageKeyFile ?? undefined });
   if (key === undefined) throw new AppError("not_found", `No storage key in "${dataDir}" yet`);
   if (await fileExists(path)) throw new AppError("conflict", `Can't write "${path}": the file already exists`);
   const passphrase = options.has("plain")
     ? undefined
-    : await readPassphrase({ file: options.get("passphrase-file"), environment: outside.environment, isNew: true });
+    : await readPassphrase({ file: options.get("passphrase-file"), environment: context.environment, isNew: true });
   await writeFileAtomic(path, await exportedKey({ key, passphrase, nowMs: Date.now() }));
-  outside.print(
+  context.print(
     `Exported the storage key to "${path}". Store it somewhere else: without the key, the data can't be read.`,
   );
 }
 
-async function importKeyFile(args: readonly string[], outside: DataOutside): Promise<void> {
+async function importKeyFile(args: readonly string[], context: DataCommandContext): Promise<void> {
   const { words: [path = ""], options, rest } = takeOptions(
     args,
     { "passphrase-file": true },
     { wordCount: 1, usage: "parlor key import FILE" },
   );
-  const { dataDir, storageKeyFile } = outside.place(rest);
+  const { dataDir, storageKeyFile } = context.readConfig(rest);
   if (storageKeyFile !== null) {
     throw new AppError(
       "conflict",
@@ -143,19 +143,19 @@ async function importKeyFile(args: readonly string[], outside: DataOutside): Pro
   const file = options.get("passphrase-file");
   const key = await readExportedKey(
     path,
-    () => readPassphrase({ file, environment: outside.environment, isNew: false }),
+    () => readPassphrase({ file, environment: context.environment, isNew: false }),
   );
   const isNew = await importKey(dataDir, key);
-  outside.print(isNew ? `Imported the storage key into "${dataDir}".` : `This storage key is already in "${dataDir}".`);
+  context.print(isNew ? `Imported the storage key into "${dataDir}".` : `This storage key is already in "${dataDir}".`);
 }
 
-async function rotate(args: readonly string[], outside: DataOutside): Promise<void> {
+async function rotate(args: readonly string[], context: DataCommandContext): Promise<void> {
   const { options, rest } = takeOptions(
     args,
     { "new-key-file": true, "keep-unreadable": false },
     { wordCount: 0, usage: "parlor key rotate" },
   );
-  const { dataDir, storageKeyFile } = outside.place(rest);
+  const { dataDir, storageKeyFile } = context.readConfig(rest);
   const newKeyFile = options.get("new-key-file");
   const { resealed, unreadable } = await rotateKey({
     dataDir,
@@ -163,12 +163,12 @@ async function rotate(args: readonly string[], outside: DataOutside): Promise<vo
     keepUnreadable: options.has("keep-unreadable"),
     storageKeyFile: storageKeyFile ?? undefined,
   });
-  outside.print(`Encrypted ${resealed} values with a new key.`);
-  if (unreadable > 0) outside.print(`${unreadable} couldn't be decrypted and are lost.`);
+  context.print(`Encrypted ${resealed} values with a new key.`);
+  if (unreadable > 0) context.print(`${unreadable} couldn't be decrypted and are lost.`);
   if (newKeyFile !== undefined) {
-    outside.print(`Before the next start, replace "${storageKeyFile}" with "${newKeyFile}".`);
+    context.print(`Before the next start, replace "${storageKeyFile}" with "${newKeyFile}".`);
   }
-  outside.print("Existing backups and exported keys use the old key: create new ones.");
+  context.print("Existing backups and exported keys use the old key: create new ones.");
 }
 
 /** Description of each kind, in the order of the help text. */
@@ -199,7 +199,7 @@ ${kindLines()}
 Importing the same data again doesn't create duplicates.`;
 
 /** What the command has of the world around it. */
-export interface ImportOutside {
+export interface ImportCommandContext {
   /** Opens the data folder for one import. @throws {AppError} `conflict` while a server has it. */
   importPath(
     rest: string[],
@@ -211,7 +211,7 @@ export interface ImportOutside {
 }
 
 /** @returns 1 when something was refused, else 0. @throws {AppError} with a message for the terminal */
-export async function runImport(args: readonly string[], outside: ImportOutside): Promise<number> {
+export async function runImport(args: readonly string[], context: ImportCommandContext): Promise<number> {
   const { words: [kind = "", path = ""], options, rest } = takeOptions(args, { "dry-run": false }, {
     wordCount: 2,
     usage: "parlor import KIND PATH. See parlor import --help",
@@ -220,14 +220,14 @@ export async function runImport(args: readonly string[], outside: ImportOutside)
     throw new AppError("invalid_request", `Can't import "${kind}": the kinds are ${IMPORT_KINDS.join(", ")}`);
   }
   const isDryRun = options.has("dry-run");
-  const report = await outside.importPath(rest, {
+  const report = await context.importPath(rest, {
     kind,
     path,
     isDryRun,
-    progress: (done, total) => outside.progress(`${done} of ${total} files`),
+    progress: (done, total) => context.progress(`${done} of ${total} files`),
   });
-  outside.progress("");
-  for (const line of reportLines(report)) outside.print(line);
+  context.progress("");
+  for (const line of reportLines(report)) context.print(line);
   return report.lines.some(({ level }) => level === "refused") ? 1 : 0;
 }
 

@@ -17,7 +17,7 @@ It reads every encrypted file and the last backup; PARLOR_BACKUP_PASSPHRASE open
 Exits with code 1 if there is a problem.`;
 
 /** What it has of the world around it. */
-interface DoctorOutside {
+interface DoctorContext {
   config(rest: string[]): DoctorConfig;
   /** Opens backups that were made with a passphrase. */
   backupPassphrase: string | undefined;
@@ -25,22 +25,22 @@ interface DoctorOutside {
 }
 
 /** @returns 1 when there is a problem, else 0. */
-export async function runDoctor(args: readonly string[], outside: DoctorOutside): Promise<number> {
+export async function runDoctor(args: readonly string[], context: DoctorContext): Promise<number> {
   const { options, rest } = takeOptions(args, { url: true }, { wordCount: 0, usage: "parlor doctor" });
   // Loaded here, because `parlor health` needs nothing of it.
-  const { examine } = await import("../diagnostics/doctor.ts");
-  const findings = await examine({
-    config: () => outside.config(rest),
-    backupPassphrase: outside.backupPassphrase,
+  const { runDoctorChecks } = await import("../diagnostics/doctor.ts");
+  const findings = await runDoctorChecks({
+    config: () => context.config(rest),
+    backupPassphrase: context.backupPassphrase,
     maxBytes: Infinity,
     url: options.get("url"),
   });
   for (const { level, about, remedy } of findings) {
-    outside.print(`${level.padEnd(8)} ${about}`);
-    if (remedy !== undefined) outside.print(`${" ".repeat(9)}→ ${remedy}`);
+    context.print(`${level.padEnd(8)} ${about}`);
+    if (remedy !== undefined) context.print(`${" ".repeat(9)}→ ${remedy}`);
   }
   const problems = findings.filter(({ level }) => level === "problem").length;
-  outside.print(
+  context.print(
     problems === 0 ? "No problems found." : `${problems} ${problems === 1 ? "problem" : "problems"} found.`,
   );
   return problems === 0 ? 0 : 1;

@@ -6,7 +6,7 @@ import { AppError } from "../errors.ts";
 import { explainConnectError } from "../http/upstream_error.ts";
 import { createHash } from "node:crypto";
 import { randomToken } from "../crypto/random.ts";
-import { type CliOutside, parseOptions, readPem } from "./cli_environment.ts";
+import { type CliContext, parseOptions, readPem } from "./cli_environment.ts";
 
 /** A server. Redirects aren't followed: a token is sent only to its own server. */
 export interface ServerClient {
@@ -118,7 +118,7 @@ const DEFAULT_TIMEOUT_S = 300;
  * @param defaultUrl Where to sign in without `--base-url` and without an earlier sign-in.
  * @throws {AppError} with a message for the terminal when denied, timed out, offline, or where no passkey can be.
  */
-export async function authLogin(args: readonly string[], outside: CliOutside, defaultUrl: () => string): Promise<void> {
+export async function authLogin(args: readonly string[], context: CliContext, defaultUrl: () => string): Promise<void> {
   const options = parseOptions(args, {
     "base-url": true,
     "ca-cert": true,
@@ -130,26 +130,26 @@ export async function authLogin(args: readonly string[], outside: CliOutside, de
   if (!(timeoutS > 0 && timeoutS <= 3600)) {
     throw new AppError("invalid_request", "Bad value for --timeout: expected seconds, at most 3600");
   }
-  const before = await outside.account.load().catch(() => undefined);
+  const before = await context.account.load().catch(() => undefined);
   const baseUrl = options.get("base-url") ?? before?.base_url ?? defaultUrl();
   const caCert = options.get("ca-cert") ?? (before?.base_url === baseUrl ? before.ca_cert : undefined);
   const server = openServerClient(baseUrl, { caCert: caCert === undefined ? undefined : await readPem(caCert) });
   try {
     await assertPasskeysWork(server);
     const verifier = randomToken(32);
-    const code = await askInBrowser(server, verifier, outside, {
+    const code = await askInBrowser(server, verifier, context, {
       timeoutS,
       opensBrowser: !options.has("no-browser"),
     });
     const label = options.get("label") ?? `CLI on ${Deno.hostname()}`;
     const { id, token } = await tradeForToken(server, code, verifier, label);
-    await outside.account.save({ token, base_url: server.baseUrl, token_id: id, ca_cert: caCert });
+    await context.account.save({ token, base_url: server.baseUrl, token_id: id, ca_cert: caCert });
     // The token of an earlier sign-in would stay unused. If it can't be revoked now, the owner finds it in the settings.
     if (before?.base_url === server.baseUrl) {
       const headers = { Authorization: `Bearer ${before.token}` };
       await server.send("DELETE", `/api/auth/tokens/${before.token_id}`, { headers }).catch(() => {});
     }
-    outside.print(`Signed in to ${server.baseUrl}; the token "${label}" is in ${outside.account.tokenPath}`);
+    context.print(`Signed in to ${server.baseUrl}; the token "${label}" is in ${context.account.tokenPath}`);
   } finally {
     server.close();
   }
@@ -168,7 +168,7 @@ async function assertPasskeysWork(server: ServerClient): Promise<void> {
 async function askInBrowser(
   server: ServerClient,
   verifier: string,
-  outside: CliOutside,
+  context: CliContext,
   { timeoutS, opensBrowser }: { timeoutS: number; opensBrowser: boolean },
 ): Promise<string> {
   const state = randomToken(16);
@@ -183,12 +183,12 @@ async function askInBrowser(
     });
     // Behind "#", so that it stands in no server's log.
     const url = `${server.baseUrl}/cli#${parameters}`;
-    const isOpened = opensBrowser && await openBrowser(url, outside.environment);
-    outside.tell(`${isOpened ? "Sign in in the browser, or open" : "Open"} this address:\n\n  ${url}\n`);
-    outside.tell("If the browser is on another machine, paste the code it shows here and press Enter.");
+    const isOpened = opensBrowser && await openBrowser(url, context.environment);
+    context.tell(`${isOpened ? "Sign in in the browser, or open" : "Open"} this address:\n\n  ${url}\n`);
+    context.tell("If the browser is on another machine, paste the code it shows here and press Enter.");
     const outcome = await Promise.race([
       listener.outcome,
-      pastedCode(outside),
+      pastedCode(context),
       new Promise<undefined>((resolve) => timer = setTimeout(() => resolve(undefined), timeoutS * 1000)),
     ]);
     if (outcome === undefined) {
@@ -202,11 +202,11 @@ async function askInBrowser(
   }
 }
 
-async function pastedCode(outside: CliOutside): Promise<{ code: string }> {
+async function pastedCode(context: CliContext): Promise<{ code: string }> {
   for (;;) {
-    const code = await outside.readLine();
+    const code = await context.readLine();
     if (/^[A-Za-z0-9_-]{22}$/.test(code)) return { code };
-    if (code !== "") outside.tell("This isn't a code from the page. Copy the whole code");
+    if (code !== "") context.tell("This isn't a code from the page. Copy the whole code");
   }
 }
 

@@ -44,7 +44,7 @@ export function withChapters(head: ConversationHead, chapters: readonly Chapter[
  * Settles chapters and summary after a client has written either. Chapters win if they changed; a summary of a client that
  * doesn't know chapters replaces them. Chapters with another text count as edited.
  */
-export function settleChapters(head: ConversationHead, before: ConversationHead | undefined): ConversationHead {
+export function reconcileChapters(head: ConversationHead, before: ConversationHead | undefined): ConversationHead {
   const known = before === undefined ? [] : parseChapters(before);
   const isSummarySame = isDeepStrictEqual(head.summary, before?.summary);
   if (head.chapters === undefined || isDeepStrictEqual(head.chapters, before?.chapters)) {

@@ -29,7 +29,7 @@ export interface RestoreChange extends BlockChange {
 const LOOKED_AT = 64;
 
 /** Statements that delete the versions and reply rows of messages. */
-export function forget(conversationId: string, mids: string[]): Statement[] {
+export function deleteMessageRows(conversationId: string, mids: string[]): Statement[] {
   return ["variant", "reply"].map((table) => ({
     sql: `DELETE FROM ${table} WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))`,
     params: [conversationId, JSON.stringify(mids)],

@@ -159,7 +159,7 @@ export class ConversationTree {
 }
 
 /** The tree of a conversation without versions. */
-export const LINE = new ConversationTree([]);
+export const LINEAR_TREE = new ConversationTree([]);
 
 /** Reads the tree of a conversation. */
 export function readTree(db: Pick<Reader, "all">, conversationId: string): ConversationTree {
@@ -175,7 +175,7 @@ export function readTree(db: Pick<Reader, "all">, conversationId: string): Conve
   } catch {
     rows = rowsByIndexes(db, conversationId);
   }
-  return rows.length === 0 ? LINE : new ConversationTree(rows);
+  return rows.length === 0 ? LINEAR_TREE : new ConversationTree(rows);
 }
 
 /** Reads what `readTree` needs from indexes only, because a block may be on a damaged page of the database file. */

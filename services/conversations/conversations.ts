@@ -47,7 +47,7 @@ import {
   withPath,
 } from "./message_tree.ts";
 import type { RevisionStore } from "./revisions/revision_store.ts";
-import { dropChangedSummary, dropStaleSummary, keepsSummary, settleChapters, withChapters } from "./chapters.ts";
+import { dropChangedSummary, dropStaleSummary, keepsSummary, reconcileChapters, withChapters } from "./chapters.ts";
 import type { VariantStore } from "./variants.ts";
 
 /** Dependencies of Conversations. */
@@ -148,7 +148,7 @@ export class Conversations {
         messageCount: messages.length,
         head: withPins(
           dropChangedSummary(
-            settleChapters(parseHead(input), before?.head),
+            reconcileChapters(parseHead(input), before?.head),
             before?.head,
             [...stored.values()],
             messages,
@@ -265,7 +265,7 @@ export class Conversations {
       const before = store.getForWrite(id);
       assertExpected(`conversation "${id}"`, expected, before.revision);
       const draft = typeof patch.draft === "string" ? draftAfter(id, patch, store.draft(id)) : undefined;
-      const settled = settleChapters(patchHead(before.head, patch), before.head);
+      const settled = reconcileChapters(patchHead(before.head, patch), before.head);
       const head = patch.chapters === null ? withChapters(settled, []) : settled;
       const isHeadChanged = !isDeepStrictEqual(head, before.head);
       const state = isHeadChanged ? { ...before, head, revision: before.revision + 1, updatedAtMs: now() } : before;

@@ -13,7 +13,7 @@ import type { BlockStore, OpenTree } from "./blocks/block_store.ts";
 import { isReordered, type Touched } from "./revisions/change_log.ts";
 import type { ConversationHead, ConversationState } from "./conversation.ts";
 import { NO_TEXT_CHANGE, type TextChange } from "./new_messages.ts";
-import { forget } from "./conversation_trash.ts";
+import { deleteMessageRows } from "./conversation_trash.ts";
 import type { RevisionCause, RevisionStore } from "./revisions/revision_store.ts";
 import type { VariantStore } from "./variants.ts";
 
@@ -326,7 +326,7 @@ export async function replaceMessages(
   const leaving = allMessages(toMessageTree(storedTree)).map(({ id }) => id).filter((id) => !staying.has(id));
   const left = leaving.length === 0 ? [] : await variants.openMany(variants.rowsOf(before.id, leaving));
   const kept = revisions.keepTree(before, cause, storedTree, [...left, ...texts.replaced]);
-  const gone = leaving.length === 0 ? [] : forget(before.id, leaving);
+  const gone = leaving.length === 0 ? [] : deleteMessageRows(before.id, leaving);
   return { statements: [...kept, ...statements, ...gone, ...texts.statements], text, touched };
 }
 

@@ -12,7 +12,7 @@ import { toSnippet } from "./conversation.ts";
 import type { MessagePage } from "./conversation_reader.ts";
 import { createGreeting, createGreetingQuestion, getInputId } from "./new_messages.ts";
 import { completeMessage, type Message, type MessageInput, withoutNulls, withPin } from "./message.ts";
-import { forget, type TrashedMessages } from "./conversation_trash.ts";
+import { deleteMessageRows, type TrashedMessages } from "./conversation_trash.ts";
 import { renewReplyRow } from "./live_replies.ts";
 import { dropStaleSummary } from "./chapters.ts";
 import type { Variant } from "./variants.ts";
@@ -232,7 +232,7 @@ export class Messages {
         last: "unchanged",
         touched: { removed: [mid] },
       };
-      const { revision } = await this.#conversations.write(state, -1, change, forget(id, [mid]));
+      const { revision } = await this.#conversations.write(state, -1, change, deleteMessageRows(id, [mid]));
       return { revision };
     });
   }
@@ -259,7 +259,7 @@ export class Messages {
       const isAlone = messages.length === 1 && segments.length === 0;
       const next = dropStaleSummary(blocks, state, mid, isAlone ? "removed" : "path");
       const { revision } = await this.#conversations.write(next, -countOnPath, change, [
-        ...forget(id, mids),
+        ...deleteMessageRows(id, mids),
         ...revisions.keep(state, "message_delete", { removed }),
         trash.put("message", title, { conversationId: id, removed }, trashId),
         ...addReferences("trash", trashId, JSON.stringify(removed)),

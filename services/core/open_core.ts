@@ -4,7 +4,7 @@
  */
 import { ByteBudget, collectGarbage, getMemoryBytes, startCollection } from "../async/byte_budget.ts";
 import { type Config, saveConfigKey } from "../config/config.ts";
-import { loadStorageKey, settleKeyCheck } from "../crypto/storage_key.ts";
+import { loadStorageKey, verifyStorageKey } from "../crypto/storage_key.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { createSealer, type PurposeSealer, type Sealer } from "../crypto/sealer.ts";
 import { createEventHub, type EventHub } from "../events/event_hub.ts";
@@ -105,7 +105,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   });
   scope.onClose(() => db.close());
   const isFirstStart = db.get("SELECT 1 FROM setting LIMIT 1") === undefined;
-  await settleKeyCheck(sealer, db);
+  await verifyStorageKey(sealer, db);
   const settingsSealer = sealer.forPurpose("settings");
   const createdAtMs = isFirstStart
     ? await saveCreationTime(db, settingsSealer, now())

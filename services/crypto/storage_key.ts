@@ -1,6 +1,6 @@
 /**
  * The storage key: found, or created on the first start, and secrets sealed with a passphrase, such as an exported key.
- * `settleKeyCheck` verifies that the key belongs to the data. Files that hold a secret key are private (0600), created
+ * `verifyStorageKey` verifies that the key belongs to the data. Files that hold a secret key are private (0600), created
  * atomically and never overwritten.
  *
  * A proof lets a command on the server's own machine show that it can read the data folder: a statement signed with the
@@ -127,7 +127,7 @@ interface KeyCheckStore {
  *
  * @throws {AppError} `internal` if the data was sealed with another key, or the check was modified.
  */
-export async function settleKeyCheck(sealer: Sealer, store: KeyCheckStore): Promise<void> {
+export async function verifyStorageKey(sealer: Sealer, store: KeyCheckStore): Promise<void> {
   const purpose = sealer.forPurpose(PURPOSE);
   const row = store.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", PLACE.id);
   if (row === undefined) {

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { checkSealedFiles } from "../backup/sealed_file_check.ts";
-import { findStorageKey, settleKeyCheck } from "../crypto/storage_key.ts";
+import { findStorageKey, verifyStorageKey } from "../crypto/storage_key.ts";
 import { createSealer, type Sealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { fileError, fileExists } from "../storage/atomic_file.ts";
@@ -12,7 +12,7 @@ import { INCOMING_FOLDER } from "../storage/file_swap.ts";
 import { MIGRATIONS } from "../storage/database/migrations.ts";
 import { openReader, type Reader } from "../storage/database/database.ts";
 import { checkDatabase } from "../storage/database/sqlite.ts";
-import { type Finding, looking, note, ok, problem } from "./finding.ts";
+import { type Finding, note, ok, problem, runCheck } from "./finding.ts";
 import { BACKUP_NAME, backupTimeOf, isMounted } from "../backup/backup_settings.ts";
 import { openBackup } from "../backup/backup_file.ts";
 import { DATABASE_NAME } from "../backup/backup.ts";
@@ -46,9 +46,9 @@ export async function dataFindings(check: DataCheck): Promise<Finding[]> {
     return [note("no_data_folder", { path: dataDir }), ...(backupDir === null ? [note("backups_off")] : [])];
   }
   return [
-    ...await looking("data_folder_unreadable", { path: dataDir }, () => modes(dataDir)),
+    ...await runCheck("data_folder_unreadable", { path: dataDir }, () => modes(dataDir)),
     ...await leftOver(dataDir),
-    ...await looking("database_unusable", {}, () => databaseFindings(check)),
+    ...await runCheck("database_unusable", {}, () => databaseFindings(check)),
   ];
 }
 
@@ -102,7 +102,7 @@ async function databaseFindings(check: DataCheck): Promise<Finding[]> {
     const sealer = createSealer(key);
     try {
       const write = () => Promise.reject(new AppError("internal", "it has no key check"));
-      await settleKeyCheck(sealer, { get: reader.get, write });
+      await verifyStorageKey(sealer, { get: reader.get, write });
     } catch (error) {
       // The data is probably fine, and everything below would only fail for the same reason.
       return [problem("key_wrong", { path: storageKeyFile ?? join(dataDir, "storage-key"), error: messageOf(error) })];
@@ -127,7 +127,7 @@ async function sealedFindings(
   sealer: Sealer,
   database: Reader,
 ): Promise<Finding[]> {
-  return await looking("sealed_unknown", {}, async () => {
+  return await runCheck("sealed_unknown", {}, async () => {
     const report = await checkSealedFiles({ dataDir, sealer, database, maxBytes });
     const others = report.unreadable.filter((path) => path !== "credentials.json");
     const findings: Finding[] = [];
@@ -184,7 +184,7 @@ async function backupFindings(check: BackupCheck): Promise<Finding[]> {
       error: job.content?.error?.message ?? "no reason stored",
     })]
     : [];
-  const rest = await looking("backup_dir_unreadable", { path: backupDir }, async () => {
+  const rest = await runCheck("backup_dir_unreadable", { path: backupDir }, async () => {
     const last = (await namesIn(backupDir)).sort((a, b) => backupTimeOf(a) - backupTimeOf(b)).at(-1);
     if (last === undefined) {
       return [

@@ -1,5 +1,5 @@
 /** Runs the checks of `parlor doctor` off the serving thread, then ends. `data_report.ts` is its other side. */
-import { type DoctorConfig, examine } from "./doctor.ts";
+import { type DoctorConfig, runDoctorChecks } from "./doctor.ts";
 import type { Finding } from "./finding.ts";
 import { messageOf } from "../errors.ts";
 
@@ -20,7 +20,7 @@ if ("DedicatedWorkerGlobalScope" in self) {
     let answer: FindingsAnswer;
     try {
       const { config, ...rest } = data;
-      answer = { findings: await examine({ config: () => config, ...rest }) };
+      answer = { findings: await runDoctorChecks({ config: () => config, ...rest }) };
     } catch (error) {
       answer = { failure: messageOf(error) };
     }

@@ -6,7 +6,7 @@ import { findOnPath } from "../process/supervised_process.ts";
 import { fileExists } from "../storage/atomic_file.ts";
 import { TAILSCALED_FOLDERS } from "../tailnet/node_process.ts";
 import { dataFindings, type DataLocation } from "./data_checks.ts";
-import { type Finding, looking, note, ok, problem, type RemediedCode } from "./finding.ts";
+import { type Finding, note, ok, problem, type RemediedCode, runCheck } from "./finding.ts";
 import { findLocalServer } from "./local_server.ts";
 import { type ReachConfig, reachFindings, serverFindings } from "./reachability_checks.ts";
 
@@ -37,7 +37,7 @@ export interface DoctorRequest {
 }
 
 /** Runs all checks. An invalid configuration ends them. */
-export async function examine(request: DoctorRequest): Promise<Finding[]> {
+export async function runDoctorChecks(request: DoctorRequest): Promise<Finding[]> {
   const { config: readConfig, backupPassphrase, maxBytes, url } = request;
   let config: DoctorConfig;
   try {
@@ -72,7 +72,7 @@ async function fileFindings(
   ];
   const findings = await Promise.all(
     named.map(([key, path]) =>
-      path === null ? [] : looking("named_file_missing", { key, path }, async () => {
+      path === null ? [] : runCheck("named_file_missing", { key, path }, async () => {
         const { isDirectory } = await Deno.stat(path);
         if (!isDirectory) (await Deno.open(path)).close();
         return [];
@@ -116,7 +116,7 @@ const TOO_LITTLE_BYTES = GIB / 8;
 async function diskFindings(folders: readonly string[]): Promise<Finding[]> {
   const findings = await Promise.all(
     folders.map((folder) =>
-      looking("disk_unknown", { path: folder }, async () => {
+      runCheck("disk_unknown", { path: folder }, async () => {
         const { bavail, bsize } = await statfs(await nearest(folder));
         const free = bavail * bsize;
         const params = { path: folder, free: (free / GIB).toFixed(1) };

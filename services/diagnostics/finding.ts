@@ -287,7 +287,7 @@ export function problem(code: RemediedCode, params: TextParams = {}): Finding {
 }
 
 /** Runs a check and converts its failure to a finding, with the message as `{error}`. */
-export async function looking(
+export async function runCheck(
   code: RemediedCode,
   params: TextParams,
   look: () => Finding[] | Promise<Finding[]>,

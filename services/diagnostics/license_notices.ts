@@ -5,10 +5,10 @@ import { AppError } from "../errors.ts";
 /** `parlor licenses`: license notices of all bundled packages. */
 
 /** Text of `parlor licenses --help`. */
-export const LICENCES_HELP = "Usage: parlor licenses\n\nPrints the license notices of everything in this executable.";
+export const LICENSES_HELP = "Usage: parlor licenses\n\nPrints the license notices of everything in this executable.";
 
 /** The notice of a package. */
-export interface LicenceNotice {
+export interface LicenseNotice {
   name: string;
   version: string;
   /** SPDX expression as the package declares it. Empty for Parlor itself. */
@@ -43,7 +43,7 @@ export async function readLicenseNotices(): Promise<string> {
 /**
  * Returns all notices: bundled, or of the installed packages when run from source. @throws {AppError} `not_available`
  */
-export async function licenceNotices(): Promise<LicenceNotice[]> {
+export async function loadLicenseNotices(): Promise<LicenseNotice[]> {
   let bundled: string | undefined;
   try {
     bundled = await readLicenseNotices();
@@ -54,8 +54,8 @@ export async function licenceNotices(): Promise<LicenceNotice[]> {
 }
 
 /** Parses the text of `readLicenseNotices`. */
-export function parseNotices(text: string): LicenceNotice[] {
-  const notices: LicenceNotice[] = [];
+export function parseNotices(text: string): LicenseNotice[] {
+  const notices: LicenseNotice[] = [];
   for (const part of text.split(RULE)) {
     const head = HEAD.exec(part);
     const last = notices.at(-1);
@@ -73,7 +73,7 @@ export function parseNotices(text: string): LicenceNotice[] {
 }
 
 /** Reads the packages in Deno's package store. @throws {AppError} `not_available` if there is none. */
-export async function installedNotices(store: string): Promise<LicenceNotice[]> {
+export async function installedNotices(store: string): Promise<LicenseNotice[]> {
   const ids = await Array.fromAsync(Deno.readDir(store), ({ name }) => name).catch((cause) => {
     throw new AppError("not_available", "License notices are missing from the program and its source", { cause });
   });
@@ -87,7 +87,7 @@ export async function installedNotices(store: string): Promise<LicenceNotice[]> 
     .sort((a, b) => `${a.name}@${a.version}` < `${b.name}@${b.version}` ? -1 : 1);
 }
 
-async function noticeIn(folder: string): Promise<LicenceNotice | undefined> {
+async function noticeIn(folder: string): Promise<LicenseNotice | undefined> {
   let about: { name: string; version: string; license?: unknown };
   try {
     about = JSON.parse(await Deno.readTextFile(join(folder, "package.json")));

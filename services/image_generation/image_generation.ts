@@ -2,7 +2,7 @@
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
 import type { Card } from "../characters/card/card.ts";
-import type { Painter } from "../characters/generation/character_generator.ts";
+import type { PortraitGenerator } from "../characters/generation/character_generator.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -56,7 +56,7 @@ export interface ImageGenerationDeps {
 /** Opens image generation. No backend is contacted until an image is requested. */
 export async function openImageGeneration(
   deps: ImageGenerationDeps,
-): Promise<{ images: ImageGeneration; painter: Painter; close(): Promise<void> }> {
+): Promise<{ images: ImageGeneration; painter: PortraitGenerator; close(): Promise<void> }> {
   const {
     db,
     sealer,
@@ -134,7 +134,7 @@ const SIZE = { widthPx: 512, heightPx: 768 };
 const MAX_PX = 1024;
 
 /** Creates the portrait generator. */
-function createPortraitGenerator({ profiles, generator, ask, imagePool }: PortraitDeps): Painter {
+function createPortraitGenerator({ profiles, generator, ask, imagePool }: PortraitDeps): PortraitGenerator {
   return async ({ characterId, card, signal, onProgress }) => {
     const profile = profiles.getActive();
     const prompt = createPortraitPrompt(card, await ask(createPromptRequest(card), signal));

@@ -11,7 +11,7 @@ import type {
   ImportedText,
   ImportStep,
 } from "./import_item.ts";
-import { refused } from "./import_report.ts";
+import { refusedNote } from "./import_report.ts";
 
 /** A node of a message tree. */
 export interface TreeNode {
@@ -98,7 +98,7 @@ export function buildTree(list: Iterable<ListedMessage>): Map<string, TreeNode> 
 export function* convertChat(chat: ProgramChat): Generator<ImportStep> {
   const { program, key, source, title, nodes, current, system, createdAt, updatedAt, notes = [] } = chat;
   if (![...nodes.values()].some(({ message }) => message !== undefined)) {
-    return yield refused(chat.refusedAs ?? source, "no_messages");
+    return yield refusedNote(chat.refusedAs ?? source, "no_messages");
   }
   yield* notes;
   const idOf = (node?: string) => deriveStableId(program, key, ...(node === undefined ? [] : [node]));

@@ -12,7 +12,7 @@ import {
 import { createEntry, type PackedEntry, writeZip } from "../storage/zip/zip_writer.ts";
 import type { ImportNote } from "./import_item.ts";
 import type { Scratch } from "./import_source.ts";
-import { refused } from "./import_report.ts";
+import { refusedNote } from "./import_report.ts";
 
 /** An image or sound. */
 export interface FurtherFile {
@@ -69,14 +69,14 @@ export async function packCharacter(
     let total = 0;
     for (const { type, name, ext, source, sizeBytes, read } of files) {
       if (assets.length === MAX_FILES || total + sizeBytes > MAX_BYTES) {
-        notes.push(refused(source, "too_many_files"));
+        notes.push(refusedNote(source, "too_many_files"));
         continue;
       }
       let bytes: Uint8Array;
       try {
         bytes = await read();
       } catch (error) {
-        notes.push(refused(source, error));
+        notes.push(refusedNote(source, error));
         continue;
       }
       total += bytes.length;

@@ -26,7 +26,7 @@ export interface WholeConversation {
 }
 
 /** Names to show with messages. */
-export interface Names {
+export interface SpeakerNames {
   user: string;
   /** The first character, or the model if there is none. */
   assistant: string;
@@ -35,7 +35,7 @@ export interface Names {
 }
 
 /** Returns the conversation as Markdown, without hidden messages. */
-export function toMarkdown(conversation: WholeConversation, names: Names): string {
+export function toMarkdown(conversation: WholeConversation, names: SpeakerNames): string {
   const title = conversation.title.replace(/\s+/g, " ").trim();
   const parts = title === "" ? [] : [`# ${title}`];
   for (const message of conversation.messages) {
@@ -53,7 +53,7 @@ export function toMarkdown(conversation: WholeConversation, names: Names): strin
 }
 
 /** Returns the conversation as SillyTavern's JSONL, each message with its swipes. */
-export function toTavern(conversation: WholeConversation, names: Names): string {
+export function toTavern(conversation: WholeConversation, names: SpeakerNames): string {
   const { created_at, note } = conversation;
   const { text, depth, role } = (note ?? {}) as { text?: string; depth?: number; role?: string };
   const chat_metadata = text === undefined ? {} : {
@@ -107,7 +107,7 @@ function toCodeBlock(text: string): string {
   return `${fence}\n${text}\n${fence}`;
 }
 
-function getSpeakerName(message: Message, { user, assistant, characters }: Names): string {
+function getSpeakerName(message: Message, { user, assistant, characters }: SpeakerNames): string {
   if (message.role === "user") return user;
   if (message.role === "tool") return "Tool";
   if (message.role === "system") return "System";

@@ -14,7 +14,7 @@ import {
   type ChatFormat,
   EXPORT_FORMAT,
   EXPORT_MARK,
-  type Names,
+  type SpeakerNames,
   toMarkdown,
   toTavern,
   type WholeConversation,
@@ -299,7 +299,7 @@ export class Exports {
     return await parseJsonInTurns(json, Infinity) as WholeConversation;
   }
 
-  async #namesFor(conversation: WholeConversation): Promise<Names> {
+  async #namesFor(conversation: WholeConversation): Promise<SpeakerNames> {
     const participants = (conversation.participants ?? []) as { character_id: string }[];
     const characters = new Map<string, string>();
     for (const { character_id: id } of participants) {

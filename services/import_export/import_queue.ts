@@ -1,5 +1,5 @@
 /** Writes imported items, several conversations at a time: they are sealed concurrently and share commits. */
-import { addLine, changed, countItem, importReason, type ImportReport, refused } from "./import_report.ts";
+import { addLine, changed, countItem, importReason, type ImportReport, refusedNote } from "./import_report.ts";
 import type { ByteBudget, Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
 import { type ImportedItem, type ImportNote, type ImportStep, LARGE_BYTES, stepBytes } from "./import_item.ts";
@@ -89,7 +89,7 @@ export class ImportQueue {
       // A failed item doesn't stop the import; a full disk does.
       if (!(error instanceof AppError) || error.code === "storage_full" || error.code === "internal") throw error;
       countItem(this.#report, item, "refused");
-      addLine(this.#report, refused(item.source, error));
+      addLine(this.#report, refusedNote(item.source, error));
     }
   }
 }

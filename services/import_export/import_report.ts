@@ -217,13 +217,13 @@ function reasonOfError(error: unknown): ImportReason {
 }
 
 /** Creates the note that something isn't imported. @param error A code, or what was thrown while reading. */
-export function refused(source: string, error: unknown): ImportNote {
+export function refusedNote(source: string, error: unknown): ImportNote {
   const reason = typeof error === "string" ? importReason(error as ImportReasonCode) : reasonOfError(error);
   return { what: "note", level: "refused", source, ...reason };
 }
 
 /** Creates the note that files aren't imported, as planned. @param count How many files. */
-export function leftOut(source: string, code: ImportReasonCode, count = 1): ImportNote {
+export function leftOutNote(source: string, code: ImportReasonCode, count = 1): ImportNote {
   return { what: "note", level: "left_out", source, ...importReason(code), count };
 }
 

@@ -19,7 +19,7 @@ import { readParlorExport } from "./formats/parlor/parlor_export.ts";
 import { readRisuAi } from "./formats/risuai/risuai.ts";
 import { readSillyTavern } from "./formats/sillytavern/sillytavern.ts";
 import { readTavernFiles } from "./formats/sillytavern/tavern_chat.ts";
-import { refused } from "./import_report.ts";
+import { refusedNote } from "./import_report.ts";
 import { AppError, type ErrorCode } from "../errors.ts";
 import { collectGarbage, getMemoryBytes } from "../async/byte_budget.ts";
 
@@ -65,7 +65,7 @@ async function* answers({ kind, path, name, scratch }: Exclude<ReadingOrder, "mo
   const source = await openSource(path, name);
   try {
     yield { files: source.files.length };
-    const notes: ImportStep[] = source.passedOver.slice(0, 1_000).map((path) => refused(path, "not_plain_file"));
+    const notes: ImportStep[] = source.passedOver.slice(0, 1_000).map((path) => refusedNote(path, "not_plain_file"));
     let batch = notes;
     let bytes = 0;
     for await (const step of READERS[kind](source, new Scratch(scratch))) {

@@ -35,7 +35,7 @@ const KATAKANA_TO_HIRAGANA = 0x60;
 const END = "\u0001";
 
 /** Folds case, accents and width for comparisons. */
-export function folded(text: string): string {
+export function foldForSorting(text: string): string {
   return normalized(text.toWellFormed(), "NFKD").replace(/\p{M}+|\0/gu, "").toLowerCase().trim();
 }
 
@@ -46,7 +46,7 @@ export function folded(text: string): string {
  * @see https://www.unicode.org/reports/tr10/ Spaces, punctuation, symbols, digits, letters; then accents.
  */
 export function nameKey(name: string): string {
-  const letters = folded(name)
+  const letters = foldForSorting(name)
     .replace(/[ßæœøđłıþ]/g, (letter) => ALIKE[letter]!)
     .replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - KATAKANA_TO_HIRAGANA))
     .replace(/[\p{P}\p{S}]/gu, placeOfMark)

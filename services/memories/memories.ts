@@ -162,7 +162,7 @@ function openNotes(
 }
 
 /** How far a chat was read for proposals. */
-export interface ReadMark {
+export interface ReadPosition {
   /** The last message that was read. */
   messageId: string;
 }
@@ -179,7 +179,7 @@ export interface MemoryServices {
   /** When the reading began, and which notes chats confirmed. */
   use: SealedSetting<MemoryUse>;
   /** By the id of the chat. */
-  readMarks: DocumentStore<ReadMark, null>;
+  readMarks: DocumentStore<ReadPosition, null>;
 }
 
 /** Opens notes and proposals. */
@@ -204,7 +204,7 @@ export function openMemories(deps: MemoryDeps): MemoryServices {
       titleOf: ({ text }) => text,
     }),
   });
-  const readMarks = new DocumentStore<ReadMark, null>({
+  const readMarks = new DocumentStore<ReadPosition, null>({
     ...options,
     kind: "memory_read",
     noun: "mark",

@@ -114,7 +114,7 @@ function normalizeMemory(text: string): string {
   return text.normalize("NFKC").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
 }
 
-/** The words that carry the meaning of a text, for `saysTheSame`. */
+/** The words that carry the meaning of a text, for `isSameStatement`. */
 interface Meaning {
   normalized: string;
   words: Set<string>;
@@ -123,7 +123,7 @@ interface Meaning {
   isNegated: boolean;
 }
 
-/** Analyzes a text for `saysTheSame`. */
+/** Analyzes a text for `isSameStatement`. */
 function readMeaning(text: string): Meaning {
   const words = new Set<string>();
   const exact = new Set<string>();
@@ -154,7 +154,7 @@ function toStem(word: string): string {
  * Returns whether two texts state the same: the same text apart from case and punctuation, or nearly the same words. Texts
  * that differ by a name, a number or a negation say different things.
  */
-export function saysTheSame(one: string, other: string): boolean {
+export function isSameStatement(one: string, other: string): boolean {
   const [a, b] = [readMeaning(one), readMeaning(other)];
   if (a.normalized === b.normalized) return true;
   if (a.isNegated !== b.isNegated || a.words.size === 0 || b.words.size === 0) return false;

@@ -10,12 +10,12 @@ import type { SealedSetting } from "../storage/documents/sealed_document.ts";
 import type { Tool, ToolCallOptions, ToolOutput, ToolPermission, ToolSource } from "../tools/tool_registry.ts";
 import type { Memories } from "./memories.ts";
 import {
+  isSameStatement,
   MAX_MEMORY_TEXT,
   type Memory,
   type MemoryScope,
   type MemorySource,
   parseMemoryText,
-  saysTheSame,
   type UsableMemory,
 } from "./memory.ts";
 import { createHash } from "node:crypto";
@@ -125,16 +125,16 @@ export class MemoryProposals {
         throw error;
       }
       const known = this.#deps.memories.list().filter(({ fields }) =>
-        fields !== undefined && coversScope(fields.scope, input.scope) && saysTheSame(fields.text, text)
+        fields !== undefined && coversScope(fields.scope, input.scope) && isSameStatement(fields.text, text)
       );
       if (known.length > 0) {
         await this.#confirm(known.map(({ id }) => id));
         return "known";
       }
       const open = this.#all("open");
-      if (open.some(({ head }) => saysTheSame(head.text, text))) return "known";
+      if (open.some(({ head }) => isSameStatement(head.text, text))) return "known";
       const decided = [...this.#all("dismissed"), ...this.#all("accepted")];
-      if (decided.some(({ head }) => saysTheSame(head.text, text))) return "decided";
+      if (decided.some(({ head }) => isSameStatement(head.text, text))) return "decided";
       if (open.length >= MAX_OPEN) return "full";
       const isReplacing = input.replaces !== undefined && this.#deps.memories.find(input.replaces) !== undefined;
       const { scope, source, replaces } = input;

@@ -17,7 +17,7 @@ export interface ProposalQuestion {
 }
 
 /** A fact that a model found. */
-export interface FoundFact {
+export interface ExtractedFact {
   text: string;
   scope: "everything" | "character" | "persona";
   /** Id of a note of the question. */
@@ -41,7 +41,7 @@ export async function askForProposals(
   { target, model }: { target: UpstreamTarget; model: string },
   question: ProposalQuestion,
   signal: AbortSignal,
-): Promise<FoundFact[]> {
+): Promise<ExtractedFact[]> {
   const ask = (usesSchema: boolean) => client.completeChat(target, createCall(model, question, usesSchema), signal);
   const takesSchema = target.kind === "openai" || target.kind === "ollama";
   let completion: OpenAiCompletion;
@@ -64,9 +64,9 @@ export async function askForProposals(
  *
  * @returns `undefined` if there is no such JSON.
  */
-export function parseFacts(answer: string, question: ProposalQuestion): FoundFact[] | undefined {
+export function parseFacts(answer: string, question: ProposalQuestion): ExtractedFact[] | undefined {
   const list = findList(stripReasoning(answer));
-  return list?.slice(0, MAX_FACTS).flatMap((one): FoundFact[] => {
+  return list?.slice(0, MAX_FACTS).flatMap((one): ExtractedFact[] => {
     const fields = typeof one === "string" ? { text: one } : isJsonObject(one) ? one : {};
     const { text, scope, replaces, message } = fields as Record<string, unknown>;
     if (typeof text !== "string" || text.trim() === "") return [];

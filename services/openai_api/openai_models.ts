@@ -3,7 +3,7 @@
  * `character:<id or slug>` and `connection:<id>/<model>`.
  */
 import type { Characters } from "../characters/characters.ts";
-import { AppError, noneOn } from "../errors.ts";
+import { AppError, undefinedOn } from "../errors.ts";
 import type { Connection, Connections } from "../llm/connections/connections.ts";
 import type { ModelRouter } from "../llm/model_router.ts";
 import type { UpstreamClient } from "../llm/upstream_client.ts";
@@ -140,7 +140,9 @@ export class OpenAiModels {
 
   /** Finds a character by its id, or by the slug of its name if only one has it. */
   async #findCharacter(name: string, idOrSlug: string): Promise<string> {
-    const found = isId(idOrSlug) ? await this.#deps.characters.get(idOrSlug).catch(noneOn("not_found")) : undefined;
+    const found = isId(idOrSlug)
+      ? await this.#deps.characters.get(idOrSlug).catch(undefinedOn("not_found"))
+      : undefined;
     if (found !== undefined) return found.character.id;
     const slug = toSlug(idOrSlug);
     const named = slug === "" ? [] : (await this.#readItems()).filter((item) => toSlug(item.name) === slug);

@@ -102,7 +102,7 @@ const QUERY_CONTEXT = 2;
 export const DOCUMENT_ORDER = -2_000_000;
 
 /** The tokens that documents can have, and the messages that they belong to. */
-export interface DocumentRoom {
+export interface DocumentBudget {
   /** Newest first. */
   read: readonly PromptMessage[];
   model: string;
@@ -131,7 +131,7 @@ export class PromptDocuments {
    */
   async choose(
     wanted: readonly WantedDocument[],
-    { read, model, budget, maxBudget }: DocumentRoom,
+    { read, model, budget, maxBudget }: DocumentBudget,
     options: { waits: boolean; signal: AbortSignal },
   ): Promise<ChosenDocuments> {
     if (this.#open === undefined) return { fixed: [], sent: [] };
@@ -159,7 +159,7 @@ export class PromptDocuments {
   insert(
     { leading, inserted }: Pick<CountedBlocks, "leading" | "inserted">,
     { fixed, passages }: ChosenDocuments,
-    { read, model, continuesLast }: Pick<DocumentRoom, "read" | "model"> & { continuesLast?: boolean },
+    { read, model, continuesLast }: Pick<DocumentBudget, "read" | "model"> & { continuesLast?: boolean },
   ): void {
     const count = (text: string): Counted => {
       const block: PromptBlock = { part: "documents", role: "system", text };
@@ -174,14 +174,14 @@ export class PromptDocuments {
     const atHand = fixed.filter(({ messageId }) => messageId === undefined).map(({ text }) => count(text));
     leading.splice(first < 0 ? leading.length : first, 0, ...atHand);
     for (const { text, messageId } of fixed) {
-      if (messageId !== undefined) insert(text, read.findIndex((message) => keyOf(message) === messageId));
+      if (messageId !== undefined) insert(text, read.findIndex((message) => toMessageKey(message) === messageId));
     }
     if (passages !== undefined) insert(passages, read.findIndex(({ message }) => message.role === "user"));
   }
 }
 
 /** Identifies a message of the history, also one that isn't stored yet. */
-export function keyOf({ id }: PromptMessage): string {
+export function toMessageKey({ id }: PromptMessage): string {
   return id ?? "";
 }
 
@@ -195,7 +195,7 @@ export function findWantedDocuments(
   earlier: readonly WantedDocument[],
 ): WantedDocument[] {
   const inMessages = read.toReversed().flatMap((message) =>
-    (message.documents ?? []).map((use) => ({ use, messageId: keyOf(message) }))
+    (message.documents ?? []).map((use) => ({ use, messageId: toMessageKey(message) }))
   );
   const wanted = new Map<string, WantedDocument>();
   for (const one of [...atHand.map((use) => ({ use })), ...earlier.toReversed(), ...inMessages]) {

@@ -23,10 +23,10 @@ import {
   DOCUMENT_ORDER,
   findWantedDocuments,
   keepResultsWithCalls,
-  keyOf,
   MARGIN_TOKENS,
   PromptDocuments,
   sumTokens,
+  toMessageKey,
   TrimPoints,
   withContextLimit,
 } from "./prompt_budget.ts";
@@ -351,7 +351,7 @@ export class Prompts {
       if (turns.length > 0 && tokensRead > budget * READ_AHEAD) {
         if (!hasEarlierDocuments) return { read, turns, isWhole: false, earlierDocuments };
         // Its message may be long gone, but a document stays until it's removed.
-        for (const use of turn.documents ?? []) earlierDocuments.push({ use, messageId: keyOf(turn) });
+        for (const use of turn.documents ?? []) earlierDocuments.push({ use, messageId: toMessageKey(turn) });
         if (++lookedAt >= DOCUMENT_LOOKBACK) break;
         continue;
       }

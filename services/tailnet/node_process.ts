@@ -223,7 +223,7 @@ const STEADY_MS = 10 * 60_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /** Options of a supervised node. */
-export interface KeptNodeOptions extends FollowOptions {
+export interface NodeSupervisorOptions extends FollowOptions {
   /** Finds the program. @throws {AppError} with instructions to install it */
   findProgram(): Promise<string>;
   /** Creates the folder for its state. */
@@ -232,15 +232,15 @@ export interface KeptNodeOptions extends FollowOptions {
 }
 
 /** A node that is turned on. */
-export class KeptNode {
-  readonly #options: KeptNodeOptions;
+export class NodeSupervisor {
+  readonly #options: NodeSupervisorOptions;
   readonly #abort = new AbortController();
   readonly #over: Promise<void>;
   #alive: { api: LocalApi; follower: NodeFollower } | undefined;
   #hostname: string;
 
   /** Starts it. */
-  constructor(options: KeptNodeOptions) {
+  constructor(options: NodeSupervisorOptions) {
     this.#options = options;
     this.#hostname = options.hostname;
     this.#over = this.#keep();

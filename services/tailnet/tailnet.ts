@@ -7,7 +7,7 @@ import type { EventHub } from "../events/event_hub.ts";
 import type { Log } from "../log.ts";
 import { fileError } from "../storage/atomic_file.ts";
 import type { DataDir } from "../storage/data_dir.ts";
-import { findTailscaled, KeptNode, removeNodeSocket } from "./node_process.ts";
+import { findTailscaled, NodeSupervisor, removeNodeSocket } from "./node_process.ts";
 import {
   createView,
   NODE_TIMES,
@@ -51,7 +51,7 @@ export class Tailnet {
   readonly #locks = new KeyedMutex();
   #openDoor: (() => NodeListener) | undefined;
   #door: NodeListener | undefined;
-  #node: KeptNode | undefined;
+  #node: NodeSupervisor | undefined;
   #view: NodeView = createView("disabled");
   #isClosed = false;
 
@@ -142,7 +142,7 @@ export class Tailnet {
       return this.#set(createView("error", { error: messageOf(error) }));
     }
     const { memory, controlUrl, programPath, ensureStateFolder, log } = this.#options;
-    const node: KeptNode = new KeptNode({
+    const node: NodeSupervisor = new NodeSupervisor({
       controlUrl,
       ensureStateFolder,
       log,

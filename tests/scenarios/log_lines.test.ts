@@ -1,6 +1,6 @@
 /** What the log says of failures, and what it never says. */
 import { expect, test } from "vitest";
-import { examine } from "../../services/diagnostics/doctor.ts";
+import { runDoctorChecks } from "../../services/diagnostics/doctor.ts";
 import { MIGRATIONS } from "../../services/storage/database/migrations.ts";
 import { ask, gather, until, useModel } from "../helpers/app/chat_client.ts";
 import { startChildServer } from "../helpers/app/child_server.ts";
@@ -26,7 +26,7 @@ const linesOf = (app: TestApp, message: string | RegExp): Line[] =>
 
 async function findingsOf(app: TestApp): Promise<string[]> {
   const config = { ...app.services.config, dataDir: app.dataDir, port: app.port };
-  const found = await examine({ config: () => config, backupPassphrase: undefined, maxBytes: 1 });
+  const found = await runDoctorChecks({ config: () => config, backupPassphrase: undefined, maxBytes: 1 });
   return found.map(({ level, code }) => `${level} ${code}`);
 }
 

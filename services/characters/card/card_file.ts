@@ -1,7 +1,7 @@
 /** Reads card files of all formats, recognized by their content, and exports characters as such files. */
 import { findEntry, findExif, sniffImage } from "../../attachments/images/image_header.ts";
 import { createChunk, isPng, joinPng } from "../../attachments/images/png.ts";
-import { AppError, noneOn } from "../../errors.ts";
+import { AppError, undefinedOn } from "../../errors.ts";
 import { fileError, readPlainFile } from "../../storage/atomic_file.ts";
 import type { ZipEntry } from "../../storage/zip/zip_reader.ts";
 import { createCharx, readCharx } from "../charx/charx.ts";
@@ -13,7 +13,7 @@ import { deflateSync } from "node:zlib";
 import type { Characters } from "../characters.ts";
 
 /** Maps a missing or invalid card to `undefined`. Other errors are thrown. */
-export const NO_CARD = noneOn("not_found", "unprocessable", "too_large");
+export const NO_CARD = undefinedOn("not_found", "unprocessable", "too_large");
 
 /** Content of a card file. */
 export interface CardFile {

@@ -1,7 +1,7 @@
 /** Extracts what lists show from card files, reading as little as possible. Runs in the scan Worker. */
 import { createHash } from "node:crypto";
 import { AppError } from "../../errors.ts";
-import { folded, nameKey } from "../../json/text.ts";
+import { foldForSorting, nameKey } from "../../json/text.ts";
 import { type Card, getFolder, MAX_CARD_BYTES, parseCardText } from "./card.ts";
 import { type CardChunk, getCardKeyword, hasTopPriority, MAX_TEXT_BYTES, parseCardChunks } from "../png/png_card.ts";
 import { hasValidCrc, isPng, MAX_CHUNKS, parsePngHeader } from "../../attachments/images/png.ts";
@@ -81,12 +81,12 @@ export function toCharacterItem(place: CardFileStat, card: Card): CharacterItem 
 /** Returns the row of a card. */
 export function toCardRow(place: CardFileStat, card: Card): CardRow {
   const item = toCharacterItem(place, card);
-  const tags = [...new Set(item.tags.map(folded))];
+  const tags = [...new Set(item.tags.map(foldForSorting))];
   return {
     ...place,
     hasAvatar: item.has_avatar,
     name: nameKey(item.name),
-    search: [folded(item.name), folded(item.creator), ...tags].join("\n"),
+    search: [foldForSorting(item.name), foldForSorting(item.creator), ...tags].join("\n"),
     tags,
     item: JSON.stringify(item),
   };

@@ -9,7 +9,7 @@ import { type Card, parseCard } from "../card/card.ts";
 import type { Characters } from "../characters.ts";
 import type { ModelRouter } from "../../llm/model_router.ts";
 import { uuidV7 } from "../../crypto/random.ts";
-import { AppError, noneOn } from "../../errors.ts";
+import { AppError, undefinedOn } from "../../errors.ts";
 import type { JobContext, JobError, JobRunner, JobSnapshot, JobState } from "../../jobs/job_runner.ts";
 import {
   type CharacterFields,
@@ -92,7 +92,7 @@ export class CharacterGenerator {
 
   async #run(context: JobContext): Promise<void> {
     const params = context.params as GenerationParams;
-    const stored = await this.#deps.characters.get(params.id).catch(noneOn("not_found"));
+    const stored = await this.#deps.characters.get(params.id).catch(undefinedOn("not_found"));
     if (stored !== undefined) return reportCharacter(context, params.id, stored.character.card, false);
     const writing = await this.write(params, context.signal);
     const fields: CharacterFields = {};
@@ -173,7 +173,7 @@ function toGeneratedCard(fields: CharacterFields): Card {
 }
 
 /** Generates an image of a character; implemented by image generation. */
-export type Painter = (request: {
+export type PortraitGenerator = (request: {
   characterId: string;
   card: Card;
   signal: AbortSignal;
@@ -208,7 +208,7 @@ export class Portraits {
   readonly #jobs: JobRunner;
   readonly #characters: Characters;
 
-  constructor(options: { jobs: JobRunner; characters: Characters; painter: Painter }) {
+  constructor(options: { jobs: JobRunner; characters: Characters; painter: PortraitGenerator }) {
     const { jobs, characters, painter } = options;
     this.#jobs = jobs;
     this.#characters = characters;
@@ -252,7 +252,11 @@ export class Portraits {
   }
 }
 
-async function generatePortrait(context: JobContext, characters: Characters, painter: Painter): Promise<void> {
+async function generatePortrait(
+  context: JobContext,
+  characters: Characters,
+  painter: PortraitGenerator,
+): Promise<void> {
   const { id } = context.params as { id: string };
   const { character } = await characters.get(id);
   context.signal.throwIfAborted();

@@ -4,7 +4,7 @@
  */
 import { AppError } from "../../errors.ts";
 import type { Database, SqlValue, Statement } from "../../storage/database/database.ts";
-import { folded, sortByName } from "../../json/text.ts";
+import { foldForSorting, sortByName } from "../../json/text.ts";
 import {
   BUFFER_BYTES,
   type CardFileStat,
@@ -158,13 +158,13 @@ export function listCards(db: Database, query: CardQuery): CardPage {
   const sortKey = SORT_KEYS[sort];
   const conditions = ["name IS NOT NULL"];
   const params: SqlValue[] = [];
-  for (const word of folded(q).split(/\s+/).filter((word) => word !== "").slice(0, 20)) {
+  for (const word of foldForSorting(q).split(/\s+/).filter((word) => word !== "").slice(0, 20)) {
     conditions.push("instr(search, ?) > 0");
     params.push(word);
   }
   if (tag !== undefined) {
     conditions.push("id IN (SELECT id FROM card_tag WHERE tag = ?)");
-    params.push(folded(tag));
+    params.push(foldForSorting(tag));
   }
   if (favorite !== undefined) {
     conditions.push("item ->> '$.favorite' = ?");

@@ -494,7 +494,7 @@ export function isLost({ id }: BlockRow): boolean {
 }
 
 /** Statements that remove a version of a block from its conversation. A revision may still use it. */
-export function retire(row: { id: number; version: number }): Statement[] {
+export function retireBlock(row: { id: number; version: number }): Statement[] {
   return [
     { sql: "DELETE FROM block WHERE id = ? AND version = ? AND kept = 0", params: [row.id, row.version] },
     { sql: "UPDATE block SET live = 0 WHERE id = ? AND version = ?", params: [row.id, row.version] },

@@ -6,7 +6,7 @@ import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
 import type { Statement } from "../../storage/database/database.ts";
 import { branchIds, findChangedIds, getPositions, moveMids, pathOf, planReplacement } from "../message_tree.ts";
-import { type BlockRow, insertMessages, isLost, type OpenBlock, removeMids, retire } from "./block_rows.ts";
+import { type BlockRow, insertMessages, isLost, type OpenBlock, removeMids, retireBlock } from "./block_rows.ts";
 import type { Touched } from "../revisions/change_log.ts";
 import { readTextsOfMany } from "../stored_form.ts";
 import { BlockWriter, type NewBlock } from "./block_writer.ts";
@@ -154,7 +154,7 @@ export class BlockStore extends BlockWriter {
     const written = await this.insertPieces(conversationId, added);
     await yieldIfTickUsedUp();
     const statements = [
-      ...leaving.flatMap(({ row }) => retire(row)),
+      ...leaving.flatMap(({ row }) => retireBlock(row)),
       ...moving,
       ...moveMids(conversationId, leaving, written.owners),
       ...written.statements,
@@ -224,7 +224,7 @@ export class BlockStore extends BlockWriter {
     if (after !== undefined) messages[index] = after;
     else messages.splice(index, 1);
     const statements: Statement[] = after === undefined ? [removeMids(conversationId, [mid])] : [];
-    if (messages.length === 0) statements.push(...retire(row));
+    if (messages.length === 0) statements.push(...retireBlock(row));
     else statements.push(...this.repack(conversationId, row, messages));
     const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
     const touched = !isOnPath ? {} : after === undefined ? { removed: [mid] } : { changed: [mid] };
@@ -273,7 +273,7 @@ export class BlockStore extends BlockWriter {
         ...place.messages.slice(0, place.from + staying),
         ...(isLast ? [...added, ...(after === undefined ? [] : [after]), ...messages.slice(index + 1)] : []),
       ];
-      if (rest.length === 0) statements.push(...retire(place.row));
+      if (rest.length === 0) statements.push(...retireBlock(place.row));
       else statements.push(...this.repack(conversationId, place.row, rest));
       if (isLast) {
         const isEmpty = rest.length === 0;
@@ -416,10 +416,10 @@ export class BlockStore extends BlockWriter {
       }
     }
     const mids = [...removed, ...segments.flatMap((segment) => segment.messages)].map(({ id }) => id);
-    const statements = [removeMids(conversationId, mids), ...rows.flatMap(retire)];
+    const statements = [removeMids(conversationId, mids), ...rows.flatMap(retireBlock)];
     if (continuations.length > 0) statements.push(removeContinuations(conversationId, mids));
     const countOnPath = row.message_count - index + this.countIn(conversationId, tree.behind(row));
-    if (staying.length === 0) statements.push(...retire(row));
+    if (staying.length === 0) statements.push(...retireBlock(row));
     else statements.push(...this.repack(conversationId, row, staying));
     const last = staying.at(-1) ?? this.#lastBefore(conversationId, row);
     return {
@@ -476,7 +476,7 @@ export class BlockStore extends BlockWriter {
   /** Statements that remove a message from an unreadable block, and the block with its last message. */
   forgetUnreadable(conversationId: string, row: BlockRow, mid: string): Statement[] {
     const isLast = !isLost(row) && this.midsOf(conversationId, row).every((other) => other === mid);
-    return [removeMids(conversationId, [mid]), ...(isLast ? retire(row) : [])];
+    return [removeMids(conversationId, [mid]), ...(isLast ? retireBlock(row) : [])];
   }
 
   /** Statements that delete all blocks and message ids of a conversation. */

@@ -6,7 +6,7 @@ import type { PurposeSealer } from "../../crypto/sealer.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
 import { BLOCK_BYTES, blockAad, getPiece, pack, type Piece, readTexts, SMALLEST_GAP } from "../stored_form.ts";
 import type { Message } from "../message.ts";
-import { BlockReader, type BlockRow, insertBlock, insertMessages, retire } from "./block_rows.ts";
+import { BlockReader, type BlockRow, insertBlock, insertMessages, retireBlock } from "./block_rows.ts";
 
 /** A block that edits made larger than this is split. */
 const SPLIT_BYTES = 24 * 1024;
@@ -160,7 +160,7 @@ export class BlockWriter extends BlockReader {
   #rewrite(conversationId: string, row: BlockRow, messageCount: number, text: string): Statement[] {
     const { id, version, segment, position } = row;
     const next = { id, version: version + 1, segment, position };
-    return [...retire(row), ...this.#insert(conversationId, next, messageCount, text)];
+    return [...retireBlock(row), ...this.#insert(conversationId, next, messageCount, text)];
   }
 
   /** Records references to attachments. All written texts pass here or through `insertPieces`. */

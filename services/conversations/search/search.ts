@@ -1,7 +1,7 @@
 /** Searches all conversations in a Worker. This is the serving thread's side. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
-import { type DocumentCursor, type DocumentHit, fold, parseQuery } from "./search_text.ts";
+import { type DocumentCursor, type DocumentHit, foldForSearch, parseQuery } from "./search_text.ts";
 import type { ScanCursor, SearchHit } from "./search_scan.ts";
 import type { FindRequest, FoundPage, SearchAnswer, SearchOrder } from "./search_worker.ts";
 
@@ -282,12 +282,12 @@ export async function recall(
 function extractWords(query: string): string[] {
   const words = new Set<string>();
   const rest = query.replace(/["“”„]([^"“”„]+)["“”„]/g, (_, phrase: string) => {
-    if (phrase.trim() !== "") words.add(fold(phrase.trim()));
+    if (phrase.trim() !== "") words.add(foldForSearch(phrase.trim()));
     return " ";
   });
   // Splits Japanese and Chinese, too.
   for (const { segment, isWordLike } of new Intl.Segmenter(undefined, { granularity: "word" }).segment(rest)) {
-    const word = fold(segment);
+    const word = foldForSearch(segment);
     const isParticle = /^\p{Script=Hiragana}{1,2}$/u.test(word);
     if (isWordLike && !isParticle && !STOP_WORDS.has(word) && (word.length > 1 || /\p{Script=Han}/u.test(word))) {
       words.add(word);

@@ -5,13 +5,13 @@ import type { Reader } from "../../storage/database/database.ts";
 import { blockAad, SMALLEST_GAP, summaryAad } from "../stored_form.ts";
 import type { ConversationSummary } from "../conversation.ts";
 import { type Message, textOfContent } from "../message.ts";
-import { LINE, readTree, ROOT_SEGMENT, type Stretch } from "../conversation_tree.ts";
+import { LINEAR_TREE, readTree, ROOT_SEGMENT, type Stretch } from "../conversation_tree.ts";
 import {
+  containsAllTerms,
   createQuickTest,
-  fold,
   type FoldedBlock,
   type FoldedTexts,
-  holdsAll,
+  foldForSearch,
   partsInJson,
   snippetAround,
 } from "./search_text.ts";
@@ -202,7 +202,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
       if (block === undefined) {
         storeCollection();
         if (source.folded !== undefined && !visit.isFolded) collection = { visit, blocks: [] };
-        if (holdsAll(fold(visit.title), terms)) items.push(titleHit(visit, terms));
+        if (containsAllTerms(foldForSearch(visit.title), terms)) items.push(titleHit(visit, terms));
       } else if (opened !== undefined) {
         openedBytes += opened.length;
         const json = decoder.decode(opened);
@@ -210,7 +210,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
         const isAscii = json.length === opened.length;
         if (collection?.visit === visit) {
           const { id, version, segment, position } = block;
-          const text = isAscii ? json.toLowerCase() : fold(json);
+          const text = isAscii ? json.toLowerCase() : foldForSearch(json);
           const sizeBytes = isAscii ? text.length : text.length * 2;
           collection.blocks.push({ id, version, segment, position, text, sizeBytes });
         }
@@ -240,7 +240,7 @@ function matchBlock(
   while (--index >= 0) {
     const message = messages[index]!;
     const text = toSearchText(message);
-    if (!holdsAll(fold(text), terms)) continue;
+    if (!containsAllTerms(foldForSearch(text), terms)) continue;
     items.push({
       conversation_id: visit.row.id,
       message_id: message.id,
@@ -311,7 +311,7 @@ async function* openBatches(source: Scanned, request: ScanRequest): AsyncGenerat
 function opening({ opener, reader }: ScanSource, steps: Step[], parts: string[]): Batch {
   const texts = steps.map(({ visit, block, folded }) => {
     if (block === undefined) return undefined;
-    if (folded !== undefined && !holdsAll(folded, parts)) return SKIPPED;
+    if (folded !== undefined && !containsAllTerms(folded, parts)) return SKIPPED;
     try {
       const sealed = folded === undefined ? block.sealed : findSealed(reader, block);
       return sealed === undefined ? SKIPPED : opener.open(blockAad(visit.row.id, block), sealed).catch(() => undefined);
@@ -528,7 +528,7 @@ function pathsOf(reader: ScanSource["reader"], rows: ConversationRow[]): Map<str
       JSON.stringify(rows.map(({ id }) => id)),
     ).map(({ id }) => id),
   );
-  return new Map(rows.map(({ id }) => [id, branched.has(id) ? readTree(reader, id).path : LINE.path]));
+  return new Map(rows.map(({ id }) => [id, branched.has(id) ? readTree(reader, id).path : LINEAR_TREE.path]));
 }
 
 async function about({ opener, heads }: ScanSource, row: ConversationRow): Promise<ConversationAbout> {

@@ -34,7 +34,7 @@ const ASCII = /^[\x00-\x7f]*$/;
 /**
  * Folds a text for comparison: NFKC, lower case, and a single sigma, because the lower case of Σ depends on what follows.
  */
-export function fold(text: string): string {
+export function foldForSearch(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
   const folded = normalized(text, "NFKC").toLowerCase();
   return folded.includes("ς") ? folded.replaceAll("ς", "σ") : folded;
@@ -51,7 +51,7 @@ export function parseQuery(query: string): string[] {
   }
   const terms = new Set<string>();
   for (const [, phrase, word] of normalized(query, "NFKC").matchAll(TERM)) {
-    const term = fold(phrase?.trim() ?? word ?? "");
+    const term = foldForSearch(phrase?.trim() ?? word ?? "");
     if (term !== "") terms.add(term);
   }
   if (terms.size === 0) throw new AppError("invalid_request", "Can't search for nothing: q holds no word");
@@ -59,7 +59,7 @@ export function parseQuery(query: string): string[] {
 }
 
 /** Whether a folded text contains all terms. */
-export function holdsAll(folded: string, terms: readonly string[]): boolean {
+export function containsAllTerms(folded: string, terms: readonly string[]): boolean {
   return terms.every((term) => folded.includes(term));
 }
 
@@ -82,7 +82,7 @@ export function createQuickTest(terms: readonly string[]): (json: string, isAsci
   // Without folding a copy: three times as fast for ASCII, where only case differs.
   const patterns = parts.every((part) => ASCII.test(part)) ? parts.map((part) => new RegExp(escaped(part), "i")) : [];
   return (json, isAscii) => {
-    if (!isAscii) return holdsAll(fold(json), parts);
+    if (!isAscii) return containsAllTerms(foldForSearch(json), parts);
     return patterns.length === parts.length && patterns.every((pattern) => pattern.test(json));
   };
 }
@@ -93,7 +93,7 @@ function escaped(text: string): string {
 
 /** Returns the part of a text around its first hit as one line, with … where it was cut. Never cuts inside a character. */
 export function snippetAround(text: string, terms: readonly string[]): string {
-  const folded = fold(text);
+  const folded = foldForSearch(text);
   const hit = Math.min(...terms.map((term) => folded.indexOf(term)).filter((at) => at >= 0));
   const at = Number.isFinite(hit) ? placeInOriginal(text, folded, hit) : 0;
   let start = text.length <= SNIPPET_LENGTH
@@ -117,7 +117,7 @@ function placeInOriginal(text: string, folded: string, place: number): number {
   for (;;) {
     let end = Math.min(start + FOLD_CHUNK, text.length);
     while (end < text.length && text.charCodeAt(end) > 0x7f) end++;
-    const length = fold(text.slice(start, end)).length;
+    const length = foldForSearch(text.slice(start, end)).length;
     if (length > rest || end === text.length) return start + placeInChunk(text.slice(start, end), rest);
     [start, rest] = [end, rest - length];
   }
@@ -127,7 +127,7 @@ function placeInChunk(chunk: string, place: number): number {
   let [low, high] = [0, chunk.length];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (fold(chunk.slice(0, middle)).length <= place) low = middle;
+    if (foldForSearch(chunk.slice(0, middle)).length <= place) low = middle;
     else high = middle - 1;
   }
   return low;
@@ -270,7 +270,7 @@ export async function scanDocuments(
       signal.throwIfAborted();
       openedBytes += part.sealed.length;
       for (const { n, text } of await openText(opener, part).catch(() => [])) {
-        if (n <= after || !holdsAll(fold(text), terms)) continue;
+        if (n <= after || !containsAllTerms(foldForSearch(text), terms)) continue;
         const snippet = snippetAround(text, terms);
         items.push({ document_id: id, page: n, title, snippet, created_at: new Date(createdAtMs).toISOString() });
         if (items.length >= limit) return { items, next: { createdAtMs, id, page: n } };

@@ -7,11 +7,11 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import { delay } from "../../async/delay.ts";
 import {
   closeQuietly,
-  dialFirst,
+  connectToFirst,
   formatHead,
   forwardResponse,
+  getHeaderValues,
   type HttpHead,
-  listValues,
   parseProxyRequest,
   type ProxyRequest,
   pump,
@@ -142,7 +142,7 @@ async function serveRequest(
   }
   deadline.set(limits.connectMs + LINGER_MS);
   const resolve = () => policy.resolveAllowed(request.target);
-  const upstream = await dialFirst(resolve, request.target.port, limits.connectMs, context.closing.signal);
+  const upstream = await connectToFirst(resolve, request.target.port, limits.connectMs, context.closing.signal);
   if (upstream === undefined) return await refuse();
   sockets.push(upstream);
   deadline.set(limits.idleMs);
@@ -212,7 +212,7 @@ async function respond(client: Deno.Conn, deadline: Deadline, status: string, he
 }
 
 function isAuthorized(head: HttpHead, expected: string): boolean {
-  const [actual = "", ...more] = listValues(head, "proxy-authorization");
+  const [actual = "", ...more] = getHeaderValues(head, "proxy-authorization");
   const [a, b] = [Buffer.from(actual), Buffer.from(expected)];
   return more.length === 0 && a.length === b.length && timingSafeEqual(a, b);
 }

@@ -4,7 +4,15 @@
  */
 import { AppError } from "../../errors.ts";
 import { formatDuration } from "../upstream_error.ts";
-import { closeQuietly, dialFirst, formatHead, type HttpHead, listValues, readHead, writeAll } from "./sockets.ts";
+import {
+  closeQuietly,
+  connectToFirst,
+  formatHead,
+  getHeaderValues,
+  type HttpHead,
+  readHead,
+  writeAll,
+} from "./sockets.ts";
 import { DEFAULT_PROXY_LIMITS, REFUSAL_TEXT, type TargetPolicy, toTarget } from "./target_policy.ts";
 
 /** Limits, as for the proxy. */
@@ -63,7 +71,7 @@ export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<
   signal.throwIfAborted();
   const connection = new Connection(signal, limits);
   try {
-    const dialed = await dialFirst(() => policy.resolveAllowed(target), target.port, limits.connectMs, signal);
+    const dialed = await connectToFirst(() => policy.resolveAllowed(target), target.port, limits.connectMs, signal);
     if (dialed === undefined) throw new Error("Can't connect");
     connection.use(dialed);
     if (url.protocol === "https:") {
@@ -84,7 +92,7 @@ export async function guardedGet(url: URL, options: GuardedGetOptions): Promise<
     return {
       status: Number(status),
       header(name) {
-        const values = listValues(head, name.toLowerCase());
+        const values = getHeaderValues(head, name.toLowerCase());
         return values.length === 0 ? undefined : values.join(", ");
       },
       bodyBytes: body.lengthBytes,
@@ -175,8 +183,8 @@ class BodyReader {
    * @throws {Error} if the head has two lengths or an invalid one
    */
   constructor(head: HttpHead, rest: Uint8Array, readSocket: ReadSocket) {
-    const codings = listValues(head, "transfer-encoding");
-    const lengths = new Set(listValues(head, "content-length"));
+    const codings = getHeaderValues(head, "transfer-encoding");
+    const lengths = new Set(getHeaderValues(head, "content-length"));
     this.#isChunked = codings.length > 0;
     if (this.#isChunked && (codings.length > 1 || codings[0]!.toLowerCase() !== "chunked" || lengths.size > 0)) {
       throw new Error("Can't read the body: its framing is ambiguous");

@@ -40,7 +40,7 @@ const MAX_ATTEMPTS = 4;
  * @param signal Ends the wait. A connection that opens later is closed.
  * @returns undefined if there is no address, none accepts in time, or the lookup fails
  */
-export async function dialFirst(
+export async function connectToFirst(
   resolve: () => Promise<string[]>,
   port: number,
   limitMs: number,
@@ -133,13 +133,13 @@ export function formatHead({ startLine, headers }: HttpHead): Uint8Array {
 }
 
 /** Lists the values of a header. @param name Lower case. */
-export function listValues(head: HttpHead, name: string): string[] {
+export function getHeaderValues(head: HttpHead, name: string): string[] {
   return head.headers.filter(([key]) => key.toLowerCase() === name).map(([, value]) => value);
 }
 
 /** Removes hop-by-hop headers, including those named by `Connection`. */
 function keepEndToEndHeaders(head: HttpHead): [string, string][] {
-  const named = new Set(listValues(head, "connection").flatMap((value) => value.toLowerCase().split(/[\s,]+/)));
+  const named = new Set(getHeaderValues(head, "connection").flatMap((value) => value.toLowerCase().split(/[\s,]+/)));
   return head.headers.filter(([name]) => !HOP_HEADERS.has(name.toLowerCase()) && !named.has(name.toLowerCase()));
 }
 
@@ -224,8 +224,8 @@ function parseAuthority(authority: string): URL {
 }
 
 function parseBodyBytes(head: HttpHead): number {
-  const [length = "0", ...more] = listValues(head, "content-length");
-  if (!/^\d{1,15}$/.test(length) || more.length > 0 || listValues(head, "transfer-encoding").length > 0) {
+  const [length = "0", ...more] = getHeaderValues(head, "content-length");
+  if (!/^\d{1,15}$/.test(length) || more.length > 0 || getHeaderValues(head, "transfer-encoding").length > 0) {
     throw new Error("Can't forward a body whose length is not known");
   }
   return Number(length);
@@ -254,7 +254,8 @@ export async function forwardResponse(
   }
   touch();
   const hasBody = request.method !== "HEAD" && status !== 204 && status !== 304;
-  const hasLength = listValues(head, "content-length").length > 0 || listValues(head, "transfer-encoding").length > 0;
+  const hasLength = getHeaderValues(head, "content-length").length > 0 ||
+    getHeaderValues(head, "transfer-encoding").length > 0;
   const isChunked = hasBody && !hasLength && request.takesChunks;
   const headers = keepEndToEndHeaders(head);
   headers.push(["Connection", "close"]);

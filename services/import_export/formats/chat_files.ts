@@ -7,7 +7,7 @@ import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "..
 import type { ImportSource } from "../import_source.ts";
 import type { ImportStep } from "../import_item.ts";
 import { splitArray } from "../../json/incremental_parse.ts";
-import { leftOut, refused } from "../import_report.ts";
+import { leftOutNote, refusedNote } from "../import_report.ts";
 
 /** An export of many years is one file; the Worker holds it once. */
 const MAX_BYTES = 1024 * 1024 * 1024;
@@ -28,7 +28,7 @@ export async function* readChatFiles(
   const files = source.files.filter(({ path }) => isChats(path));
   if (files.length === 0) throw new AppError("unprocessable", "Can't import this: no file with chats was found");
   const others = source.files.length - files.length;
-  if (others > 0) yield leftOut("", "other_files", others);
+  if (others > 0) yield leftOutNote("", "other_files", others);
   for (const file of files) {
     try {
       const bytes = await source.read(file, MAX_BYTES);
@@ -37,7 +37,7 @@ export async function* readChatFiles(
         yield* readOne(element, `${file.path}#${index++}`, read, isDeep);
       }
     } catch (error) {
-      yield error instanceof SyntaxError ? refused(file.path, "not_whole_json") : refused(file.path, error);
+      yield error instanceof SyntaxError ? refusedNote(file.path, "not_whole_json") : refusedNote(file.path, error);
     }
   }
 }
@@ -52,11 +52,11 @@ function* readOne(
   try {
     chat = parseJsonBytes(bytes);
   } catch {
-    return yield refused(place, "not_json");
+    return yield refusedNote(place, "not_json");
   }
-  if (!isJsonObject(chat)) return yield refused(place, "not_object");
+  if (!isJsonObject(chat)) return yield refusedNote(place, "not_object");
   const fault = isDeep ? undefined : findJsonFault(chat);
-  if (fault !== undefined) return yield refused(place, new AppError("unprocessable", fault));
+  if (fault !== undefined) return yield refusedNote(place, new AppError("unprocessable", fault));
   yield* read(chat, place);
 }
 

@@ -3,7 +3,7 @@ import { AppError } from "../../errors.ts";
 import { asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 import { buildTree, convertChat, type ListedMessage, type TreeNode } from "../branching_chat.ts";
 import type { ImportStep } from "../import_item.ts";
-import { changed, leftOut, refused } from "../import_report.ts";
+import { changed, leftOutNote, refusedNote } from "../import_report.ts";
 import type { ImportSource } from "../import_source.ts";
 import { readChatFiles, toIsoTime } from "./chat_files.ts";
 
@@ -17,7 +17,7 @@ function* convertLibreChatConversation(chat: JsonObject, source: string): Genera
   const roots = [chat.messagesTree, chat.messages].find(Array.isArray) ?? [];
   const list = flatten(roots);
   const fault = list.map((message) => findJsonFault(message)).find((found) => found !== undefined);
-  if (fault !== undefined) return yield refused(source, new AppError("unprocessable", fault));
+  if (fault !== undefined) return yield refusedNote(source, new AppError("unprocessable", fault));
   const nodes = buildTree(list.map((message, index) => ({
     id: asText(message.messageId) || `n${index}`,
     parentId: toParentId(message.parentMessageId),
@@ -97,7 +97,7 @@ function* convertLobeChatExport(file: JsonObject, source: string): Generator<Imp
     const topicId = asText(message.topicId);
     return JSON.stringify([asText(message.sessionId) || asText(topics.get(topicId)?.sessionId), topicId]);
   });
-  if (chats.size === 0) return yield refused(source, "no_messages");
+  if (chats.size === 0) return yield refusedNote(source, "no_messages");
   for (const [key, messages] of chats) {
     const [sessionId, topicId] = JSON.parse(key) as [string, string];
     yield* convertLobeChatTopic(messages, {
@@ -258,8 +258,8 @@ function* convertChatboxExport(file: JsonObject, source: string): Generator<Impo
   const stored = Object.entries(file).filter(([key]) => key.startsWith("session:")).map(([, session]) => session);
   // Versions before 1.9 kept all chats in one list.
   const sessions = [...stored, ...listObjects(file["chat-sessions"])].filter(isJsonObject);
-  if (sessions.length === 0) return yield refused(source, "no_messages");
-  if (isJsonObject(file.settings)) yield leftOut(source, "service_keys_left_out");
+  if (sessions.length === 0) return yield refusedNote(source, "no_messages");
+  if (isJsonObject(file.settings)) yield leftOutNote(source, "service_keys_left_out");
   for (const session of sessions) {
     yield* convertSession(session, source, { key: asText(session.id), title: asText(session.name) });
     for (const thread of listObjects(session.threads)) {

@@ -3,7 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { AppError } from "../../errors.ts";
 import { type Migration, MIGRATIONS } from "./migrations.ts";
-import { type SchemaUpgrade, settleSchema } from "./schema.ts";
+import { type SchemaUpgrade, upgradeSchema } from "./schema.ts";
 import { readError } from "./sqlite.ts";
 import {
   createStatementCache,
@@ -60,11 +60,11 @@ export interface DatabaseOptions {
  *
  * Writes run in a Worker, because an fsync takes 10 to 100 ms on an SD card and would block every request.
  *
- * @throws {AppError} `internal`, `conflict` or `storage_full`; see `settleSchema`.
+ * @throws {AppError} `internal`, `conflict` or `storage_full`; see `upgradeSchema`.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { path, migrations = MIGRATIONS, onUpgrade } = options;
-  const upgrade = await settleSchema(path, migrations);
+  const upgrade = await upgradeSchema(path, migrations);
   if (upgrade !== undefined) onUpgrade?.(upgrade);
   let reader;
   try {

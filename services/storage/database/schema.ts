@@ -34,7 +34,7 @@ export interface SchemaUpgrade {
  * @throws {AppError} `internal` with the reason for the refusal; `conflict` if another program has the file locked;
  *   `storage_full` if there is no space for the copy or the upgrade.
  */
-export async function settleSchema(path: string, migrations: Migration[]): Promise<SchemaUpgrade | undefined> {
+export async function upgradeSchema(path: string, migrations: Migration[]): Promise<SchemaUpgrade | undefined> {
   await settleFile(path);
   const newest = migrations.at(-1)?.version ?? 0;
   const current = await refusing(path, () => readVersion(path));

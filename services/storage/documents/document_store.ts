@@ -7,7 +7,7 @@ import type { EventHub } from "../../events/event_hub.ts";
 import { consoleLog, type Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/locks.ts";
-import { joined, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
+import { joinSealed, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
 import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
 /** A document without its body. `head` is `undefined` if it can't be opened. */
@@ -276,7 +276,7 @@ export class DocumentStore<Head, Body> {
   ): Promise<Statement> {
     const { kind, sealer } = this.#options;
     const text = JSON.stringify(body);
-    const sealed = joined(
+    const sealed = joinSealed(
       sealer.sealNow(this.#aad(id, "head", version), JSON.stringify(head)),
       await sealer.seal(this.#aad(id, "body", version), text),
     );

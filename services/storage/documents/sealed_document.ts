@@ -37,7 +37,7 @@ export function partAad({ kind, id }: SealedDocumentRow, field: "head" | "body",
 }
 
 /** Joins a sealed head and a sealed body. */
-export function joined(head: Uint8Array, body: Uint8Array): Uint8Array<ArrayBuffer> {
+export function joinSealed(head: Uint8Array, body: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(LENGTH_BYTES + head.length + body.length);
   new DataView(whole.buffer).setUint32(0, head.length);
   whole.set(head, LENGTH_BYTES);

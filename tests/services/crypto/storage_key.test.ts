@@ -4,7 +4,7 @@ import {
   openWithPassphrase,
   parseStorageKey,
   sealWithPassphrase,
-  settleKeyCheck,
+  verifyStorageKey,
 } from "../../../services/crypto/storage_key.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
@@ -158,13 +158,13 @@ test("accepts the right key at every start and refuses a wrong one without writi
   const key = randomBytes(32);
   {
     await using database = await testDatabase(folder.file("app.db"));
-    await settleKeyCheck(createSealer(key), database);
+    await verifyStorageKey(createSealer(key), database);
   }
   await using database = await testDatabase(folder.file("app.db"));
-  await settleKeyCheck(createSealer(key), database);
+  await verifyStorageKey(createSealer(key), database);
   const before = database.all("SELECT * FROM setting");
   expect(before).toHaveLength(1);
-  expect(await refusalOf(settleKeyCheck(createSealer(randomBytes(32)), database)))
+  expect(await refusalOf(verifyStorageKey(createSealer(randomBytes(32)), database)))
     .toBe("Wrong storage key: the data directory was sealed with another key. Restore the matching key file");
   expect(database.all("SELECT * FROM setting")).toEqual(before);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type DoctorConfig, examine, toolFindings } from "../../../services/diagnostics/doctor.ts";
+import { type DoctorConfig, runDoctorChecks, toolFindings } from "../../../services/diagnostics/doctor.ts";
 import type { Finding } from "../../../services/diagnostics/finding.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { addDocument } from "../../helpers/files/document_files.ts";
@@ -17,7 +17,7 @@ interface Options {
 async function find(app: TestApp, options: Options & { config?: Partial<DoctorConfig> } = {}): Promise<Finding[]> {
   const { config, backupPassphrase, maxBytes = Infinity } = options;
   const all = { ...app.services.config, dataDir: app.dataDir, port: app.port, ...config };
-  return await examine({ config: () => all, backupPassphrase, maxBytes });
+  return await runDoctorChecks({ config: () => all, backupPassphrase, maxBytes });
 }
 
 const codesOf = (findings: Finding[], level?: Finding["level"]) =>

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ServerStatus } from "../../../services/mcp/mcp.ts";
-import { examine } from "../../../services/diagnostics/doctor.ts";
+import { runDoctorChecks } from "../../../services/diagnostics/doctor.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { freePort } from "../../real/helpers/free_port.ts";
 import { type FakeMcpHttp, openFakeMcpHttp } from "../../helpers/fakes/fake_mcp_http.ts";
@@ -173,7 +173,7 @@ test("parlor doctor starts each server that is on, and says how it does", async 
   await app.put("/api/tools/servers/off", { transport: "http", url: server.url, enabled: false });
   await app.restart();
   const config = { ...app.services.config, dataDir: app.dataDir, port: app.port };
-  const found = await examine({ config: () => config, backupPassphrase: undefined, maxBytes: 1 });
+  const found = await runDoctorChecks({ config: () => config, backupPassphrase: undefined, maxBytes: 1 });
   expect(found.filter(({ code }) => code.startsWith("tool_server")).map(({ level, params }) => [level, params.name]))
     .toEqual([["ok", "Good"], ["problem", "Gone"]]);
 });

@@ -3,8 +3,8 @@ import {
   appliesTo,
   chooseMemories,
   formatMemories,
+  isSameStatement,
   type MemoryScope,
-  saysTheSame,
   type UsableMemory,
 } from "../../../services/memories/memory.ts";
 
@@ -15,8 +15,8 @@ test.each([
   ["Ada trinkt gern grünen Tee.", "Ada trinkt gern den grünen Tee"],
   ["ミラは紅茶が好きです。", "ミラは紅茶が好きです"],
 ])("%j says the same as %j", (one, other) => {
-  expect(saysTheSame(one, other)).toBe(true);
-  expect(saysTheSame(other, one)).toBe(true);
+  expect(isSameStatement(one, other)).toBe(true);
+  expect(isSameStatement(other, one)).toBe(true);
 });
 
 test.each([
@@ -27,8 +27,8 @@ test.each([
   ["ミラは紅茶が好きです。", "ミラは紅茶が好きではない。"],
   ["Likes tea", "Has a dog"],
 ])("%j says something else than %j", (one, other) => {
-  expect(saysTheSame(one, other)).toBe(false);
-  expect(saysTheSame(other, one)).toBe(false);
+  expect(isSameStatement(one, other)).toBe(false);
+  expect(isSameStatement(other, one)).toBe(false);
 });
 
 test.each<[MemoryScope, boolean]>([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { loadStorageKey, settleKeyCheck } from "../../../services/crypto/storage_key.ts";
+import { loadStorageKey, verifyStorageKey } from "../../../services/crypto/storage_key.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { writeFileAtomic } from "../../../services/storage/atomic_file.ts";
 import { openDataDir } from "../../../services/storage/data_dir.ts";
@@ -19,7 +19,7 @@ test(
     const errors: string[] = [];
     {
       await using database = await testDatabase(path);
-      await settleKeyCheck(sealer, database);
+      await verifyStorageKey(sealer, database);
       for (const [n, secret] of SECRETS.entries()) {
         for (const version of [1, 2, 3]) { // rewritten, so that freed pages are looked at too
           const place = { table: "setting", id: `s${n}`, field: "sealed", version };

@@ -5,7 +5,7 @@
  * @see https://github.com/agnaistic/agnai srv/api/json/index.ts, web/pages/Character/DownloadModal.tsx and
  *   web/pages/Memory/Memory.tsx at 2421510 (2024-10-16)
  */
-import { changed, ImportError, type ImportReasonCode, leftOut, refused } from "../../import_report.ts";
+import { changed, ImportError, type ImportReasonCode, leftOutNote, refusedNote } from "../../import_report.ts";
 import { parsePngCard } from "../../../characters/png/png_card.ts";
 import { parseCardFile } from "../../../characters/card/card_file.ts";
 import { serializeCard } from "../../../characters/card/card.ts";
@@ -91,9 +91,9 @@ async function* singleFiles(source: ImportSource): AsyncGenerator<ImportStep> {
         const { conversation, notes } = await readTavernChat(await source.read(file, MAX_CHAT_BYTES), place);
         yield* notes;
         if (conversation !== undefined) yield conversation;
-      } else yield leftOut(path, "agnai_not");
+      } else yield leftOutNote(path, "agnai_not");
     } catch (error) {
-      yield refused(path, error);
+      yield refusedNote(path, error);
     }
   }
 }
@@ -106,7 +106,7 @@ function* convertJson(path: string, bytes: Uint8Array<ArrayBuffer>): Generator<I
     yield changed(path, "chat_without_character");
     return yield* readAgnaiExport(json, { source: path, title: getStem(path) });
   }
-  if (json.kind === "scenario") return yield leftOut(path, "agnai_scenarios");
+  if (json.kind === "scenario") return yield leftOutNote(path, "agnai_scenarios");
   const { data } = parseCardFile(path, bytes);
   const id = deriveStableId("agnai", "card", data.name, data.creator, hashContent(data.description));
   yield { what: "character", id, source: path, name: data.name, file: bytes };
@@ -124,7 +124,7 @@ function* convertCharacter(
     const bytes = serializeCard(convertAgnaiCard(character));
     yield { what: "character", id: getCharacterId(character), source, name, file: bytes, avatar };
   } catch (error) {
-    yield refused(source, error); // too long, or nested too deeply to be written as JSON
+    yield refusedNote(source, error); // too long, or nested too deeply to be written as JSON
   }
 }
 
@@ -214,7 +214,7 @@ class Folder {
       yield { what: "preset", id, source, name, json: { sampler }, isOurs: true };
     }
     if (presets.length === 0) return;
-    yield leftOut(source, "agnai_presets", presets.length);
+    yield leftOutNote(source, "agnai_presets", presets.length);
   }
 
   async *#chat(
@@ -243,7 +243,7 @@ class Folder {
         lorebookIds: book === undefined ? [] : [book],
       });
     } catch (error) {
-      yield refused(source, error);
+      yield refusedNote(source, error);
     }
   }
 
@@ -251,7 +251,7 @@ class Folder {
     for (const [path] of this.#byPath) {
       if (TAKEN.includes(path) || /^messages-.*\.json$/.test(path)) continue;
       const reason = getOwn(REASONS, path);
-      if (reason !== undefined) yield leftOut(this.#in(path), reason);
+      if (reason !== undefined) yield leftOutNote(this.#in(path), reason);
     }
   }
 

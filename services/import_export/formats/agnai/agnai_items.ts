@@ -6,7 +6,7 @@
  *   common/types/schema.ts, common/chat.ts and web/pages/Chat/ChatExport.tsx at 2421510 (2024-10-16)
  */
 import { asNumber, asObject, asText, asTexts, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
-import { changed, importReason, refused } from "../../import_report.ts";
+import { changed, importReason, refusedNote } from "../../import_report.ts";
 import { deriveStableId } from "../../import_source.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { hashOf, splitTree, type TreeChat, type TreeMessage, type TreeNode } from "../../branching_chat.ts";
@@ -124,7 +124,7 @@ function quoted(text: string): string {
 }
 
 /** Context of a chat. */
-export interface AgnaiPlace {
+export interface AgnaiChatContext {
   /** Its path in the import. */
   source: string;
   title: string;
@@ -144,7 +144,7 @@ export function isAgnaiExport({ messages }: JsonObject): boolean {
 }
 
 /** Reads an exported chat. It has the role of each message, not the character. */
-export function* readAgnaiExport(chat: JsonObject, place: AgnaiPlace): Generator<ImportStep> {
+export function* readAgnaiExport(chat: JsonObject, place: AgnaiChatContext): Generator<ImportStep> {
   const said = listMessages(chat.messages);
   // The file doesn't name the chat: its first message and the file name identify it.
   const id = deriveStableId("agnai", "exported chat", place.title, asText(said[0]?.msg));
@@ -158,7 +158,7 @@ export function* readAgnaiExport(chat: JsonObject, place: AgnaiPlace): Generator
 }
 
 /** Reads a chat from a server's data folder. */
-export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: AgnaiPlace): Generator<ImportStep> {
+export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: AgnaiChatContext): Generator<ImportStep> {
   const key = asText(chat._id);
   const idOf = (node?: string) =>
     node === undefined ? deriveStableId("agnai", "chat", key) : deriveStableId("agnai", "chat", key, node);
@@ -181,10 +181,10 @@ export function* readAgnaiChat(chat: JsonObject, messages: unknown, place: Agnai
 function* conversation(
   { forkedFrom, ...own }: TreeChat,
   chat: JsonObject,
-  { source, title, participants = [], personaId, lorebookIds = [] }: AgnaiPlace,
+  { source, title, participants = [], personaId, lorebookIds = [] }: AgnaiChatContext,
 ): Generator<ImportStep> {
   const { messages } = own;
-  if (messages.length === 0) return yield refused(source, "no_messages");
+  if (messages.length === 0) return yield refusedNote(source, "no_messages");
   const overrides = OVERRIDES.filter((field) => asText(chat[field]) !== "");
   if (overrides.length > 0 && forkedFrom === undefined) {
     yield changed(source, importReason("agnai_overrides", { fields: overrides.join(", ") }));
@@ -210,7 +210,7 @@ function* conversation(
   };
 }
 
-function convertMessage(message: JsonObject, { characterOf, personaId }: AgnaiPlace): TreeMessage {
+function convertMessage(message: JsonObject, { characterOf, personaId }: AgnaiChatContext): TreeMessage {
   const role = getRole(message);
   const created_at = toIsoTime(message.createdAt);
   const updated_at = toIsoTime(message.updatedAt) ?? created_at;

@@ -21,7 +21,7 @@ import {
   parseImageConnection,
   parseSettings,
 } from "./parlor_settings.ts";
-import { refused } from "../../import_report.ts";
+import { refusedNote } from "../../import_report.ts";
 
 /** Larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;
@@ -64,7 +64,7 @@ export async function* readParlorExport(source: ImportSource, scratch: Scratch):
       try {
         yield* readSteps({ source, scratch, byPath }, file, folder, name);
       } catch (error) {
-        yield refused(file.path, error);
+        yield refusedNote(file.path, error);
       }
     }
   }
@@ -73,7 +73,7 @@ export async function* readParlorExport(source: ImportSource, scratch: Scratch):
     try {
       yield parseSettings(parseJsonObject(await source.read(settings, MAX_BYTES)), SETTINGS);
     } catch (error) {
-      yield refused(SETTINGS, error);
+      yield refusedNote(SETTINGS, error);
     }
   }
 }

@@ -4,7 +4,7 @@
  *
  * @see https://github.com/kwaroran/RisuAI storage/database.svelte.ts and process/modules.ts at 460ecae (2025-12-31)
  */
-import { changed, importReason, leftOut, refused } from "../../import_report.ts";
+import { changed, importReason, leftOutNote, refusedNote } from "../../import_report.ts";
 import { parseCard, serializeCard } from "../../../characters/card/card.ts";
 import {
   asArray,
@@ -25,7 +25,7 @@ import {
   findLosses,
   findMedia,
   readRisuChat,
-  type RisuPlace,
+  type RisuChatContext,
 } from "./risu_items.ts";
 import type { RisuFiles } from "./risuai.ts";
 import { MAX_SAVE_BYTES, openRisuSave, unpack } from "./risu_save.ts";
@@ -64,8 +64,8 @@ export async function* readRisuAccount(
       return found && await source.read(found, MAX_SAVE_BYTES);
     },
   );
-  for (const name of missing) yield refused(name, "risu_character_missing");
-  yield leftOut(file.path, "keys_left_out");
+  for (const name of missing) yield refusedNote(name, "risu_character_missing");
+  yield leftOutNote(file.path, "keys_left_out");
   yield* new Account(database, file.path, source, files, scratch).steps();
 }
 
@@ -112,11 +112,11 @@ class Account {
     yield* this.#allPersonas();
     yield* this.#lorebooks();
     yield* this.#groupLorebooks();
-    if (this.#removed > 0) yield leftOut(this.#in("characters"), "risu_trash", this.#removed);
+    if (this.#removed > 0) yield leftOutNote(this.#in("characters"), "risu_trash", this.#removed);
     for (const character of this.#characters) if (character.type !== "group") yield* this.#character(character);
     const presets = asArray(this.database.botPresets).filter(isJsonObject);
     for (const preset of presets) yield convertRisuPreset(preset, this.#in("presets", preset.name));
-    if (presets.length > 0) yield leftOut(this.#in("presets"), "risu_presets", presets.length);
+    if (presets.length > 0) yield leftOutNote(this.#in("presets"), "risu_presets", presets.length);
     let empty = 0;
     for (const character of this.#characters) {
       for (const chat of asArray(character.chats).filter(isJsonObject)) {
@@ -124,7 +124,7 @@ class Account {
         else yield* this.#chat(chat, character);
       }
     }
-    if (empty > 0) yield leftOut(this.#in("chats"), "empty_chats", empty);
+    if (empty > 0) yield leftOutNote(this.#in("chats"), "empty_chats", empty);
   }
 
   async *#allPersonas(): AsyncGenerator<ImportStep> {
@@ -158,7 +158,7 @@ class Account {
       const name = asText(module.name) || "Module";
       const source = this.#in("modules", name);
       const more = ["regex", "trigger", "assets"].filter((part) => asArray(module[part]).length > 0);
-      if (more.length > 0) yield leftOut(source, "risu_module_rest");
+      if (more.length > 0) yield leftOutNote(source, "risu_module_rest");
       const book = convertRisuBook(module.lorebook);
       if (book === undefined) continue;
       const of = this.#characters.filter((character) => isOn(character.modules, module)).map(getId);
@@ -211,7 +211,7 @@ class Account {
       yield* packed.notes;
       yield { what: "character", ...origin, file: packed.file, files: packed.files, avatar };
     } catch (error) {
-      yield refused(source, error); // too long, or nested too deeply to be written as JSON
+      yield refusedNote(source, error); // too long, or nested too deeply to be written as JSON
     }
   }
 
@@ -235,7 +235,7 @@ class Account {
       const fmIndex = whole.fmIndex ?? character.firstMsgIndex;
       yield* readRisuChat({ ...whole, fmIndex }, this.#place(chat, character, source));
     } catch (error) {
-      yield refused(source, error);
+      yield refusedNote(source, error);
     }
   }
 
@@ -248,7 +248,7 @@ class Account {
     return { ...chat, ...(Array.isArray(json) ? { message: json } : asObject(json)) };
   }
 
-  #place(chat: JsonObject, character: JsonObject, source: string): RisuPlace {
+  #place(chat: JsonObject, character: JsonObject, source: string): RisuChatContext {
     const isGroup = character.type === "group";
     const known = new Map(this.#characters.map((one) => [asText(one.chaId), one]));
     const members = isGroup ? asArray(character.characters).map(asText) : [asText(character.chaId)];

@@ -6,7 +6,7 @@
  * @see https://github.com/kwaroran/RisuAI characterCards.ts (createBaseV3), storage/database.svelte.ts (Chat, Message) and
  *   characters.ts (exportChat) at 460ecae (2025-12-31)
  */
-import { changed, type ImportReason, importReason, type ImportReasonCode, refused } from "../../import_report.ts";
+import { changed, type ImportReason, importReason, type ImportReasonCode, refusedNote } from "../../import_report.ts";
 import { deriveStableId, getExtension, hashContent } from "../../import_source.ts";
 import { asArray, asNumber, asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { expandGreetings } from "../../../prompts/participants.ts";
@@ -166,7 +166,7 @@ function defined(fields: JsonObject): JsonObject {
 }
 
 /** Context of a chat. */
-export interface RisuPlace {
+export interface RisuChatContext {
   /** Its path in the import. */
   source: string;
   participants: { character_id: string; muted?: boolean; talkativeness?: number }[];
@@ -198,12 +198,12 @@ export function findColdKey(chat: JsonObject): string | undefined {
 }
 
 /** Reads a chat. Yields nothing for a chat without messages. */
-export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<ImportStep> {
+export function* readRisuChat(chat: JsonObject, place: RisuChatContext): Generator<ImportStep> {
   const { source } = place;
   const said = asArray(chat.message).filter(isJsonObject);
   if (said.length === 0) return;
   if (findColdKey(chat) !== undefined) {
-    return yield refused(source, "risu_cold");
+    return yield refusedNote(source, "risu_cold");
   }
   const title = asText(chat.name);
   const id = deriveStableId(
@@ -248,7 +248,7 @@ export function* readRisuChat(chat: JsonObject, place: RisuPlace): Generator<Imp
 interface Said {
   id: string;
   chat: JsonObject;
-  place: RisuPlace;
+  place: RisuChatContext;
   personaId: string | undefined;
 }
 
@@ -286,7 +286,7 @@ function convertMessages(said: JsonObject[], { id, chat, place, personaId }: Sai
 
 function findGreeting(
   chat: JsonObject,
-  { speaker, userName }: RisuPlace,
+  { speaker, userName }: RisuChatContext,
   id: string,
   time: string | undefined,
 ): ImportedMessage | undefined {

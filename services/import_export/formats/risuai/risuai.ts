@@ -13,7 +13,7 @@ import { getKeyword, readTextChunk } from "../../../characters/png/png_card.ts";
 import { AppError } from "../../../errors.ts";
 import { asArray, asObject, asText, isJsonObject, type JsonObject, parseJsonBytes } from "../../../json/type_guards.ts";
 import type { ImportedCharacter, ImportStep } from "../../import_item.ts";
-import { changed, ImportError, leftOut, refused } from "../../import_report.ts";
+import { changed, ImportError, leftOutNote, refusedNote } from "../../import_report.ts";
 import {
   deriveStableId,
   getBaseName,
@@ -25,7 +25,7 @@ import {
   type SourceFile,
 } from "../../import_source.ts";
 import { convertRisuPreset, MAX_PICTURE_BYTES, readRisuAccount } from "./risu_account.ts";
-import { convertRisuBook, readRisuChat, type RisuPlace } from "./risu_items.ts";
+import { convertRisuBook, readRisuChat, type RisuChatContext } from "./risu_items.ts";
 import { decodeMessagePack, RISU_DATABASE, unpack } from "./risu_save.ts";
 import { Buffer } from "node:buffer";
 
@@ -65,12 +65,12 @@ class Files {
   async *steps(): AsyncGenerator<ImportStep> {
     const later: SourceFile[] = [];
     for (const file of this.source.files) {
-      if (TEXT_CHAT.test(file.path)) yield leftOut(file.path, "risu_text_chat");
+      if (TEXT_CHAT.test(file.path)) yield leftOutNote(file.path, "risu_text_chat");
       else if (/\.json$/i.test(file.path)) later.push(file);
       else if (CARD_FILE.test(file.path)) yield* this.#tried(file, this.#picture(file));
       else if (MODULE_FILE.test(file.path)) yield* this.#tried(file, this.#module(file));
       else if (PRESET_FILE.test(file.path)) yield* this.#tried(file, this.#preset(file));
-      else yield leftOut(file.path, "risu_not");
+      else yield leftOutNote(file.path, "risu_not");
     }
     const chats: [SourceFile, JsonObject][] = [];
     for (const file of later) {
@@ -79,7 +79,7 @@ class Files {
         if (isChatFile(json)) chats.push([file, json]);
         else yield* this.#json(file, json);
       } catch (error) {
-        yield refused(file.path, error);
+        yield refusedNote(file.path, error);
       }
     }
     for (const [file, json] of chats) yield* this.#chats(file, json);
@@ -115,11 +115,11 @@ class Files {
   async *#preset(file: SourceFile): AsyncGenerator<ImportStep> {
     const bytes = await this.source.read(file, MAX_RISU_PACK_BYTES);
     yield convertRisuPreset(await readPresetFile(bytes, /\.risup$/i.test(file.path)), file.path);
-    yield leftOut(file.path, "risu_presets");
+    yield leftOutNote(file.path, "risu_presets");
   }
 
   *#moduleSteps(path: string, module: JsonObject): Generator<ImportStep> {
-    if (asArray(module.lorebook).length === 0) return yield leftOut(path, "risu_module_empty");
+    if (asArray(module.lorebook).length === 0) return yield leftOutNote(path, "risu_module_empty");
     yield lorebook(path, asText(module.name), module.lorebook);
     yield changed(path, "risu_module");
   }
@@ -135,10 +135,10 @@ class Files {
     const { path } = file;
     if (json.type === "risu" && Array.isArray(json.data)) return yield lorebook(path, asText(json.name), json.data);
     if (json.type === "risuModule") return yield* this.#moduleSteps(path, json);
-    if (json.type === "regex") return yield leftOut(path, "risu_scripts");
+    if (json.type === "regex") return yield leftOutNote(path, "risu_scripts");
     if (Array.isArray(json.promptTemplate) || "mainPrompt" in json && "maxContext" in json) {
       yield convertRisuPreset(json, path);
-      return yield leftOut(path, "risu_presets");
+      return yield leftOutNote(path, "risu_presets");
     }
     const bytes = new TextEncoder().encode(JSON.stringify(json));
     yield this.#character(path, parseCardFile(path, bytes), bytes);
@@ -156,7 +156,7 @@ class Files {
     const found = this.#cards.get(CHAT_FILE.exec(getBaseName(path))?.[1] ?? "");
     if (found === undefined) yield changed(path, "risu_chats_without_character");
     const folders = asArray(json.folders).map(asObject);
-    const place: RisuPlace = {
+    const place: RisuChatContext = {
       source: path,
       participants: found === undefined ? [] : [{ character_id: found.id }],
       speaker: found && {
@@ -185,7 +185,7 @@ class Files {
     try {
       yield* steps;
     } catch (error) {
-      yield refused(file.path, error);
+      yield refusedNote(file.path, error);
     }
   }
 }
@@ -204,7 +204,7 @@ function findPersona(png: Uint8Array): JsonObject | undefined {
 
 function lorebook(path: string, ownName: string, entries: unknown): ImportStep {
   const book = convertRisuBook(entries);
-  if (book === undefined) return refused(path, "risu_no_entries");
+  if (book === undefined) return refusedNote(path, "risu_no_entries");
   const name = ownName || getStem(path);
   const id = deriveStableId("risuai", "lorebook file", ownName, hashContent(book));
   return { what: "lorebook", id, source: path, name, book, scope: "chat" };

@@ -1,5 +1,5 @@
 /** Reads a SillyTavern user folder, items before the items that refer to them. */
-import { changed, importReason, leftOut, refused } from "../../import_report.ts";
+import { changed, importReason, leftOutNote, refusedNote } from "../../import_report.ts";
 import { asObject, asText, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import { toDataUrl } from "../../../attachments/images/image_header.ts";
 import {
@@ -13,7 +13,7 @@ import {
   type SourceFile,
 } from "../../import_source.ts";
 import type { ImportNote, ImportStep } from "../../import_item.ts";
-import { type ChatPlace, MAX_CHAT_BYTES, readTavernChat } from "./tavern_chat.ts";
+import { MAX_CHAT_BYTES, readTavernChat, type TavernChatContext } from "./tavern_chat.ts";
 import { findSprites, openTavernFolder, type Sprite, type TavernFolder } from "./tavern_folder.ts";
 import { parsePngCard, removeCard } from "../../../characters/png/png_card.ts";
 import { type FurtherFile, packCharacter } from "../../character_package.ts";
@@ -64,7 +64,7 @@ class Reading {
     const file = this.folder.find("settings.json");
     if (file === undefined) return {};
     return await this.#json(file).catch((error) => {
-      this.notes.push(refused(file.path, error));
+      this.notes.push(refusedNote(file.path, error));
       return {};
     });
   }
@@ -80,7 +80,7 @@ class Reading {
       const description = asText(isJsonObject(said) ? said.description : said);
       const picture = this.folder.find(`User Avatars/${file}`);
       const avatar = picture && await this.source.read(picture, MAX_CARD_BYTES).catch(() => undefined);
-      if (picture !== undefined && avatar === undefined) yield refused(picture.path, "image_unreadable");
+      if (picture !== undefined && avatar === undefined) yield refusedNote(picture.path, "image_unreadable");
       yield {
         what: "persona",
         id,
@@ -92,7 +92,7 @@ class Reading {
     }
     for (const { path } of this.folder.under("User Avatars")) {
       if (this.known.personas.has(getBaseName(path))) continue;
-      yield leftOut(path, "persona_image_unused");
+      yield leftOutNote(path, "persona_image_unused");
     }
   }
 
@@ -106,7 +106,7 @@ class Reading {
       const name = getStem(file.path);
       const id = deriveStableId("sillytavern", "lorebook", name);
       this.known.lorebooks.set(name, id);
-      const book = await this.#json(file).catch((error) => refused(file.path, error));
+      const book = await this.#json(file).catch((error) => refusedNote(file.path, error));
       if (isNote(book)) {
         yield book;
         continue;
@@ -144,11 +144,11 @@ class Reading {
         yield* packed.notes;
         yield { what: "character", ...origin, file: packed.file, files: packed.files };
       } catch (error) {
-        yield refused(file.path, error);
+        yield refusedNote(file.path, error);
       }
     }
     for (const [folder, count] of sprites.left()) {
-      yield leftOut(`characters/${folder}`, "expressions_only", count);
+      yield leftOutNote(`characters/${folder}`, "expressions_only", count);
     }
   }
 
@@ -169,7 +169,7 @@ class Reading {
       for (const file of this.folder.under(folder)) {
         if (!/\.(json|settings)$/i.test(file.path)) continue;
         const name = getStem(file.path);
-        const json = await this.#json(file).catch((error) => refused(file.path, error));
+        const json = await this.#json(file).catch((error) => refusedNote(file.path, error));
         if (isNote(json)) yield json;
         else {
           const id = deriveStableId("sillytavern", "preset", folder, name);
@@ -195,7 +195,7 @@ class Reading {
   async *groupChats(): AsyncGenerator<ImportStep> {
     const groups = new Map<string, JsonObject>();
     for (const file of this.folder.under("groups")) {
-      const group = await this.#json(file).catch((error) => refused(file.path, error));
+      const group = await this.#json(file).catch((error) => refusedNote(file.path, error));
       if (isNote(group)) {
         yield group;
         continue;
@@ -224,7 +224,7 @@ class Reading {
     }
   }
 
-  #place(file: SourceFile, participants: ChatPlace["participants"]): ChatPlace {
+  #place(file: SourceFile, participants: TavernChatContext["participants"]): TavernChatContext {
     const { characters, byName, personas, lorebooks } = this.known;
     return {
       source: file.path,
@@ -238,13 +238,13 @@ class Reading {
     };
   }
 
-  async *#chat(file: SourceFile, place: ChatPlace): AsyncGenerator<ImportStep> {
+  async *#chat(file: SourceFile, place: TavernChatContext): AsyncGenerator<ImportStep> {
     try {
       const { conversation, notes } = await readTavernChat(await this.source.read(file, MAX_CHAT_BYTES), place);
       yield* notes;
       if (conversation !== undefined) yield conversation;
     } catch (error) {
-      yield refused(file.path, error);
+      yield refusedNote(file.path, error);
     }
   }
 

@@ -1,7 +1,7 @@
 /** Reads a chat in SillyTavern's JSONL: a header line, then one line per message with its swipes. */
 import { asNumber, asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../../json/type_guards.ts";
 import type { ImportedConversation, ImportedMessage, ImportedText, ImportNote, ImportStep } from "../../import_item.ts";
-import { type ImportReason, importReason, leftOut, refused } from "../../import_report.ts";
+import { type ImportReason, importReason, leftOutNote, refusedNote } from "../../import_report.ts";
 import { deriveStableId, getStem, hashContent, type ImportSource } from "../../import_source.ts";
 import { toIsoTime } from "../chat_files.ts";
 
@@ -14,7 +14,7 @@ const MAX_NOTED_LINES = 10;
 const ROLES = ["system", "user", "assistant"];
 
 /** Context of a chat. */
-export interface ChatPlace {
+export interface TavernChatContext {
   /** Its path in the import. */
   source: string;
   /** Identifies the chat within its import, such as its path in the program's folder. */
@@ -34,7 +34,7 @@ export interface ChatPlace {
 /** Reads a chat and frees its bytes. @returns The conversation, if there is one, and notes on skipped lines. */
 export async function readTavernChat(
   bytes: Uint8Array<ArrayBuffer>,
-  place: ChatPlace,
+  place: TavernChatContext,
 ): Promise<{ conversation?: ImportedConversation; notes: ImportNote[] }> {
   const notes: ImportNote[] = [];
   const lines = readLines(bytes, place.source, notes);
@@ -44,7 +44,7 @@ export async function readTavernChat(
   const metadata = asObject(header.chat_metadata);
   const messages = lines.filter((line) => typeof line.mes === "string" || "mes" in line);
   if (messages.length === 0) {
-    notes.push(refused(place.source, first === undefined ? "not_chat" : "no_messages"));
+    notes.push(refusedNote(place.source, first === undefined ? "not_chat" : "no_messages"));
     return { notes };
   }
   const begin = asText(header.create_date) || asText(messages[0]!.send_date);
@@ -107,7 +107,7 @@ function parseLine(line: string): JsonObject | undefined {
 async function convertMessage(
   line: JsonObject,
   id: string,
-  place: ChatPlace,
+  place: TavernChatContext,
   notes: ImportNote[],
 ): Promise<ImportedMessage> {
   const extra = asObject(line.extra);
@@ -159,7 +159,7 @@ function getVariants(line: JsonObject, active: ImportedText, images: string[]): 
   return { variants, active_variant: at };
 }
 
-async function listImages(extra: JsonObject, place: ChatPlace, notes: ImportNote[]): Promise<string[]> {
+async function listImages(extra: JsonObject, place: TavernChatContext, notes: ImportNote[]): Promise<string[]> {
   const media = Array.isArray(extra.media) ? extra.media.filter(isJsonObject) : [];
   const urls = [
     asText(extra.image),
@@ -210,7 +210,7 @@ function note(source: string, reason: ImportReason): ImportNote {
 export async function* readTavernFiles(source: ImportSource): AsyncGenerator<ImportStep> {
   for (const file of source.files) {
     if (!/\.jsonl$/i.test(file.path)) {
-      yield leftOut(file.path, "not_jsonl");
+      yield leftOutNote(file.path, "not_jsonl");
       continue;
     }
     try {
@@ -225,7 +225,7 @@ export async function* readTavernFiles(source: ImportSource): AsyncGenerator<Imp
       yield* notes;
       if (conversation !== undefined) yield conversation;
     } catch (error) {
-      yield refused(file.path, error);
+      yield refusedNote(file.path, error);
     }
   }
 }

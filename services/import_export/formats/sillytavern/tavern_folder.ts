@@ -2,7 +2,7 @@
 import { getOwn } from "../../../json/type_guards.ts";
 import { AppError } from "../../../errors.ts";
 import type { ImportNote } from "../../import_item.ts";
-import { type ImportReasonCode, leftOut } from "../../import_report.ts";
+import { type ImportReasonCode, leftOutNote } from "../../import_report.ts";
 import { getStem, type ImportSource, type SourceFile } from "../../import_source.ts";
 
 /** A user folder inside an import. */
@@ -86,7 +86,7 @@ function notImported(paths: string[], root: string): ImportNote[] {
     if (TAKEN.includes(top) || path.startsWith("user/images/")) continue;
     counts.set(top, (counts.get(top) ?? 0) + 1);
   }
-  return [...counts].map(([top, count]) => leftOut(root + top, getOwn(REASONS, top) ?? "sillytavern_own", count));
+  return [...counts].map(([top, count]) => leftOutNote(root + top, getOwn(REASONS, top) ?? "sillytavern_own", count));
 }
 
 function getDepth(root: string): number {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { type Painter, Portraits } from "../../../../services/characters/generation/character_generator.ts";
+import { type PortraitGenerator, Portraits } from "../../../../services/characters/generation/character_generator.ts";
 import { createJobRunner } from "../../../../services/jobs/job_runner.ts";
 import { plainPng, sillyTavernReads } from "../../../helpers/files/cards.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
 
 /** A runner of its own beside the app's: the app has one portrait kind already. */
-async function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter: Painter) {
+async function portraitsOf(app: Awaited<ReturnType<typeof openTestApp>>, painter: PortraitGenerator) {
   const events = { listeners: [] as (() => void)[], publish: () => events.listeners.forEach((tell) => tell()) };
   const place = new Uint8Array();
   const jobs = createJobRunner({
