@@ -11,7 +11,7 @@
  * vitest's reports; a run of `real` then also checks every security case against all reports in the folder.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { builtUi } from "./helpers/app/built_ui.ts";
+import { builtUi } from "./helpers/browser/built_ui.ts";
 import { redTests, type RunReport } from "./run_summary.ts";
 import { securityCaseLines } from "./security_results.ts";
 

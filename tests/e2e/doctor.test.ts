@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { startChildServer } from "../helpers/app/child_server.ts";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { runParlor } from "../helpers/processes/parlor_command.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 

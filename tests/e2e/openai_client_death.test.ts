@@ -2,7 +2,7 @@
 import OpenAI from "openai";
 import { expect, test } from "vitest";
 import { startChildServer } from "../helpers/app/child_server.ts";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 
 test("kill -9 in mid-stream keeps the text that a storing client has seen", { timeout: 240_000 }, async () => {
   await using llm = await openFakeLlm({ switches: { manual: "on" } });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Frame, framesOf, gather, understand, until } from "../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 
 interface Conversation {
   messages: { id: string; content: string; status: string; reasoning?: string }[];

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { framesOf, until } from "../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
-import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 
 type Json = Record<string, unknown> & { id: string };
 

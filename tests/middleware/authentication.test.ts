@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { endBodyOnRevocation, readCredentials } from "../../middleware/authentication.ts";
 import { enrol } from "../helpers/app/enrolled.ts";
-import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
+import { codeOf, fetchAs } from "../helpers/network/fetch_as.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
 const stateOf = async (app: { port: number }, headers: Record<string, string> = {}) =>

@@ -3,9 +3,9 @@ import { bodyLimit } from "../../middleware/body_limit.ts";
 import { createRouteTable } from "../../middleware/route_table.ts";
 import { errorResponse } from "../../routes/errors.ts";
 import { newRouter } from "../../routes/http/router.ts";
-import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
+import { codeOf, fetchAs } from "../helpers/network/fetch_as.ts";
 import { PATIENCE_MS } from "../helpers/app/patience.ts";
-import { rawRequest, readToEnd, writeAll } from "../helpers/app/raw_http.ts";
+import { rawRequest, readToEnd, writeAll } from "../helpers/network/raw_http.ts";
 import { ByteBudget } from "../../services/async/byte_budget.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 

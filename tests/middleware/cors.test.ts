@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { enrol } from "../helpers/app/enrolled.ts";
-import { codeOf, fetchAs, type PlainRequest } from "../helpers/app/fetch_as.ts";
-import { rawRequest } from "../helpers/app/raw_http.ts";
+import { codeOf, fetchAs, type PlainRequest } from "../helpers/network/fetch_as.ts";
+import { rawRequest } from "../helpers/network/raw_http.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const JSON_TYPE = { "Content-Type": "application/json" };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { enrol } from "../helpers/app/enrolled.ts";
-import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
+import { codeOf, fetchAs } from "../helpers/network/fetch_as.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 /** Every route below /api as a request, its parameters filled in. */

@@ -1,7 +1,7 @@
 /** The image, built and run by a real Docker Engine: the first visit through its published port, and what it refuses. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openDevice, openPasskeyBrowser } from "../helpers/app/passkey_browser.ts";
+import { openDevice, openPasskeyBrowser } from "../helpers/browser/passkey_browser.ts";
 import { BUILD_MS, buildForTests } from "./helpers/built_executable.ts";
 import { openDocker } from "./helpers/docker.ts";
 import { realPart } from "./helpers/real_part.ts";

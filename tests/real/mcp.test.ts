@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { Mcp } from "../../services/mcp/mcp.ts";
-import { openMcpBench } from "../helpers/app/mcp_bench.ts";
+import { openMcpBench } from "../helpers/app/mcp_fixture.ts";
 import { freePort } from "./helpers/free_port.ts";
 import { realPart } from "./helpers/real_part.ts";
 

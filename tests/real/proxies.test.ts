@@ -2,12 +2,12 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
-import { openPage } from "../helpers/app/browser.ts";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
-import { type Device, openDevice, openPasskeyBrowser } from "../helpers/app/passkey_browser.ts";
+import { openPage } from "../helpers/browser/browser.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
+import { type Device, openDevice, openPasskeyBrowser } from "../helpers/browser/passkey_browser.ts";
 import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 import { readTexts } from "../helpers/files/doc_blocks.ts";
-import { PHONE } from "../helpers/app/ui_page.ts";
+import { PHONE } from "../helpers/browser/ui_page.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { startTimes } from "./helpers/times.ts";
 import { freePort } from "./helpers/free_port.ts";

@@ -1,11 +1,11 @@
 /** A reply read aloud in a real browser by a real speech engine, while a model still writes it. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AUDIO_FLAGS, openBrowser, openPage } from "../helpers/app/browser.ts";
-import { builtUi } from "../helpers/app/built_ui.ts";
-import { FakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { AUDIO_FLAGS, openBrowser, openPage } from "../helpers/browser/browser.ts";
+import { builtUi } from "../helpers/browser/built_ui.ts";
+import { FakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
-import { sendMessage } from "../helpers/app/ui_page.ts";
+import { sendMessage } from "../helpers/browser/ui_page.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 

@@ -1,9 +1,9 @@
 /** A downloaded model run, asked and stopped from the page, with the real llama.cpp server. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openBrowser, openPage } from "../helpers/app/browser.ts";
-import { builtUi } from "../helpers/app/built_ui.ts";
+import { openBrowser, openPage } from "../helpers/browser/browser.ts";
+import { builtUi } from "../helpers/browser/built_ui.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
-import { PHONE, sendMessage } from "../helpers/app/ui_page.ts";
+import { PHONE, sendMessage } from "../helpers/browser/ui_page.ts";
 import { openFakeHub } from "../helpers/fakes/fake_hub.ts";
 import { realPart } from "./helpers/real_part.ts";
 import { startTimes } from "./helpers/times.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ChildServer, ownEnvironment, startChildServer } from "../helpers/app/child_server.ts";
 import { enrol } from "../helpers/app/enrolled.ts";
 import { findProcesses, isGone } from "../helpers/processes/processes.ts";
-import type { WireStatus } from "../helpers/app/tailnet_bench.ts";
+import type { WireStatus } from "../helpers/app/tailnet_fixture.ts";
 import { isIsolated, PrivateTailnet, runIsolated } from "./helpers/private_tailnet.ts";
 import { realPart } from "./helpers/real_part.ts";
 

@@ -1,11 +1,11 @@
 /** A conversation by voice in a real browser: a real engine speaks both sides, a real recognizer hears, a model answers by script. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AUDIO_FLAGS, openBrowser, openPage } from "../helpers/app/browser.ts";
-import { builtUi } from "../helpers/app/built_ui.ts";
+import { AUDIO_FLAGS, openBrowser, openPage } from "../helpers/browser/browser.ts";
+import { builtUi } from "../helpers/browser/built_ui.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
-import { PHONE } from "../helpers/app/ui_page.ts";
-import { FakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { PHONE } from "../helpers/browser/ui_page.ts";
+import { FakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { withPauses } from "../helpers/files/spoken_wave.ts";
 import { type LoopbackTool, startTool } from "./helpers/loopback_tool.ts";
 import { realPart } from "./helpers/real_part.ts";

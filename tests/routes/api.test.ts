@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fetchAs } from "../helpers/app/fetch_as.ts";
+import { fetchAs } from "../helpers/network/fetch_as.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
 test("every route in the API document lists its method in the Allow header of a 405", async () => {

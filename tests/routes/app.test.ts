@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { enrol } from "../helpers/app/enrolled.ts";
-import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
-import { rawRequest } from "../helpers/app/raw_http.ts";
+import { codeOf, fetchAs } from "../helpers/network/fetch_as.ts";
+import { rawRequest } from "../helpers/network/raw_http.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 import { makeCertificate } from "../helpers/files/tls_certificate.ts";
 

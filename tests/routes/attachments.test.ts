@@ -5,7 +5,7 @@ import type { ChangeEvent } from "../../services/events/event_hub.ts";
 import { fixtureImage, makeGif } from "../helpers/files/image_files.ts";
 import { attachmentFiles, dataUrl, noise, picture, picturePart, putPicture } from "../helpers/files/pictures.ts";
 import { pngChunk, pngFile, pngHeader } from "../helpers/files/png_files.ts";
-import { rawRequest } from "../helpers/app/raw_http.ts";
+import { rawRequest } from "../helpers/network/raw_http.ts";
 import { filesWithText } from "../helpers/files/storage_folder.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 

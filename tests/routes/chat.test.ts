@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { chatRoutes } from "../../routes/chat.ts";
 import { newRouter } from "../../routes/http/router.ts";
 import { ask, framesOf, gather, savedMessage, understand, until, useModel } from "../helpers/app/chat_client.ts";
-import { FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { FakeLlm, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { countListeners, measured } from "../helpers/processes/leaks.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 

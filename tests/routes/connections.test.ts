@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 const KEY = "sk-secret-0123456789";

@@ -4,7 +4,7 @@ import { withMiddleware } from "../../routes/app.ts";
 import { errorBody, statusOf, toAppError } from "../../routes/errors.ts";
 import { newRouter } from "../../routes/http/router.ts";
 import { AppError, type ErrorCode, traceOf } from "../../services/errors.ts";
-import { codeOf, fetchAs } from "../helpers/app/fetch_as.ts";
+import { codeOf, fetchAs } from "../helpers/network/fetch_as.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
 test.each<[ErrorCode, number]>([

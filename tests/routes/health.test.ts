@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
-import { openFakeHttp } from "../helpers/fakes/fake_llm_http.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
+import { openFakeHttp } from "../helpers/fakes/llm/fake_llm_http.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 let app: TestApp;

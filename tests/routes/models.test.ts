@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { openFakeHub, sha256 } from "../helpers/fakes/fake_hub.ts";
-import { fakeLlamaServer } from "../helpers/fakes/fake_llama_server.ts";
+import { fakeLlamaServer } from "../helpers/fakes/llm/fake_llama_server.ts";
 import { ggufFile } from "../helpers/files/gguf_file.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 

@@ -2,9 +2,9 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { until } from "../helpers/app/chat_client.ts";
 import { enrol } from "../helpers/app/enrolled.ts";
-import { fetchAs } from "../helpers/app/fetch_as.ts";
+import { fetchAs } from "../helpers/network/fetch_as.ts";
 import { isGone } from "../helpers/processes/processes.ts";
-import { openTailnetBench } from "../helpers/app/tailnet_bench.ts";
+import { openTailnetBench } from "../helpers/app/tailnet_fixture.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
 const OFF = {

@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { unzipSync } from "fflate";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { countRows, idsOf, range, readConversation, say, type StoredConversation } from "../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 

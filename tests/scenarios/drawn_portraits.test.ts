@@ -3,7 +3,7 @@ import { chunksOf, sillyTavernReads } from "../helpers/files/cards.ts";
 import { until, useModel } from "../helpers/app/chat_client.ts";
 import { FakeA1111 } from "../helpers/fakes/fake_a1111.ts";
 import { FakeComfy } from "../helpers/fakes/fake_comfy.ts";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { noise } from "../helpers/files/pictures.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 

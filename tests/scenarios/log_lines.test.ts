@@ -8,7 +8,7 @@ import { enrol } from "../helpers/app/enrolled.ts";
 import { FIXTURE_FOLDER, FIXTURE_KEY } from "../helpers/app/schema_fixtures.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 import { openGatedApp, Visitor } from "../helpers/app/visitor.ts";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";
 
 const GUIDE = new URL("../../docs/guide/monitoring.md", import.meta.url);

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { gather, useModel } from "../helpers/app/chat_client.ts";
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { BRACES, DOUBLING, LEVELS, LONG_NAME, NESTED_BRACES } from "../helpers/files/macro_attacks.ts";
 import { cpuSecondsOf } from "../helpers/processes/processes.ts";
 import { tempFolder } from "../helpers/files/storage_folder.ts";

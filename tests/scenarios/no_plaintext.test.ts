@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ask, gather, until, useModel } from "../helpers/app/chat_client.ts";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { range, readConversation, say } from "../helpers/app/stored_chat.ts";
 import { filesBelow, filesWithText } from "../helpers/files/storage_folder.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp } from "../helpers/app/test_app.ts";
 
 const OPTIONAL = ["/api/setup/complete", "/api/tailnet/enable", "/api/tailnet/disable"];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fetchAs } from "../helpers/app/fetch_as.ts";
+import { fetchAs } from "../helpers/network/fetch_as.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { ask, gather, useModel } from "../helpers/app/chat_client.ts";
-import { openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { unreadAnswers } from "../helpers/app/large_requests.ts";
 import { PATIENCE_MS } from "../helpers/app/patience.ts";
 import { openTestApp, type TestApp } from "../helpers/app/test_app.ts";

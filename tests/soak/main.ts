@@ -9,7 +9,7 @@
  * answered, 200,000 for a busy day. What it holds in memory has to stay the same.
  */
 import { type ChildServer, startChildServer } from "../helpers/app/child_server.ts";
-import { type FakeLlm, openFakeLlm } from "../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../helpers/fakes/llm/fake_llm.ts";
 import { RestlessAsker, RestlessReader, RestlessWriter } from "../helpers/processes/restless_writer.ts";
 import { fill } from "../helpers/processes/storage_small_disk.ts";
 import { freePort } from "../real/helpers/free_port.ts";

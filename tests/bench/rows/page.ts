@@ -1,8 +1,8 @@
 /** What a reader sees: how soon the page is there, how soon a long chat, and whether it stays smooth while a reply comes. */
 import type { Browser, Page } from "playwright-core";
 import { buildUi, findFirstLoad } from "../../../build/ui.ts";
-import { openBrowser } from "../../helpers/app/browser.ts";
-import { builtUi } from "../../helpers/app/built_ui.ts";
+import { openBrowser } from "../../helpers/browser/browser.ts";
+import { builtUi } from "../../helpers/browser/built_ui.ts";
 import {
   eachRound,
   type Figure,

@@ -1,7 +1,7 @@
 /** Long lists scrolled fast: does a reader ever see a part of them without rows? */
 import type { Browser, CDPSession, Page } from "playwright-core";
-import { openBrowser } from "../../helpers/app/browser.ts";
-import { builtUi } from "../../helpers/app/built_ui.ts";
+import { openBrowser } from "../../helpers/browser/browser.ts";
+import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
 import { eachRound, type Figure, freshFolder, milliseconds, type Row } from "../bench.ts";
 import { COUNTED_FLAGS } from "../machine.ts";

@@ -1,11 +1,11 @@
 import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../helpers/app/browser.ts";
-import { builtUi } from "../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../helpers/browser/browser.ts";
+import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
-import { eventually, sendMessage } from "../../helpers/app/ui_page.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { eventually, sendMessage } from "../../helpers/browser/ui_page.ts";
 
 /** A loopback address of our own, so that nobody else's server is found; port 8080 is where llama.cpp is looked for. */
 const FOUND_HOST = "127.0.0.9";

@@ -1,11 +1,11 @@
 /** Failures of the model server and their cures, on the real server in a real browser. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../helpers/app/browser.ts";
-import { builtUi } from "../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser/browser.ts";
+import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-import { sendMessage } from "../../helpers/app/ui_page.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { sendMessage } from "../../helpers/browser/ui_page.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 
 let browser: Browser;
 beforeAll(async () => {

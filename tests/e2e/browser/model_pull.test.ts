@@ -1,12 +1,12 @@
 /** A model that Ollama doesn't have: downloaded from beside the failure, after which the reply comes by itself. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../helpers/app/browser.ts";
-import { builtUi } from "../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../helpers/browser/browser.ts";
+import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { PATIENCE_MS } from "../../helpers/app/patience.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
-import { sendMessage } from "../../helpers/app/ui_page.ts";
-import { openFakeOllama } from "../../helpers/fakes/fake_ollama.ts";
+import { sendMessage } from "../../helpers/browser/ui_page.ts";
+import { openFakeOllama } from "../../helpers/fakes/llm/fake_ollama.ts";
 
 let browser: Browser;
 beforeAll(async () => {

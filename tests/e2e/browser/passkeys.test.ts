@@ -1,12 +1,12 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems } from "../../helpers/app/browser.ts";
+import { findAxeProblems } from "../../helpers/browser/browser.ts";
 import { startCli } from "../../helpers/processes/cli_child.ts";
-import { type Device, HOSTS, openDevice, openPasskeyBrowser } from "../../helpers/app/passkey_browser.ts";
+import { type Device, HOSTS, openDevice, openPasskeyBrowser } from "../../helpers/browser/passkey_browser.ts";
 import { credentialRecord } from "../../helpers/app/enrolled.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { makeCertificate } from "../../helpers/files/tls_certificate.ts";
-import { LOOKS, PHONE } from "../../helpers/app/ui_page.ts";
+import { LOOKS, PHONE } from "../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 let tls: { cert: string; key: string };

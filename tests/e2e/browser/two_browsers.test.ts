@@ -1,11 +1,11 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, holdToasts, openBrowser, openPage, type WatchedPage } from "../../helpers/app/browser.ts";
-import { builtUi } from "../../helpers/app/built_ui.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage, type WatchedPage } from "../../helpers/browser/browser.ts";
+import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { type ChildServer, startChildServer } from "../../helpers/app/child_server.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import type { StoredConversation } from "../../helpers/app/stored_chat.ts";
-import { sendMessage } from "../../helpers/app/ui_page.ts";
+import { sendMessage } from "../../helpers/browser/ui_page.ts";
 
 const C1 = "/api/conversations/c1";
 

@@ -4,12 +4,12 @@
  */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, findSmallTargets, openBrowser, openPage } from "../../helpers/app/browser.ts";
-import { builtUi } from "../../helpers/app/built_ui.ts";
+import { findAxeProblems, findSmallTargets, openBrowser, openPage } from "../../helpers/browser/browser.ts";
+import { builtUi } from "../../helpers/browser/built_ui.ts";
 import { sillyTavernPng } from "../../helpers/files/cards.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-import { PHONE, sendMessage } from "../../helpers/app/ui_page.ts";
+import { PHONE, sendMessage } from "../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 const QUESTION = "How do I find the longest day of the year?";

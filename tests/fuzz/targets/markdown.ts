@@ -1,6 +1,6 @@
 /** Markdown and maths of messages, rendered in a real browser in a page without a policy: cleaning alone has to hold. */
 import type { Browser, CDPSession, Page } from "playwright-core";
-import { openBrowser } from "../../helpers/app/browser.ts";
+import { openBrowser } from "../../helpers/browser/browser.ts";
 import { mutateText, tokenText } from "../mutations.ts";
 import { claim, target } from "../target.ts";
 

@@ -1,6 +1,6 @@
 /** Reads chat streams the way a client does, for tests. */
 import { createParser } from "eventsource-parser";
-import type { FakeLlm, ManualAnswer } from "../fakes/fake_llm.ts";
+import type { FakeLlm, ManualAnswer } from "../fakes/llm/fake_llm.ts";
 import { PATIENCE_MS } from "./patience.ts";
 import type { TestApp } from "./test_app.ts";
 

@@ -2,7 +2,7 @@
 import { strToU8, zipSync } from "fflate";
 import { ask, gather, useModel } from "./chat_client.ts";
 import { enrol } from "./enrolled.ts";
-import { openFakeLlm } from "../fakes/fake_llm.ts";
+import { openFakeLlm } from "../fakes/llm/fake_llm.ts";
 import { wavFile } from "../fakes/fake_speech.ts";
 import { makeRgbaPng } from "../files/png_files.ts";
 import { range, say } from "./stored_chat.ts";

@@ -1,6 +1,6 @@
 /** A gated server with a model server behind it, and OpenAI's own client with a token of the server. */
 import OpenAI from "openai";
-import { type FakeLlm, type FakeLlmOptions, openFakeLlm } from "../fakes/fake_llm.ts";
+import { type FakeLlm, type FakeLlmOptions, openFakeLlm } from "../fakes/llm/fake_llm.ts";
 import { useModel } from "./chat_client.ts";
 import { enrol } from "./enrolled.ts";
 import { openTestApp, type TestApp } from "./test_app.ts";

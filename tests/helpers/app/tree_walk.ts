@@ -1,7 +1,7 @@
 /** Two clients that change one conversation at random; after each step what the API shows is compared with a model. */
 import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
-import type { FakeLlm } from "../fakes/fake_llm.ts";
+import type { FakeLlm } from "../fakes/llm/fake_llm.ts";
 import { until } from "./chat_client.ts";
 import { type ModelMessage, type PutMessage, type Removed, TreeModel } from "./tree_model.ts";
 

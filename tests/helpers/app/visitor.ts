@@ -1,7 +1,7 @@
 /** Somebody with a browser somewhere: a host it calls, an address it comes from, cookies it keeps, an authenticator. */
 import { Authenticator, type Faults } from "../fakes/authenticator.ts";
-import { fetchAs } from "./fetch_as.ts";
-import type { RawAnswer } from "./raw_http.ts";
+import { fetchAs } from "../network/fetch_as.ts";
+import type { RawAnswer } from "../network/raw_http.ts";
 import { openTestApp, type TestApp, type TestAppOptions } from "./test_app.ts";
 
 /** Where a visitor stands. */

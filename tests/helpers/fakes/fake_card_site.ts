@@ -1,5 +1,5 @@
 /** A card site as protocols describe it, with switches for what goes wrong; other paths serve whatever a test puts there. */
-import { PUBLIC } from "../app/net_guard.ts";
+import { PUBLIC } from "../network/loopback_guard.ts";
 
 /** A character of the site. */
 export interface SiteNode {

@@ -3,7 +3,7 @@
  * one to the other. Faults are switches; every request is recorded.
  */
 import { createHash } from "node:crypto";
-import { openHttpServer, send } from "../app/net_servers.ts";
+import { openHttpServer, send } from "../network/loopback_servers.ts";
 
 /** A repository of the double. */
 export interface FakeRepo {

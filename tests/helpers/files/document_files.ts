@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import type { DocumentJson } from "../../../routes/schemas/documents.ts";
 import { PATIENCE_MS } from "../app/patience.ts";
-import { openBrowser } from "../app/browser.ts";
+import { openBrowser } from "../browser/browser.ts";
 import type { TestApp } from "../app/test_app.ts";
 
 export { type PdfObjects, writePdf } from "./pdf_files.ts";

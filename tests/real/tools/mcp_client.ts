@@ -5,7 +5,7 @@
  * @example deno run -A mcp_client.ts http://localhost:3000/mcp
  */
 import { SignInNeededError } from "../../../services/mcp/mcp_result.ts";
-import { openMcpBench } from "../../helpers/app/mcp_bench.ts";
+import { openMcpBench } from "../../helpers/app/mcp_fixture.ts";
 
 /** An owner gives up at some time, too. */
 const MAX_SIGN_INS = 3;

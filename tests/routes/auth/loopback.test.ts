@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fetchAs } from "../../helpers/app/fetch_as.ts";
+import { fetchAs } from "../../helpers/network/fetch_as.ts";
 import { runParlor } from "../../helpers/processes/parlor_command.ts";
 import { openTestApp, type TestApp, type TestAppOptions } from "../../helpers/app/test_app.ts";
 import { Visitor } from "../../helpers/app/visitor.ts";

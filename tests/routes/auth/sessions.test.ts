@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readSession } from "../../../services/auth/sessions.ts";
-import { fetchAs } from "../../helpers/app/fetch_as.ts";
+import { fetchAs } from "../../helpers/network/fetch_as.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { openGatedApp, Visitor } from "../../helpers/app/visitor.ts";
 

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sillyTavernCard, sillyTavernPng } from "../../helpers/files/cards.ts";
 import { type FakeCardSite, openFakeCardSite } from "../../helpers/fakes/fake_card_site.ts";
 import { fixtureImage } from "../../helpers/files/image_files.ts";
-import { PRIVATE, PUBLIC } from "../../helpers/app/net_guard.ts";
-import { openSilentListener } from "../../helpers/app/net_servers.ts";
+import { PRIVATE, PUBLIC } from "../../helpers/network/loopback_guard.ts";
+import { openSilentListener } from "../../helpers/network/loopback_servers.ts";
 import { picture } from "../../helpers/files/pictures.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

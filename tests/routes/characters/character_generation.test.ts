@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { framesOf, until, useModel } from "../../helpers/app/chat_client.ts";
-import { type FakeLlm, type FakeLlmOptions, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, type FakeLlmOptions, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { noise } from "../../helpers/files/pictures.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_client.ts";
-import { openFakeAnthropic } from "../../helpers/fakes/fake_llm_anthropic.ts";
+import { openFakeAnthropic } from "../../helpers/fakes/llm/fake_llm_anthropic.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 type Fake = Awaited<ReturnType<typeof openFakeAnthropic>>;

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { REFUSAL_TTL_MS } from "../../../services/llm/connections/connection_memory.ts";
 import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
-import { openFakeHttp } from "../../helpers/fakes/fake_llm_http.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { openFakeHttp } from "../../helpers/fakes/llm/fake_llm_http.ts";
 
 const SAMPLERS = { temperature: 0.7, top_k: 40, min_p: 0.05, repetition_penalty: 1.1 };
 

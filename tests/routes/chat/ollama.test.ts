@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, framesOf, gather, understand, until, useModel } from "../../helpers/app/chat_client.ts";
-import { type FakeOllama, openFakeOllama } from "../../helpers/fakes/fake_ollama.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { type FakeOllama, openFakeOllama } from "../../helpers/fakes/llm/fake_ollama.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { say } from "../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

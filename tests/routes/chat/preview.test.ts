@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, until, useModel } from "../../helpers/app/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { countRows, range, readConversation, say } from "../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

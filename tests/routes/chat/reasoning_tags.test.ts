@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, beginReply, gather, savedMessage, understand, until, useModel } from "../../helpers/app/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 let app: TestApp;

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
-import { openFakeAnthropic } from "../../helpers/fakes/fake_llm_anthropic.ts";
-import { openFakeOllama } from "../../helpers/fakes/fake_ollama.ts";
+import { openFakeAnthropic } from "../../helpers/fakes/llm/fake_llm_anthropic.ts";
+import { openFakeOllama } from "../../helpers/fakes/llm/fake_ollama.ts";
 import { answerText, FakeTools } from "../../helpers/fakes/fake_tools.ts";
 
 /** A tool that needs no decision. `onCall` changes what the model says next. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 
 const TOOL = { type: "function", function: { name: "look", parameters: { type: "object" } } };
 const CALL = { index: 0, id: "t1", type: "function", function: { name: "look", arguments: "{}" } };

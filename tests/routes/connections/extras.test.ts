@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ask, gather, savedMessage, until, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 
 async function connection(app: TestApp, id = "double") {
   const list: Record<string, unknown>[] = await (await app.get("/api/connections")).json();

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { ask, gather, until, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-import { type FakeOllama, type FakeOllamaOptions, openFakeOllama } from "../../helpers/fakes/fake_ollama.ts";
+import { type FakeOllama, type FakeOllamaOptions, openFakeOllama } from "../../helpers/fakes/llm/fake_ollama.ts";
 
 const KIND = { kind: "ollama" };
 

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import { ask, gather, useModel } from "../../helpers/app/chat_client.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-import { openFakeAnthropic } from "../../helpers/fakes/fake_llm_anthropic.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openFakeAnthropic } from "../../helpers/fakes/llm/fake_llm_anthropic.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 
 async function readDialect(app: TestApp) {
   const list: { id: string; dialect: Record<string, unknown> }[] = await (await app.get("/api/connections")).json();

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { unzipSync } from "fflate";
 import { importReport } from "../../helpers/app/imported.ts";
 import { ask, gather, until, useModel } from "../../helpers/app/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 const C1 = "/api/conversations/c1";

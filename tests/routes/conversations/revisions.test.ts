@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ask, gather, savedMessage, useModel } from "../../helpers/app/chat_client.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { countRows, idsOf, range, readConversation, say, type StoredMessage } from "../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

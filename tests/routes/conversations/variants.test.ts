@@ -4,7 +4,7 @@ import { oldVariantAad, variantAad } from "../../../services/conversations/store
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { loadStorageKey } from "../../../services/crypto/storage_key.ts";
 import { ask, gather, useModel } from "../../helpers/app/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { readConversation, say, type StoredConversation } from "../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

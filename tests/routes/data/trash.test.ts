@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ChangeEvent } from "../../../services/events/event_hub.ts";
 import { ask, beginReply, gather, useModel } from "../../helpers/app/chat_client.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { countRows, idsOf, range, readConversation, say } from "../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

@@ -1,6 +1,6 @@
 /** Tokens that are limited to the OpenAI-compatible API. */
 import { expect, test } from "vitest";
-import type { ManualAnswer } from "../../helpers/fakes/fake_llm.ts";
+import type { ManualAnswer } from "../../helpers/fakes/llm/fake_llm.ts";
 import { openOpenAiApp } from "../../helpers/app/openai_app.ts";
 import { openGatedApp, Visitor } from "../../helpers/app/visitor.ts";
 

@@ -4,7 +4,7 @@ import type { ClientConnection } from "../../../middleware/env.ts";
 import { type Listener, type ListenerOptions, openListener } from "../../../routes/server/listener.ts";
 import { residentBytes } from "../../bench/process_facts.ts";
 import { happened, standingClock } from "../../helpers/fakes/standing_clock.ts";
-import { rawRequest, readToEnd, writeAll } from "../../helpers/app/raw_http.ts";
+import { rawRequest, readToEnd, writeAll } from "../../helpers/network/raw_http.ts";
 import { rejectionOf } from "../../helpers/app/rejection.ts";
 import { openTestApp } from "../../helpers/app/test_app.ts";
 import { makeCertificate } from "../../helpers/files/tls_certificate.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 /** Values by `name{labels}`. @throws if a line isn't in the text format. */

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { openTailnetDoor } from "../../../routes/server/tailnet_listener.ts";
 import { Authenticator } from "../../helpers/fakes/authenticator.ts";
 import { enrol } from "../../helpers/app/enrolled.ts";
-import { codeOf, fetchAs } from "../../helpers/app/fetch_as.ts";
-import { type RawAnswer, rawRequest, writeAll } from "../../helpers/app/raw_http.ts";
-import { openTailnetBench, type TailnetBench } from "../../helpers/app/tailnet_bench.ts";
+import { codeOf, fetchAs } from "../../helpers/network/fetch_as.ts";
+import { type RawAnswer, rawRequest, writeAll } from "../../helpers/network/raw_http.ts";
+import { openTailnetBench, type TailnetBench } from "../../helpers/app/tailnet_fixture.ts";
 
 const FQDN = "parlor.fox-owl.ts.net";
 const JSON_TYPE = { "Content-Type": "application/json" };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { wavFile } from "../../helpers/fakes/fake_speech.ts";
 import { openFakeYtDlp } from "../../helpers/fakes/fake_yt_dlp.ts";
-import { PUBLIC } from "../../helpers/app/net_guard.ts";
+import { PUBLIC } from "../../helpers/network/loopback_guard.ts";
 import { isGone } from "../../helpers/processes/processes.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 

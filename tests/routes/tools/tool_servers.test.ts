@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { codeOf, fetchAs } from "../../helpers/app/fetch_as.ts";
+import { codeOf, fetchAs } from "../../helpers/network/fetch_as.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 import { freePort } from "../../real/helpers/free_port.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { AppError } from "../../../services/errors.ts";
 import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream_client.ts";
-import { openFakeLlm, seededWords } from "../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm, seededWords } from "../../helpers/fakes/llm/fake_llm.ts";
 import { happened, standingClock } from "../../helpers/fakes/standing_clock.ts";
 import { ask, failureOf, gather, kindOf, never, target, TIMEOUTS } from "./model_calls.ts";
 import { maskKey } from "../../../services/http/base_url.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseModelList } from "../../../services/llm/streaming/response_body.ts";
 import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream_client.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
-import { openFakeHttp } from "../../helpers/fakes/fake_llm_http.ts";
-import type { PersonalityName } from "../../helpers/fakes/fake_llm_servers.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { openFakeHttp } from "../../helpers/fakes/llm/fake_llm_http.ts";
+import type { PersonalityName } from "../../helpers/fakes/llm/fake_llm_servers.ts";
 import { failureOf, never, target } from "./model_calls.ts";
 
 let client: UpstreamClient;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createUpstreamClient, type UpstreamClient } from "../../../services/llm/upstream_client.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
-import { openFakeHttp } from "../../helpers/fakes/fake_llm_http.ts";
-import type { PersonalityName } from "../../helpers/fakes/fake_llm_servers.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
+import { openFakeHttp } from "../../helpers/fakes/llm/fake_llm_http.ts";
+import type { PersonalityName } from "../../helpers/fakes/llm/fake_llm_servers.ts";
 import { never, target } from "./model_calls.ts";
 
 let client: UpstreamClient;

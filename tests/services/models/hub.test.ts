@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { listCandidates } from "../../../services/models/downloads/downloads.ts";
 import type { FakeRepo } from "../../helpers/fakes/fake_hub.ts";
 import { ggufFile } from "../../helpers/files/gguf_file.ts";
-import { openModelBench } from "../../helpers/app/model_bench.ts";
+import { openModelBench } from "../../helpers/app/downloads_fixture.ts";
 
 const anybody = new AbortController().signal;
 const file = (sizeBytes = 2000) => ggufFile({ sizeBytes });

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vi
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { makeVapidKeys, Push } from "../../../services/push/push.ts";
 import { ask, gather, until, useModel } from "../../helpers/app/chat_client.ts";
-import { openTestGuard, PRIVATE, PUBLIC, type TestGuard } from "../../helpers/app/net_guard.ts";
+import { openTestGuard, PRIVATE, PUBLIC, type TestGuard } from "../../helpers/network/loopback_guard.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
-import { openFakeLlm } from "../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../helpers/fakes/llm/fake_llm.ts";
 import { answerText, FakeTools } from "../../helpers/fakes/fake_tools.ts";
 import { type Authority, openAuthority } from "../../helpers/files/net_certificates.ts";
 import { filesWithText } from "../../helpers/files/storage_folder.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { startChildServer } from "../../helpers/app/child_server.ts";
-import { FakeTailscaled } from "../../helpers/fakes/fake_tailscaled.ts";
+import { FakeTailscaled } from "../../helpers/fakes/tailscaled/fake_tailscaled.ts";
 import { isGone } from "../../helpers/processes/processes.ts";
 import { tempFolder } from "../../helpers/files/storage_folder.ts";
-import { openTailnetBench, type TailnetBench, type WireStatus } from "../../helpers/app/tailnet_bench.ts";
+import { openTailnetBench, type TailnetBench, type WireStatus } from "../../helpers/app/tailnet_fixture.ts";
 
 async function expectMainServiceWorks({ app }: TailnetBench): Promise<void> {
   expect((await app.put("/api/conversations/c1", { messages: [] })).status).toBeLessThan(300);

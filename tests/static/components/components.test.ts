@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems } from "../../helpers/app/browser.ts";
-import { eventually, LOOKS, openUiBench, PHONE, type UiBench } from "../../helpers/app/ui_page.ts";
+import { findAxeProblems } from "../../helpers/browser/browser.ts";
+import { eventually, LOOKS, openUiBench, PHONE, type UiBench } from "../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { openTestGuard, PRIVATE, PUBLIC, type TestGuard } from "../../../helpers/app/net_guard.ts";
-import { openHttpServer, openSilentListener, send, sendText } from "../../../helpers/app/net_servers.ts";
+import { openTestGuard, PRIVATE, PUBLIC, type TestGuard } from "../../../helpers/network/loopback_guard.ts";
+import { openHttpServer, openSilentListener, send, sendText } from "../../../helpers/network/loopback_servers.ts";
 import { happened, standingClock } from "../../../helpers/fakes/standing_clock.ts";
-import { rawRequest, readToEnd, writeAll } from "../../../helpers/app/raw_http.ts";
+import { rawRequest, readToEnd, writeAll } from "../../../helpers/network/raw_http.ts";
 
 /** Where the proxy listens and what shows its password. */
 function passOf(guard: TestGuard): { port: number; header: string } {

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { failureOf, openTestGuard, PRIVATE, PUBLIC } from "../../../helpers/app/net_guard.ts";
+import { failureOf, openTestGuard, PRIVATE, PUBLIC } from "../../../helpers/network/loopback_guard.ts";
 import {
   openHttpServer,
   openSilentListener,
   openStreamServer,
   send,
   sendText,
-} from "../../../helpers/app/net_servers.ts";
+} from "../../../helpers/network/loopback_servers.ts";
 
 const GENERIC = "the address is not allowed or does not answer";
 

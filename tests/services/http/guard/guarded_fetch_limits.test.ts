@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import zlib from "node:zlib";
-import { failureOf, openTestGuard, PUBLIC } from "../../../helpers/app/net_guard.ts";
-import { openHttpServer, send, sendText, type StreamServer } from "../../../helpers/app/net_servers.ts";
+import { failureOf, openTestGuard, PUBLIC } from "../../../helpers/network/loopback_guard.ts";
+import { openHttpServer, send, sendText, type StreamServer } from "../../../helpers/network/loopback_servers.ts";
 import { standingClock } from "../../../helpers/fakes/standing_clock.ts";
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Authority, openAuthority } from "../../../helpers/files/net_certificates.ts";
-import { failureOf, openTestGuard, PRIVATE, PUBLIC } from "../../../helpers/app/net_guard.ts";
-import { openHttpServer, openSilentListener, send, sendText } from "../../../helpers/app/net_servers.ts";
+import { failureOf, openTestGuard, PRIVATE, PUBLIC } from "../../../helpers/network/loopback_guard.ts";
+import { openHttpServer, openSilentListener, send, sendText } from "../../../helpers/network/loopback_servers.ts";
 import { standingClock } from "../../../helpers/fakes/standing_clock.ts";
 
 const GENERIC = "the address is not allowed or does not answer";

@@ -6,8 +6,8 @@ import {
 } from "../../../../services/http/guard/guarded_get.ts";
 import { createTargetPolicy } from "../../../../services/http/guard/target_policy.ts";
 import { openAuthority } from "../../../helpers/files/net_certificates.ts";
-import { failureOf, type Names, PRIVATE, PUBLIC } from "../../../helpers/app/net_guard.ts";
-import { openHttpServer, openSilentListener, send } from "../../../helpers/app/net_servers.ts";
+import { failureOf, type Names, PRIVATE, PUBLIC } from "../../../helpers/network/loopback_guard.ts";
+import { openHttpServer, openSilentListener, send } from "../../../helpers/network/loopback_servers.ts";
 import { standingClock } from "../../../helpers/fakes/standing_clock.ts";
 
 const REFUSED = /the address is not allowed or does not answer$/;

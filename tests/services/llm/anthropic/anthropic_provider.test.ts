@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createAnthropicBody, toAnthropicMessages } from "../../../../services/llm/anthropic/anthropic_request.ts";
 import type { ChatMessage } from "../../../../services/llm/chat_event.ts";
 import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
-import { openFakeAnthropic } from "../../../helpers/fakes/fake_llm_anthropic.ts";
-import { openFakeHttp } from "../../../helpers/fakes/fake_llm_http.ts";
+import { openFakeAnthropic } from "../../../helpers/fakes/llm/fake_llm_anthropic.ts";
+import { openFakeHttp } from "../../../helpers/fakes/llm/fake_llm_http.ts";
 import { ask, failureOf, finishOf, gather, kindOf, never, target } from "../model_calls.ts";
 
 let client: UpstreamClient;

@@ -7,8 +7,8 @@ import {
   getErrorAdvice,
   testConnection,
 } from "../../../../services/llm/connections/connection_test.ts";
-import { openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
-import { openFakeHttp } from "../../../helpers/fakes/fake_llm_http.ts";
+import { openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
+import { openFakeHttp } from "../../../helpers/fakes/llm/fake_llm_http.ts";
 import { makeCertificate } from "../../../helpers/files/tls_certificate.ts";
 import { never, target } from "../model_calls.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { detectServers } from "../../../../services/llm/connections/server_detection.ts";
-import { type FakeLlmOptions, openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
-import { openFakeHttp } from "../../../helpers/fakes/fake_llm_http.ts";
+import { type FakeLlmOptions, openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
+import { openFakeHttp } from "../../../helpers/fakes/llm/fake_llm_http.ts";
 
 const LOOPBACK = ["127.0.0.1"];
 /** Long enough for a busy test machine; a server that answers never needs it. */

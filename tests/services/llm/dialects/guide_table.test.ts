@@ -9,10 +9,10 @@ import { createOpenAiBody } from "../../../../services/llm/openai/openai_request
 import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
 import { ask as askApp, gather as gatherReply, useModel } from "../../../helpers/app/chat_client.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { openFakeAnthropic } from "../../../helpers/fakes/fake_llm_anthropic.ts";
-import { openFakeLlm, type RecordedRequest } from "../../../helpers/fakes/fake_llm.ts";
-import type { PersonalityName } from "../../../helpers/fakes/fake_llm_servers.ts";
-import { openFakeOllama } from "../../../helpers/fakes/fake_ollama.ts";
+import { openFakeAnthropic } from "../../../helpers/fakes/llm/fake_llm_anthropic.ts";
+import { openFakeLlm, type RecordedRequest } from "../../../helpers/fakes/llm/fake_llm.ts";
+import type { PersonalityName } from "../../../helpers/fakes/llm/fake_llm_servers.ts";
+import { openFakeOllama } from "../../../helpers/fakes/llm/fake_ollama.ts";
 import { ask, gather, kindOf, never, target } from "../model_calls.ts";
 
 const GUIDE = new URL("../../../../docs/guide/connections.md", import.meta.url);

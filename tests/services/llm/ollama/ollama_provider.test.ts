@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ChatCall, ChatNotice } from "../../../../services/llm/chat_event.ts";
 import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
-import { type FakeOllama, openFakeOllama } from "../../../helpers/fakes/fake_ollama.ts";
+import { type FakeOllama, openFakeOllama } from "../../../helpers/fakes/llm/fake_ollama.ts";
 import { ask, failureOf, finishOf, gather, kindOf, never, target } from "../model_calls.ts";
 
 let client: UpstreamClient;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
-import { FAKE_TIMINGS, FAKE_USAGE, openFakeLlm, seededWords } from "../../../helpers/fakes/fake_llm.ts";
-import type { PersonalityName } from "../../../helpers/fakes/fake_llm_servers.ts";
+import { FAKE_TIMINGS, FAKE_USAGE, openFakeLlm, seededWords } from "../../../helpers/fakes/llm/fake_llm.ts";
+import type { PersonalityName } from "../../../helpers/fakes/llm/fake_llm_servers.ts";
 import { ask, finishOf, gather, kindOf, never, target } from "../model_calls.ts";
 
 let client: UpstreamClient;

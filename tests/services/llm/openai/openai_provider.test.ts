@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
-import { FAKE_USAGE, openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
-import { openFakeHttp } from "../../../helpers/fakes/fake_llm_http.ts";
+import { FAKE_USAGE, openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
+import { openFakeHttp } from "../../../helpers/fakes/llm/fake_llm_http.ts";
 import { ask, failureOf, gather, never, target } from "../model_calls.ts";
 
 let client: UpstreamClient;

@@ -5,7 +5,7 @@ import { DIALECT_NAMES, type DialectName } from "../../../../services/llm/dialec
 import { getDialect } from "../../../../services/llm/dialects/dialects.ts";
 import { createOpenAiBody } from "../../../../services/llm/openai/openai_request.ts";
 import { createUpstreamClient, type UpstreamClient } from "../../../../services/llm/upstream_client.ts";
-import { type FakeLlm, openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { ask, failureOf, gather, never, target } from "../model_calls.ts";
 
 let client: UpstreamClient;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { sha256 } from "../../../helpers/fakes/fake_hub.ts";
 import { ggufFile } from "../../../helpers/files/gguf_file.ts";
-import { openModelBench } from "../../../helpers/app/model_bench.ts";
+import { openModelBench } from "../../../helpers/app/downloads_fixture.ts";
 
 const MODEL = ggufFile({ sizeBytes: 3_000_000 });
 const REPOS = {

@@ -4,7 +4,7 @@ import { LocalModels } from "../../../../services/models/local/local_models.ts";
 import { ModelsFolder } from "../../../../services/models/local/models_folder.ts";
 import type { RunnerTimes } from "../../../../services/models/runner/llama_server.ts";
 import { type OfferedConnection, Runner, type RunnerState } from "../../../../services/models/runner/runner.ts";
-import { fakeLlamaServer, type LlamaMode } from "../../../helpers/fakes/fake_llama_server.ts";
+import { fakeLlamaServer, type LlamaMode } from "../../../helpers/fakes/llm/fake_llama_server.ts";
 import { ggufFile } from "../../../helpers/files/gguf_file.ts";
 import { commandLineOf, findProcesses, isGone } from "../../../helpers/processes/processes.ts";
 import { tempFolder } from "../../../helpers/files/storage_folder.ts";

@@ -5,8 +5,8 @@ import type { ToolOutput } from "../../../../services/tools/tool_registry.ts";
 import { PAGE_LIMITS, type PageLimits, PageReader } from "../../../../services/tools/web/page_reader.ts";
 import { WebTools } from "../../../../services/tools/web/web_tools.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { openTestGuard, PRIVATE, PUBLIC, type TestGuard } from "../../../helpers/app/net_guard.ts";
-import { openSilentListener } from "../../../helpers/app/net_servers.ts";
+import { openTestGuard, PRIVATE, PUBLIC, type TestGuard } from "../../../helpers/network/loopback_guard.ts";
+import { openSilentListener } from "../../../helpers/network/loopback_servers.ts";
 import { type FakeSearxng, openFakeSearxng, searchResult } from "../../../helpers/fakes/fake_searxng.ts";
 
 let app: TestApp;

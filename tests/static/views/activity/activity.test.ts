@@ -1,6 +1,6 @@
 import type { Job } from "../../../../static/src/api/types.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { eventually, openUiBench, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

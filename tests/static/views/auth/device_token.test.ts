@@ -1,8 +1,8 @@
 /** A device that signs in with a token, which images, players and links don't send by themselves. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
 import { makeRgbaPng } from "../../../helpers/files/png_files.ts";
 

@@ -1,8 +1,8 @@
 /** The way from this machine to a phone. */
 import { expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { PHONE } from "../../../helpers/app/ui_page.ts";
+import { PHONE } from "../../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems } from "../../../helpers/app/browser.ts";
-import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
-import { eventually, type Opened, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { findAxeProblems } from "../../../helpers/browser/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
+import { eventually, type Opened, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, findSmallTargets, holdToasts } from "../../../helpers/app/browser.ts";
-import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
-import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { findAxeProblems, findSmallTargets, holdToasts } from "../../../helpers/browser/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 

@@ -2,11 +2,11 @@
 import { Buffer } from "node:buffer";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { cardUnder, sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { eventually } from "../../../helpers/app/ui_page.ts";
+import { eventually } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -2,13 +2,19 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, holdToasts, openBrowser, openPage, type WatchedPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import {
+  findAxeProblems,
+  holdToasts,
+  openBrowser,
+  openPage,
+  type WatchedPage,
+} from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { useModel } from "../../../helpers/app/chat_client.ts";
-import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, type ManualAnswer, openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { noise } from "../../../helpers/files/pictures.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
+import { eventually, PHONE } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, holdToasts } from "../../../helpers/app/browser.ts";
-import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { findAxeProblems, holdToasts } from "../../../helpers/browser/browser.ts";
+import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

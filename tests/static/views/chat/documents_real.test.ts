@@ -2,16 +2,16 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage, type WatchedPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { useModel } from "../../../helpers/app/chat_client.ts";
-import { PRIVATE, PUBLIC } from "../../../helpers/app/net_guard.ts";
+import { PRIVATE, PUBLIC } from "../../../helpers/network/loopback_guard.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { addDocument, printPdf, writePdf } from "../../../helpers/files/document_files.ts";
 import { dataUrl, picture } from "../../../helpers/files/pictures.ts";
 import type { TrashItem } from "../../../../static/src/api/types.ts";
-import { PHONE, sendMessage } from "../../../helpers/app/ui_page.ts";
+import { PHONE, sendMessage } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 let uiFolder: string;

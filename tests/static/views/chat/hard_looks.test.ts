@@ -1,10 +1,10 @@
 /** Hard cases of layout, on the real server: names of 200 characters without a break, touch, long pages, forced colors. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { PHONE } from "../../../helpers/app/ui_page.ts";
+import { PHONE } from "../../../helpers/browser/ui_page.ts";
 
 const LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk".repeat(4).slice(0, 200);
 

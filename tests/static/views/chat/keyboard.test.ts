@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { holdToasts } from "../../../helpers/app/browser.ts";
-import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
-import { openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { holdToasts } from "../../../helpers/browser/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
+import { openUiBench, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 /** What a finger does in a chat, on a phone with touch. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findSmallTargets } from "../../../helpers/app/browser.ts";
-import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { findSmallTargets } from "../../../helpers/browser/browser.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import type { Connection, DetectedServer } from "../../../../static/src/api/types.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { holdToasts } from "../../../helpers/app/browser.ts";
-import { demoConnection } from "../../../helpers/fakes/fake_api.ts";
-import { eventually, openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { holdToasts } from "../../../helpers/browser/browser.ts";
+import { demoConnection } from "../../../helpers/fakes/api/fake_api.ts";
+import { eventually, openUiBench, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -1,14 +1,14 @@
 /** Earlier versions in the editors, on the page with the real server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { plainPng } from "../../../helpers/files/cards.ts";
 import { FakeA1111 } from "../../../helpers/fakes/fake_a1111.ts";
 import { wavFile } from "../../../helpers/fakes/fake_speech.ts";
 import { noise } from "../../../helpers/files/pictures.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
+import { eventually, PHONE } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 let app: TestApp;

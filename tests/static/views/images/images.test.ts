@@ -2,14 +2,14 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { until, useModel } from "../../../helpers/app/chat_client.ts";
 import { FakeA1111 } from "../../../helpers/fakes/fake_a1111.ts";
 import { FakeComfy } from "../../../helpers/fakes/fake_comfy.ts";
-import { openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { PHONE } from "../../../helpers/app/ui_page.ts";
+import { PHONE } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -3,14 +3,14 @@ import { Buffer } from "node:buffer";
 import { strFromU8, unzipSync, type Zippable, zipSync } from "fflate";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { sillyTavernCard, sillyTavernPng } from "../../../helpers/files/cards.ts";
-import { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
 import { tempFolder } from "../../../helpers/files/storage_folder.ts";
 import { tavernFolder } from "../../../helpers/files/tavern_folder.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
+import { eventually, PHONE } from "../../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 const IMPORT = "/settings/data/import";

@@ -1,13 +1,13 @@
 /** Notes, proposals, chapters and recall in the page, with the real server. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { useModel } from "../../../helpers/app/chat_client.ts";
-import { openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { range, say } from "../../../helpers/app/stored_chat.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, PHONE, sendMessage } from "../../../helpers/app/ui_page.ts";
+import { eventually, PHONE, sendMessage } from "../../../helpers/browser/ui_page.ts";
 
 /** Time for a whole walk through the page on a busy machine. */
 const PATIENCE_MS = 180_000;

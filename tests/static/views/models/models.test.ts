@@ -1,14 +1,14 @@
 /** The models page on the real server, with a fake hub and a fake llama-server. */
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { until } from "../../../helpers/app/chat_client.ts";
 import { openFakeHub } from "../../../helpers/fakes/fake_hub.ts";
-import { fakeLlamaServer } from "../../../helpers/fakes/fake_llama_server.ts";
+import { fakeLlamaServer } from "../../../helpers/fakes/llm/fake_llama_server.ts";
 import { ggufFile } from "../../../helpers/files/gguf_file.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { LOOKS, PHONE, sendMessage } from "../../../helpers/app/ui_page.ts";
+import { LOOKS, PHONE, sendMessage } from "../../../helpers/browser/ui_page.ts";
 
 const KEYS = { "general.architecture": "qwen3", "qwen3.context_length": 40960, "qwen3.block_count": 28 };
 const MODEL = ggufFile({ sizeBytes: 3_000_000, keys: KEYS, tensors: [[1024, 1000, 600]] });

@@ -2,10 +2,10 @@
 import { Buffer } from "node:buffer";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
+import { eventually, PHONE } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

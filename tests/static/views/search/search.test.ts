@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
-import { openUiBench, type UiBench } from "../../../helpers/app/ui_page.ts";
+import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
+import { openUiBench, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 /** Prompt templates: managed in the settings, inserted in the composer. On the real server. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { PHONE } from "../../../helpers/app/ui_page.ts";
+import { PHONE } from "../../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems } from "../../../helpers/app/browser.ts";
-import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { findAxeProblems } from "../../../helpers/browser/browser.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 /** Where the words of the search lead, in order. */
 const ADDRESSES = [

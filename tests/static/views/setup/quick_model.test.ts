@@ -1,10 +1,10 @@
 /** The first model without a terminal, with a fake hub and a fake llama-server. */
 import { expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { PHONE } from "../../../helpers/app/ui_page.ts";
+import { PHONE } from "../../../helpers/browser/ui_page.ts";
 import { openFakeHub } from "../../../helpers/fakes/fake_hub.ts";
-import { fakeLlamaServer } from "../../../helpers/fakes/fake_llama_server.ts";
+import { fakeLlamaServer } from "../../../helpers/fakes/llm/fake_llama_server.ts";
 import { ggufFile } from "../../../helpers/files/gguf_file.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");

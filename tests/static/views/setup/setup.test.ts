@@ -1,9 +1,9 @@
 /** The first-run setup: three skippable steps, then the built-in character. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import type { FakeApi } from "../../../helpers/fakes/fake_api.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import type { FakeApi } from "../../../helpers/fakes/api/fake_api.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/app/ui_page.ts";
+import { eventually, openUiBench, PHONE, type UiBench } from "../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -2,12 +2,12 @@
 import { Buffer } from "node:buffer";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AUDIO_FLAGS, findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { AUDIO_FLAGS, findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openFakeSpeech, silentMp3, wavFile } from "../../../helpers/fakes/fake_speech.ts";
-import { PUBLIC } from "../../../helpers/app/net_guard.ts";
+import { PUBLIC } from "../../../helpers/network/loopback_guard.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, LOOKS, PHONE } from "../../../helpers/app/ui_page.ts";
+import { eventually, LOOKS, PHONE } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

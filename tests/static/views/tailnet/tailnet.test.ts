@@ -1,11 +1,11 @@
 /** The tailnet panel on the real server, with a fake tailscaled. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
-import type { Switches } from "../../../helpers/fakes/fake_tailscaled_types.ts";
-import { openTailnetBench } from "../../../helpers/app/tailnet_bench.ts";
-import { PHONE } from "../../../helpers/app/ui_page.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
+import type { Switches } from "../../../helpers/fakes/tailscaled/fake_tailscaled_types.ts";
+import { openTailnetBench } from "../../../helpers/app/tailnet_fixture.ts";
+import { PHONE } from "../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

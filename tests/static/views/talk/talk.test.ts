@@ -1,11 +1,11 @@
 /** Dictation and conversations by voice in a browser whose microphone plays a file. */
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { eventually, PHONE } from "../../../helpers/app/ui_page.ts";
-import { FakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { eventually, PHONE } from "../../../helpers/browser/ui_page.ts";
+import { FakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { openFakeSpeech, silentMp3 } from "../../../helpers/fakes/fake_speech.ts";
 import { type FakeTranscriptionSwitches, openFakeTranscription } from "../../../helpers/fakes/fake_transcription.ts";
 import { makeSpokenWave } from "../../../helpers/files/spoken_wave.ts";

@@ -1,12 +1,12 @@
 /** Calls of tools from the model's wish to the stored reply, with the page on the real server and two devices. */
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { useModel } from "../../../helpers/app/chat_client.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { LOOKS, PHONE, sendMessage } from "../../../helpers/app/ui_page.ts";
-import { openFakeLlm } from "../../../helpers/fakes/fake_llm.ts";
+import { LOOKS, PHONE, sendMessage } from "../../../helpers/browser/ui_page.ts";
+import { openFakeLlm } from "../../../helpers/fakes/llm/fake_llm.ts";
 import { openFakeSearxng } from "../../../helpers/fakes/fake_searxng.ts";
 
 let browser: Browser;

@@ -2,10 +2,10 @@
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
-import { LOOKS } from "../../../helpers/app/ui_page.ts";
+import { LOOKS } from "../../../helpers/browser/ui_page.ts";
 
 const FAKE = fileURLToPath(new URL("../../../helpers/fakes/fake_mcp_stdio.ts", import.meta.url));
 const FOLDER = Deno.env.get("SCREENSHOTS");

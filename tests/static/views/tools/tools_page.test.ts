@@ -1,10 +1,10 @@
 /** Settings, Tools, and chats with calls that are over, with the page on the real server. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/app/browser.ts";
-import { builtUi } from "../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp, type TestApp } from "../../../helpers/app/test_app.ts";
-import { LOOKS } from "../../../helpers/app/ui_page.ts";
+import { LOOKS } from "../../../helpers/browser/ui_page.ts";
 import { openFakeSearxng } from "../../../helpers/fakes/fake_searxng.ts";
 
 let browser: Browser;

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Opened, openUiBench, type UiBench } from "../../../../helpers/app/ui_page.ts";
+import { type Opened, openUiBench, type UiBench } from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

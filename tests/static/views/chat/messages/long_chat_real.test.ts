@@ -2,13 +2,13 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, openPage } from "../../../../helpers/app/browser.ts";
-import { builtUi } from "../../../../helpers/app/built_ui.ts";
+import { openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../../helpers/browser/built_ui.ts";
 import { useModel } from "../../../../helpers/app/chat_client.ts";
-import { openFakeLlm } from "../../../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../../../helpers/fakes/llm/fake_llm.ts";
 import { range, say } from "../../../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
-import { sendMessage } from "../../../../helpers/app/ui_page.ts";
+import { sendMessage } from "../../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

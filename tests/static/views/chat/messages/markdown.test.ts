@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, type Opened, openUiBench, type UiBench } from "../../../../helpers/app/ui_page.ts";
+import { eventually, type Opened, openUiBench, type UiBench } from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

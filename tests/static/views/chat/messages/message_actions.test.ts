@@ -1,8 +1,8 @@
 import type { Message } from "../../../../../static/src/api/types.ts";
 import type { Page } from "playwright-core";
-import { findAxeProblems, findSmallTargets } from "../../../../helpers/app/browser.ts";
+import { findAxeProblems, findSmallTargets } from "../../../../helpers/browser/browser.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { holdToasts } from "../../../../helpers/app/browser.ts";
+import { holdToasts } from "../../../../helpers/browser/browser.ts";
 import {
   eventually,
   openUiBench,
@@ -10,7 +10,7 @@ import {
   sendMessage,
   type UiBench,
   type UiOptions,
-} from "../../../../helpers/app/ui_page.ts";
+} from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

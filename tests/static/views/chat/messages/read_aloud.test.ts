@@ -1,12 +1,12 @@
 /** Reading aloud on the real server, with a fake model and a fake speech server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
-import { builtUi } from "../../../../helpers/app/built_ui.ts";
-import { FakeLlm } from "../../../../helpers/fakes/fake_llm.ts";
+import { AUDIO_FLAGS, findAxeProblems, openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../../helpers/browser/built_ui.ts";
+import { FakeLlm } from "../../../../helpers/fakes/llm/fake_llm.ts";
 import { fakeAudio, openFakeSpeech, silentMp3 } from "../../../../helpers/fakes/fake_speech.ts";
 import { openTestApp } from "../../../../helpers/app/test_app.ts";
-import { eventually, LOOKS, sendMessage } from "../../../../helpers/app/ui_page.ts";
+import { eventually, LOOKS, sendMessage } from "../../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 /** What a reply can contain beyond plain text: aligned tables, footnotes, task lists, diagrams; and a stalled reply. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems } from "../../../../helpers/app/browser.ts";
-import { type Opened, openUiBench, type UiBench } from "../../../../helpers/app/ui_page.ts";
+import { findAxeProblems } from "../../../../helpers/browser/browser.ts";
+import { type Opened, openUiBench, type UiBench } from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -1,7 +1,13 @@
 import type { Message } from "../../../../../static/src/api/types.ts";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually, type Opened, openUiBench, type UiBench, type UiOptions } from "../../../../helpers/app/ui_page.ts";
+import {
+  eventually,
+  type Opened,
+  openUiBench,
+  type UiBench,
+  type UiOptions,
+} from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

@@ -2,8 +2,8 @@
 import { strToU8, zipSync } from "fflate";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
-import { builtUi } from "../../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../../helpers/browser/built_ui.ts";
 import { plainPng, sillyTavernCard, sillyTavernPng } from "../../../../helpers/files/cards.ts";
 import { openTestApp } from "../../../../helpers/app/test_app.ts";
 

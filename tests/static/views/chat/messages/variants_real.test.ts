@@ -1,14 +1,14 @@
 /** A random walk through a conversation's tree: the page shows what the API returns. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { holdToasts, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
-import { builtUi } from "../../../../helpers/app/built_ui.ts";
+import { holdToasts, openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../../helpers/browser/built_ui.ts";
 import { useModel } from "../../../../helpers/app/chat_client.ts";
-import { openFakeLlm } from "../../../../helpers/fakes/fake_llm.ts";
+import { openFakeLlm } from "../../../../helpers/fakes/llm/fake_llm.ts";
 import { readConversation, say, type StoredConversation } from "../../../../helpers/app/stored_chat.ts";
 import { openTestApp } from "../../../../helpers/app/test_app.ts";
 import { TreeWalk, type WalkedServer } from "../../../../helpers/app/tree_walk.ts";
-import { eventually, PHONE } from "../../../../helpers/app/ui_page.ts";
+import { eventually, PHONE } from "../../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 /** Revisions of a chat, on the page with the real server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
-import { builtUi } from "../../../../helpers/app/built_ui.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../../helpers/browser/built_ui.ts";
 import { readConversation } from "../../../../helpers/app/stored_chat.ts";
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
-import { eventually, PHONE } from "../../../../helpers/app/ui_page.ts";
+import { eventually, PHONE } from "../../../../helpers/browser/ui_page.ts";
 
 let browser: Browser;
 beforeAll(async () => {

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { de } from "../../../../../static/src/texts/de/de.ts";
 import { en, loadLater } from "../../../../../static/src/texts/en/en.ts";
 import { ja } from "../../../../../static/src/texts/ja/ja.ts";
-import { findAxeProblems, holdToasts } from "../../../../helpers/app/browser.ts";
-import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../../helpers/app/ui_page.ts";
+import { findAxeProblems, holdToasts } from "../../../../helpers/browser/browser.ts";
+import { eventually, openUiBench, PHONE, sendMessage, type UiBench } from "../../../../helpers/browser/ui_page.ts";
 
 let bench: UiBench;
 beforeAll(async () => {

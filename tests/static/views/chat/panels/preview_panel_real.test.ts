@@ -1,12 +1,12 @@
 /** The prompts that the model receives, with the real server. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../../helpers/app/browser.ts";
-import { builtUi } from "../../../../helpers/app/built_ui.ts";
+import { findAxeProblems, openBrowser, openPage } from "../../../../helpers/browser/browser.ts";
+import { builtUi } from "../../../../helpers/browser/built_ui.ts";
 import { useModel } from "../../../../helpers/app/chat_client.ts";
-import { type FakeLlm, openFakeLlm } from "../../../../helpers/fakes/fake_llm.ts";
+import { type FakeLlm, openFakeLlm } from "../../../../helpers/fakes/llm/fake_llm.ts";
 import { openTestApp, type TestApp } from "../../../../helpers/app/test_app.ts";
-import { eventually, PHONE, sendMessage } from "../../../../helpers/app/ui_page.ts";
+import { eventually, PHONE, sendMessage } from "../../../../helpers/browser/ui_page.ts";
 
 /** Time for a whole walk through the page on a busy machine. */
 const PATIENCE_MS = 120_000;

@@ -1,0 +1,93 @@
+/** A server with the double of tailscaled, and words for waiting until its node is where it should be. */
+import type { Config } from "../../../services/config/config.ts";
+import type { NodeTimes, TailnetState } from "../../../services/tailnet/node_state.ts";
+import { FakeTailscaled } from "../fakes/tailscaled/fake_tailscaled.ts";
+import type { Switches } from "../fakes/tailscaled/fake_tailscaled_types.ts";
+import { openTestApp, type TestApp, type TestAppOptions } from "./test_app.ts";
+
+/** The node as the API tells it. */
+export interface WireStatus {
+  enabled: boolean;
+  mode: string;
+  state: TailnetState;
+  hostname: string;
+  fqdn: string | null;
+  port: number | null;
+  url: string | null;
+  auth_url: string | null;
+  error: string | null;
+}
+
+/** What is waited for comes at once on an idle machine; nothing here makes a busy one fail. */
+const QUICK: Partial<NodeTimes> = {
+  socketMs: 20_000,
+  pollMs: 25,
+  watchMs: 200,
+  answerMs: 10_000,
+  loginMs: 150,
+  certificateMs: 5_000,
+  certificateAgainMs: 300,
+  restartMs: 10,
+  logoutMs: 2_000,
+  farewellMs: 1,
+};
+
+/** An open bench. */
+export interface TailnetBench extends AsyncDisposable {
+  readonly app: TestApp;
+  readonly double: FakeTailscaled;
+  status(): Promise<WireStatus>;
+  enable(hostname?: string): Promise<WireStatus>;
+  disable(): Promise<WireStatus>;
+  /** Waits for a status that the function accepts, by the change events. */
+  untilStatus(accepts: (status: WireStatus) => boolean): Promise<WireStatus>;
+  until(state: TailnetState): Promise<WireStatus>;
+  /** Switches it on, signs it in and waits until it runs. */
+  run(): Promise<WireStatus>;
+}
+
+/** Opens one. */
+export async function openTailnetBench(
+  switches: Switches = {},
+  options: Omit<TestAppOptions, "config"> & { config?: Partial<Config> } = {},
+): Promise<TailnetBench> {
+  const folder = await Deno.makeTempDir({ prefix: "ts-" });
+  const double = await FakeTailscaled.write(folder, switches);
+  const app = await openTestApp({
+    ...options,
+    config: { tailscaledPath: double.program, tailnetControlUrl: "http://control.test", ...options.config },
+    tailnetTimes: { ...QUICK, ...options.tailnetTimes },
+  });
+  const status = async () => await (await app.get("/api/tailnet/status")).json() as WireStatus;
+  const tell = async (path: string, body: Record<string, unknown>) => {
+    const answer = await app.post(path, body);
+    if (!answer.ok) throw new Error(await answer.text());
+    return await answer.json() as WireStatus;
+  };
+  const bench: TailnetBench = {
+    app,
+    double,
+    status,
+    enable: (hostname) => tell("/api/tailnet/enable", { hostname }),
+    disable: () => tell("/api/tailnet/disable", {}),
+    async untilStatus(accepts) {
+      const found = Promise.withResolvers<WireStatus>();
+      const look = () => status().then((now) => accepts(now) && found.resolve(now), found.reject);
+      const end = app.services.events.subscribe(({ kind }) => void (kind === "tailnet" && look()));
+      await look();
+      return await found.promise.finally(end);
+    },
+    until: (state) => bench.untilStatus((now) => now.state === state),
+    async run() {
+      await bench.enable();
+      await bench.until("needs_auth");
+      await double.approve();
+      return await bench.until("running");
+    },
+    async [Symbol.asyncDispose]() {
+      await app[Symbol.asyncDispose]();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+  return bench;
+}

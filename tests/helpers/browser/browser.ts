@@ -1,0 +1,147 @@
+/** A real Chromium for tests of the page. */
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import axe from "axe-core";
+import { PATIENCE_MS } from "../app/patience.ts";
+
+/** Where Debian puts it; `CHROMIUM` names another one. */
+const CHROMIUM_PATH = "/usr/bin/chromium";
+
+/**
+ * Keeps the browser from talking to anybody by itself, and from loading two pages for the suggestions of its address bar in
+ * every window, which takes as long as many a test. Chromium joins the features with those that Playwright switches off.
+ */
+const QUIET_FLAGS = [
+  "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",
+  "--no-sandbox",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--no-first-run",
+];
+
+/** For pages with sound: a microphone that beeps and is allowed, and playing without a press. */
+export const AUDIO_FLAGS = [
+  "--use-fake-device-for-media-stream",
+  "--use-fake-ui-for-media-stream",
+  "--autoplay-policy=no-user-gesture-required",
+];
+
+/** What axe found wrong, short enough for a test's message. */
+export interface AxeFinding {
+  rule: string;
+  targets: string[];
+  help: string;
+}
+
+/** Starts a browser. Close it. */
+export function openBrowser(flags: string[] = []): Promise<Browser> {
+  const executablePath = Deno.env.get("CHROMIUM") ?? CHROMIUM_PATH;
+  return chromium.launch({ executablePath, args: [...QUIET_FLAGS, ...flags] });
+}
+
+/** Smallest side of what a finger presses, in CSS px. */
+const TARGET_PX = 44;
+
+/**
+ * Finds controls smaller than a finger needs: what is shown and pressed, except links inside of text.
+ * A label or a row around a control counts as part of it.
+ */
+export function findSmallTargets(page: Page): Promise<string[]> {
+  return page.evaluate((least) => {
+    const controls = document.querySelectorAll<HTMLElement>(
+      "button, a[href], input:not([type=hidden]), select, textarea, summary, [role=option], [role=switch], [role=tab]",
+    );
+    return [...controls].flatMap((control) => {
+      if (!control.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return [];
+      if (control.closest("[inert], .visually-hidden, .skip-link, :disabled")) return [];
+      const isInText = control.closest("sup") !== null ||
+        (control.matches("a, .citation") && getComputedStyle(control).display.startsWith("inline"));
+      if (isInText) return [];
+      const boxes = [control, control.closest("label")].filter((box) => box !== null)
+        .map((box) => box.getBoundingClientRect());
+      if (boxes.every(({ width }) => width === 0)) return [];
+      // A pseudo-element can be the larger part of a small control.
+      const after = getComputedStyle(control, "::after");
+      if (after.content !== "none" && after.position === "absolute") {
+        boxes.push(new DOMRect(0, 0, parseFloat(after.width), parseFloat(after.height)));
+      }
+      if (boxes.some(({ width, height }) => width >= least - 0.5 && height >= least - 0.5)) return [];
+      const { width, height } = boxes[0]!;
+      const name = control.getAttribute("aria-label") ?? control.textContent?.trim() ?? "";
+      return [
+        `${control.localName}.${control.className} "${name.slice(0, 40)}" ${Math.round(width)}x${Math.round(height)}`,
+      ];
+    });
+  }, TARGET_PX);
+}
+
+/** A page, and everything about it that must not go unseen. */
+export interface WatchedPage {
+  page: Page;
+  context: BrowserContext;
+  /** Addresses of requests that left the page's own origin. */
+  foreign: string[];
+  /** Uncaught errors, and what the console calls an error except answers with an error status. */
+  errors: string[];
+}
+
+/** Opens a page in a context of its own and watches what it asks for and what goes wrong. */
+export async function openPage(
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
+  // Only tests of the kept page have use for the worker, which loads every file of it.
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 800 },
+    serviceWorkers: "block",
+    ...options,
+  });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const page = await context.newPage();
+  const foreign: string[] = [];
+  const errors: string[] = [];
+  context.on("request", (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== origin && !["data:", "blob:", "about:"].includes(url.protocol)) foreign.push(request.url());
+  });
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
+      errors.push(message.text());
+    }
+  });
+  return { page, context, foreign, errors };
+}
+
+/**
+ * Keeps the toasts of a page that is open, as a pointer that rests on them does: their time is meant for people, and a
+ * busy machine may take longer to press their buttons.
+ */
+export async function holdToasts(page: Page): Promise<void> {
+  await page.locator(".toasts").evaluate((toasts) => {
+    const hold = () => {
+      for (const toast of toasts.children) toast.dispatchEvent(new PointerEvent("pointerenter"));
+    };
+    new MutationObserver(hold).observe(toasts, { childList: true });
+  });
+}
+
+/** Runs axe on the page as it is once what moves or fades in has come to rest. */
+export async function findAxeProblems(page: Page): Promise<AxeFinding[]> {
+  await page.evaluate(async () => {
+    const passing = document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity);
+    await Promise.allSettled(passing.map(({ finished }) => finished));
+  });
+  // Through the debugger, which the page's own policy does not bind.
+  await page.evaluate(axe.source);
+  return await page.evaluate(async () => {
+    const runner = (globalThis as unknown as { axe: typeof axe }).axe;
+    const { violations } = await runner.run(document, { resultTypes: ["violations"] });
+    return violations.map(({ id, help, nodes }) => ({
+      rule: id,
+      help,
+      targets: nodes.map((node) => node.target.join(" ")),
+    }));
+  });
+}

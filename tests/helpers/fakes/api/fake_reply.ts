@@ -1,0 +1,118 @@
+/** One reply of the fake API: grows when told, and is streamed to any number of clients from any place. */
+import type { ErrorBody, Message } from "../../../../static/src/api/types.ts";
+
+const encoder = new TextEncoder();
+
+/** A reply in the hands of a test. */
+export class FakeReply {
+  readonly message: Message;
+  readonly #conversationId: string;
+  readonly #startedAt = new Date().toISOString();
+  readonly #generation = crypto.randomUUID().slice(0, 8);
+  readonly #frames: { id: string; frame: string }[] = [];
+  readonly #clients = new Set<ReadableStreamDefaultController<Uint8Array>>();
+  readonly #onEnd: () => void;
+  #last: string | undefined;
+
+  constructor(conversationId: string, message: Message, onEnd: () => void) {
+    this.#conversationId = conversationId;
+    this.message = message;
+    this.#onEnd = onEnd;
+    this.#push({ role: "assistant", content: "" });
+  }
+
+  get isRunning(): boolean {
+    return this.#last === undefined;
+  }
+
+  /** Id of the first frame, which has no text. */
+  get startId(): string {
+    return this.#frames[0]!.id;
+  }
+
+  /** As the list of running replies shows it. */
+  listed() {
+    return {
+      assistant_message_id: this.message.id,
+      conversation_id: this.#conversationId,
+      started_at: this.#startedAt,
+    };
+  }
+
+  /** Sends text. */
+  say(text: string): void {
+    this.message.content = `${this.message.content}${text}`;
+    this.#push({ content: text });
+  }
+
+  /** Sends thoughts. */
+  think(text: string): void {
+    this.message.reasoning = `${this.message.reasoning ?? ""}${text}`;
+    this.#push({ reasoning_content: text });
+  }
+
+  /** Says what the model server does before it answers. */
+  notify(notice: { code: string; message: string; context_size?: number }): void {
+    const frame = `event: notice\ndata: ${JSON.stringify(notice)}\n\n`;
+    for (const client of this.#clients) client.enqueue(encoder.encode(frame));
+  }
+
+  /** Ends the reply; an error makes it failed or interrupted. */
+  end(status: "complete" | "stopped" | "failed" | "interrupted", error?: ErrorBody): void {
+    if (!this.isRunning) return;
+    Object.assign(this.message, { status, error, updated_at: new Date().toISOString() });
+    this.#last = error ? `event: error\ndata: ${JSON.stringify({ error })}\n\n` : "data: [DONE]\n\n";
+    for (const client of this.#clients) {
+      client.enqueue(encoder.encode(this.#last));
+      client.close();
+    }
+    this.#clients.clear();
+    this.#onEnd();
+  }
+
+  /** Breaks every connection in the middle of its stream; the reply goes on. */
+  cut(): void {
+    for (const client of this.#clients) client.error(new Error("cut"));
+    this.#clients.clear();
+  }
+
+  /** Ends every stream without a word; the reply goes on. */
+  leave(): void {
+    for (const client of this.#clients) client.close();
+    this.#clients.clear();
+  }
+
+  /** The stream from behind an event, or from the start. */
+  stream(lastEventId: string | undefined): Response {
+    const from = this.#frames.findIndex(({ id }) => id === lastEventId) + 1;
+    let own: ReadableStreamDefaultController<Uint8Array>;
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        own = controller;
+        for (const { frame } of this.#frames.slice(from)) controller.enqueue(encoder.encode(frame));
+        if (this.#last === undefined) this.#clients.add(controller);
+        else {
+          controller.enqueue(encoder.encode(this.#last));
+          controller.close();
+        }
+      },
+      cancel: () => {
+        this.#clients.delete(own);
+      },
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  }
+
+  #push(delta: Record<string, string>): void {
+    const { content, reasoning } = this.message;
+    const id = `${this.#generation}.${this.#frames.length}.${content.length}.${reasoning?.length ?? 0}`;
+    const chunk = {
+      object: "chat.completion.chunk",
+      model: "fake",
+      choices: [{ index: 0, delta, finish_reason: null }],
+    };
+    const frame = `id: ${id}\ndata: ${JSON.stringify(chunk)}\n\n`;
+    this.#frames.push({ id, frame });
+    for (const client of this.#clients) client.enqueue(encoder.encode(frame));
+  }
+}
