@@ -9,7 +9,8 @@ import {
 } from "../middleware/authentication.ts";
 import type { AppContext, RequestFacts } from "../middleware/env.ts";
 import type { Identity } from "../services/auth/access_policy.ts";
-import { checkPublicAddress, type HostPolicy, isLoopbackName, parseAddress } from "../services/auth/hosts.ts";
+import { type HostPolicy, isLoopbackName, parseAddress } from "../services/auth/hosts.ts";
+import { checkPublicAddress } from "../services/auth/public_address.ts";
 import type { Auth } from "../services/auth/auth.ts";
 import { CHALLENGE_MS } from "../services/auth/ceremonies.ts";
 import type { CredentialRecord } from "../services/auth/credential_stores.ts";

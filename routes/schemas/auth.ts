@@ -2,7 +2,7 @@
 import { createRoute, z } from "@hono/zod-openapi";
 import type { Identity } from "../../services/auth/access_policy.ts";
 import { type CredentialRecord, TOKEN_SCOPES, type TokenRecord } from "../../services/auth/credential_stores.ts";
-import { ADDRESS_CHECK_RESULTS } from "../../services/auth/hosts.ts";
+import { ADDRESS_CHECK_RESULTS } from "../../services/auth/public_address.ts";
 import { ERRORS, IdParams, json, jsonBody, optionalJsonBody, Time } from "./common.ts";
 
 const AuthStatus = z.object({

@@ -1,11 +1,6 @@
 /** Format of a backup file: a line of JSON that describes it and how it is sealed, then a sealed archive of files. */
 import { createHash } from "node:crypto";
-import {
-  isPassphraseSeal,
-  openWithPassphrase,
-  type PassphraseSeal,
-  sealWithPassphrase,
-} from "../crypto/storage_key.ts";
+import { isPassphraseSeal, openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
 import { randomBytes } from "../crypto/random.ts";
 import { bytesOfFile, openPieces, sealPieces } from "../crypto/sealed_pieces.ts";
 import { type Aad, createSealer, type PurposeSealer } from "../crypto/sealer.ts";

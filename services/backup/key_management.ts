@@ -3,13 +3,11 @@ import { join } from "node:path";
 import {
   findStorageKey,
   KEY_BYTES,
-  openWithPassphrase,
   parseStorageKey,
-  type PassphraseSeal,
-  sealWithPassphrase,
   STORAGE_KEY_FILE_NAME,
   verifyStorageKey,
 } from "../crypto/storage_key.ts";
+import { openWithPassphrase, type PassphraseSeal, sealWithPassphrase } from "../crypto/passphrase.ts";
 import { createSealer } from "../crypto/sealer.ts";
 import { AppError, messageOf } from "../errors.ts";
 import { fileError, fileExists, syncFolder, writeFileAtomic } from "../storage/atomic_file.ts";

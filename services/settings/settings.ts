@@ -45,7 +45,7 @@ export interface OwnerSettings {
   /** BCP 47, of the page's own words; `null` is the browser's. */
   language: string | null;
   theme: "system" | "light" | "dark";
-  /** Degrees on the colour circle; `null` is the look as it comes. */
+  /** Degrees on the color circle; `null` is the look as it comes. */
   accent_hue: number | null;
   /** Percent. */
   font_size: number;

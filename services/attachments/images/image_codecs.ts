@@ -115,7 +115,7 @@ async function decodeJpeg(
 function toPixels(samples: Uint8Array, format: number, count: number): Uint8Array<ArrayBuffer> {
   const channels = [1, 3, 4][format];
   if (channels === undefined || samples.length !== count * channels) {
-    throw new ImageError("its colours are of a kind that cannot be read");
+    throw new ImageError("its colors are of a kind that cannot be read");
   }
   const pixels = new Uint8Array(count * 4);
   for (let from = 0, to = 0; from < samples.length; from += channels, to += 4) {

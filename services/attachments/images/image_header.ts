@@ -1,4 +1,5 @@
 /** What the header of an image says, without decoding it: type, size, and the Exif block. */
+import { isPngFormat } from "./png.ts";
 import { Buffer } from "node:buffer";
 
 /** Supported image types, and the only types served for images. */
@@ -22,22 +23,10 @@ export function sniffImage(bytes: Uint8Array): ImageFacts | undefined {
   return sniffPng(view) ?? sniffJpeg(view) ?? sniffGif(view) ?? sniffWebp(view);
 }
 
-/** Bit depths of each color type. @see https://www.w3.org/TR/png-3/#table111 */
-const PNG_DEPTHS: Record<number, number[]> = {
-  0: [1, 2, 4, 8, 16],
-  2: [8, 16],
-  3: [1, 2, 4, 8],
-  4: [8, 16],
-  6: [8, 16],
-};
-
 function sniffPng(view: DataView): ImageFacts | undefined {
   if (view.byteLength < 33 || view.getUint32(0) !== 0x89504e47 || view.getUint32(4) !== 0x0d0a1a0a) return undefined;
   if (view.getUint32(8) !== 13 || readText(view, 12) !== "IHDR") return undefined;
-  const [depth, colourType, compression, filter, interlace] = [24, 25, 26, 27, 28].map((at) => view.getUint8(at));
-  if (!PNG_DEPTHS[colourType!]?.includes(depth!) || compression !== 0 || filter !== 0 || interlace! > 1) {
-    return undefined;
-  }
+  if (!isPngFormat([24, 25, 26, 27, 28].map((at) => view.getUint8(at)))) return undefined;
   const [widthPx, heightPx] = [view.getUint32(16), view.getUint32(20)];
   // https://www.w3.org/TR/png-3/#11IHDR: at most 2^31 - 1.
   return widthPx > 0x7fffffff || heightPx > 0x7fffffff ? undefined : toFacts("image/png", widthPx, heightPx);

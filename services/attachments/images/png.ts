@@ -102,26 +102,28 @@ export function hasValidCrc({ bytes }: { bytes: Uint8Array }): boolean {
  *
  * @throws {AppError} `unprocessable`
  */
-export function parsePngHeader(data: Uint8Array): { widthPx: number; heightPx: number; colourType: number } {
+export function parsePngHeader(data: Uint8Array): { widthPx: number; heightPx: number; colorType: number } {
   if (data.length !== 13) throw broken("its header has a wrong length");
   const view = new DataView(data.buffer, data.byteOffset, data.length);
   const [widthPx, heightPx] = [view.getUint32(0), view.getUint32(4)];
-  const [bitDepth, colourType, compression, filter, interlace] = data.subarray(8) as unknown as number[];
   if (widthPx === 0 || heightPx === 0) throw broken("it has no pixels");
   if (widthPx * heightPx > MAX_PIXELS) {
     throw broken(`it has ${widthPx} × ${heightPx} pixels, more than ${MAX_PIXELS}`);
   }
-  if (!BIT_DEPTHS[colourType!]?.includes(bitDepth!) || compression !== 0 || filter !== 0 || interlace! > 1) {
-    throw broken("its header names a format that does not exist");
-  }
-  return { widthPx, heightPx, colourType: colourType! };
+  if (!isPngFormat(data.subarray(8))) throw broken("its header names a format that does not exist");
+  return { widthPx, heightPx, colorType: data[9]! };
+}
+
+/** Reports whether the last five bytes of an IHDR chunk name a format that exists. */
+export function isPngFormat([bitDepth, colorType, compression, filter, interlace]: Iterable<number>): boolean {
+  return BIT_DEPTHS[colorType!]?.includes(bitDepth!) === true && compression === 0 && filter === 0 && interlace! <= 1;
 }
 
 /** Checks the order of chunks. @see https://www.w3.org/TR/png-3/#5ChunkOrdering */
 function checkOrder(chunks: PngChunk[]): PngFile {
   const [first] = chunks;
   if (first?.type !== "IHDR") throw broken("it does not begin with its header");
-  const { widthPx, heightPx, colourType } = parsePngHeader(first.data);
+  const { widthPx, heightPx, colorType } = parsePngHeader(first.data);
   const types = chunks.map(({ type }) => type);
   const firstData = types.indexOf("IDAT");
   const palette = types.indexOf("PLTE");
@@ -129,7 +131,7 @@ function checkOrder(chunks: PngChunk[]): PngFile {
   if (types.slice(firstData, types.lastIndexOf("IDAT")).some((type) => type !== "IDAT")) {
     throw broken("its pixels are scattered");
   }
-  if (palette < 0 ? colourType === 3 : palette > firstData || types.lastIndexOf("PLTE") !== palette) {
+  if (palette < 0 ? colorType === 3 : palette > firstData || types.lastIndexOf("PLTE") !== palette) {
     throw broken("its palette is missing or out of place");
   }
   const paletteBytes = chunks[palette]?.data.length ?? 3;

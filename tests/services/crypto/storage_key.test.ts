@@ -1,11 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  loadStorageKey,
-  openWithPassphrase,
-  parseStorageKey,
-  sealWithPassphrase,
-  verifyStorageKey,
-} from "../../../services/crypto/storage_key.ts";
+import { loadStorageKey, parseStorageKey, verifyStorageKey } from "../../../services/crypto/storage_key.ts";
 import { randomBytes } from "../../../services/crypto/random.ts";
 import { createSealer } from "../../../services/crypto/sealer.ts";
 import { tempFolder, testDatabase } from "../../helpers/files/storage_folder.ts";
@@ -167,23 +161,4 @@ test("accepts the right key at every start and refuses a wrong one without writi
   expect(await refusalOf(verifyStorageKey(createSealer(randomBytes(32)), database)))
     .toBe("Wrong storage key: the data directory was sealed with another key. Restore the matching key file");
   expect(database.all("SELECT * FROM setting")).toEqual(before);
-});
-
-const SECRET = new Uint8Array(32).map((_, i) => i);
-
-test("opens a secret with its passphrase in any Unicode form, and with no other", async () => {
-  const seal = await sealWithPassphrase("Ann\u00e9e 1987", SECRET);
-  expect(await openWithPassphrase("Anne\u0301e 1987", seal)).toEqual(SECRET);
-  await expect(openWithPassphrase("Annee 1987", seal)).rejects.toMatchObject({ code: "invalid_request" });
-  expect((await sealWithPassphrase("Ann\u00e9e 1987", SECRET)).salt).not.toBe(seal.salt);
-});
-
-test("refuses a short passphrase, and a seal whose cost exceeds the memory limit", async () => {
-  await expect(sealWithPassphrase("short", SECRET)).rejects.toMatchObject({ code: "invalid_request" });
-  const seal = await sealWithPassphrase("long enough", SECRET);
-  for (const changed of [{ n: 2 ** 40 }, { n: 3 }, { r: 0 }, { p: 2 ** 30 }, { salt: 7 }]) {
-    await expect(openWithPassphrase("long enough", { ...seal, ...changed } as typeof seal)).rejects.toMatchObject({
-      code: "unprocessable",
-    });
-  }
 });
