@@ -1,4 +1,4 @@
-/** Hooks of views: data that is loaded when a page opens, lists of passkeys and tokens, and a button's action. */
+/** Hooks of views: data that is loaded when a page opens, lists of passkeys and tokens, a button's action, and the requests of a form. */
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../api/client.ts";
 import { ErrorNote } from "../components/Notice.tsx";
@@ -74,4 +74,34 @@ export function useAction(act: () => Promise<void>): Action {
     }
   };
   return { isBusy, failure, run };
+}
+
+/** Requests of a form, named by the button that starts them. */
+export interface FormRequests<Name extends string> {
+  /** The one that runs. */
+  busy: Name | undefined;
+  /** The last one if it failed. The fields stay as they are. */
+  failure: { name: Name; error: ApiError } | undefined;
+  /** Runs a request. Never rejects. */
+  run(name: Name, request: () => Promise<unknown>): Promise<void>;
+}
+
+/** Runs the requests of a form. */
+export function useFormRequests<Name extends string>(): FormRequests<Name> {
+  const [busy, setBusy] = useState<Name>();
+  const [failure, setFailure] = useState<{ name: Name; error: ApiError }>();
+  return {
+    busy,
+    failure,
+    async run(name, request) {
+      setBusy(name);
+      setFailure(undefined);
+      try {
+        await request();
+      } catch (thrown) {
+        setFailure({ name, error: asApiError(thrown) });
+      }
+      setBusy(undefined);
+    },
+  };
 }

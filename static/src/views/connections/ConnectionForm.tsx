@@ -1,11 +1,11 @@
 /** The form of a connection, with Test and Save. */
 import { useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../../api/client.ts";
 import type { Connection, ConnectionKind, ConnectionTest } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { ErrorNote } from "../../components/Notice.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -19,10 +19,12 @@ import {
   toConnectionInput,
 } from "./connection_fields.ts";
 import { RareFields } from "./RareFields.tsx";
+import { useFormRequests } from "../hooks.tsx";
 
 const KINDS: readonly ConnectionKind[] = ["openai", "ollama", "anthropic"];
 
-type Busy = "test" | "save" | "use" | undefined;
+/** What a button of the form starts. */
+type Attempt = "test" | "save" | "use";
 
 /** The form of a new or a saved connection. */
 export function ConnectionForm({ connection }: { connection: Connection | undefined }) {
@@ -30,9 +32,8 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const t = texts.form;
   const [fields, setFields] = useState(() => toConnectionFields(connection));
   const [isChecked, setChecked] = useState(false);
-  const [busy, setBusy] = useState<Busy>();
+  const { busy, failure, run } = useFormRequests<Attempt>();
   const [verdict, setVerdict] = useState<ConnectionTest>();
-  const [failure, setFailure] = useState<{ title: string; error: ApiError }>();
   const problems = findProblems(fields, connection);
   const preset = findPreset(fields);
   const set = (changes: Partial<ConnectionFields>) => {
@@ -41,26 +42,18 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
     if (["baseUrl", "kind", "apiKey", "headers", "server"].some((name) => name in changes)) setVerdict(undefined);
   };
 
-  /** Runs one request at a time. A failure is shown in the form and keeps the fields. */
-  const attempt = async (kind: Busy, title: string, work: () => Promise<void>) => {
+  const attempt = (name: Attempt, request: () => Promise<void>) => {
     setChecked(true);
     if (!isValid(problems)) return;
-    setBusy(kind);
-    setFailure(undefined);
     setVerdict(undefined);
-    try {
-      await work();
-    } catch (thrown) {
-      setFailure({ title, error: asApiError(thrown) });
-    }
-    setBusy(undefined);
+    void run(name, request);
   };
   const test = () =>
-    attempt("test", t.testFailed, async () => {
+    attempt("test", async () => {
       setVerdict(await store.connections.test(toConnectionInput(fields, connection)));
     });
   const save = (isToUse: boolean) =>
-    attempt(isToUse ? "use" : "save", t.saveFailed, async () => {
+    attempt(isToUse ? "use" : "save", async () => {
       const saved = await store.connections.save(toConnectionInput(fields, connection));
       if (isToUse) await store.connections.activate(saved.id);
       store.toasts.show(isToUse ? texts.connections.activated(saved.name) : texts.connections.saved);
@@ -68,21 +61,13 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       store.router.go(store.isSetupCompleted.peek() ? "/settings/connections" : "/welcome/name");
     });
   const clearKey = () =>
-    attempt("save", t.saveFailed, async () => {
+    attempt("save", async () => {
       if (connection) await store.connections.clearKey(connection.id);
       store.toasts.show(t.keyCleared);
     });
 
   return (
-    <form
-      class="form"
-      noValidate
-      autocomplete="off"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save(false);
-      }}
-    >
+    <ServerForm onSubmit={() => save(false)}>
       {!connection && <Presets current={preset} onChoose={(chosen) => set(applyPreset(fields, chosen))} />}
       <TextField
         id="url"
@@ -107,7 +92,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         standing={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
         hint={preset?.needsKey ? t.keyNeeded : t.keyHint}
         onInput={(apiKey) => set({ apiKey })}
-        onClear={() => void clearKey()}
+        onClear={clearKey}
       />
       <TextField
         id="model"
@@ -133,18 +118,18 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       />
       <RareFields fields={fields} stored={connection} problems={isChecked ? problems : undefined} onChange={set} />
       {verdict && <ConnectionTestResult verdict={verdict} />}
-      {failure && <ErrorNote title={failure.title} error={failure.error} />}
+      {failure && <ErrorNote title={failure.name === "test" ? t.testFailed : t.saveFailed} error={failure.error} />}
       <div class="actions-row">
         <Button type="submit" kind={connection?.active ? "primary" : "plain"} isBusy={busy === "save"}>{t.save}</Button>
         {!connection?.active && (
-          <Button kind="primary" isBusy={busy === "use"} onClick={() => void save(true)}>{t.saveAndUse}</Button>
+          <Button kind="primary" isBusy={busy === "use"} onClick={() => save(true)}>{t.saveAndUse}</Button>
         )}
-        <Button isBusy={busy === "test"} onClick={() => void test()}>
+        <Button isBusy={busy === "test"} onClick={test}>
           {busy === "test" ? texts.connections.testing : texts.connections.test}
         </Button>
         <LinkButton href="/settings/connections" kind="quiet">{texts.cancel}</LinkButton>
       </div>
-    </form>
+    </ServerForm>
   );
 }
 

@@ -1,16 +1,18 @@
 /** The form of an image backend, with Test and Save. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../../api/client.ts";
+import { asApiError } from "../../api/client.ts";
 import type { BackendDetection, BackendKind, Checkpoint, ImageBackend, ImageBackendInput } from "../../api/types.ts";
 import { Button, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import type { BackendCheck, ImageBackends } from "../../state/connections/image_backends.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { Finding } from "./BackendCard.tsx";
+import { useFormRequests } from "../hooks.tsx";
 
 const KINDS: readonly BackendKind[] = ["comfyui", "a1111"];
 
@@ -42,8 +44,7 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
   const t = texts.images;
   const [fields, setFields] = useState(() => toBackendFields(backend));
   const [check, setCheck] = useState<BackendCheck>();
-  const [failure, setFailure] = useState<ApiError>();
-  const [isBusy, setBusy] = useState(false);
+  const { busy, failure, run } = useFormRequests<"save" | "clear">();
   const [checkpoints, setCheckpoints] = useState<Checkpoint[]>([]);
   const [detection, setDetection] = useState<BackendDetection | "running">();
   const [isKindChosen, setKindChosen] = useState(false);
@@ -88,39 +89,22 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
   };
   const save = async () => {
     if (bad.size > 0) return;
-    setBusy(true);
-    setFailure(undefined);
-    try {
+    await run("save", async () => {
       const kind = await detecting.current ?? fields.kind;
       await backends.save(toBackendInput({ ...fields, kind }, backend?.id));
       store.toasts.show(t.saved);
       store.router.go("/settings/images");
-    } catch (thrown) {
-      setFailure(asApiError(thrown));
-    }
-    setBusy(false);
+    });
   };
   /** Only of the saved backend: other changes have their own button. */
-  const clearKey = async (saved: ImageBackend) => {
-    setFailure(undefined);
-    try {
+  const clearKey = (saved: ImageBackend) =>
+    run("clear", async () => {
       await backends.clearKey(saved);
       setCheck(undefined);
       store.toasts.show(texts.form.keyCleared);
-    } catch (thrown) {
-      setFailure(asApiError(thrown));
-    }
-  };
+    });
   return (
-    <form
-      class="form"
-      noValidate
-      autocomplete="off"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <ServerForm onSubmit={save}>
       <div onChange={detect}>
         <TextField
           type="url"
@@ -163,13 +147,15 @@ function BackendForm({ backends, backend }: { backends: ImageBackends; backend: 
       />
       <ImageDefaults fields={fields} bad={bad} onChange={set} />
       <Finding check={check} />
-      {failure && <ErrorNote title={texts.form.saveFailed} error={failure} />}
+      {failure && <ErrorNote title={texts.form.saveFailed} error={failure.error} />}
       <div class="actions-row">
-        <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={bad.size > 0}>{texts.form.save}</Button>
+        <Button type="submit" kind="primary" isBusy={busy === "save"} isDisabled={bad.size > 0}>
+          {texts.form.save}
+        </Button>
         <Button isBusy={check?.kind === "running"} onClick={() => void test()}>{texts.connections.test}</Button>
         <LinkButton href="/settings/images" kind="quiet">{texts.cancel}</LinkButton>
       </div>
-    </form>
+    </ServerForm>
   );
 }
 

@@ -11,11 +11,12 @@ import { Select, Slider, Switch } from "../../components/forms/inputs.tsx";
 import type { SpeechSettings, SpeechTest } from "../../state/speech/speech_settings.ts";
 import type { VoiceLibrary } from "../../state/speech/voice_library.ts";
 import { formatNumber } from "../../texts/format.ts";
-import { type ApiError, asApiError } from "../../api/client.ts";
 import { Button } from "../../components/Button.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { ServerForm } from "../../components/forms/ServerForm.tsx";
+import { useFormRequests } from "../hooks.tsx";
 
 /** The page; leaving it stops playback. */
 export function SpeechPage() {
@@ -127,41 +128,28 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
   const t = texts.voice;
   const [typed, setTyped] = useState<Changes>({});
   const [key, setKey] = useState("");
-  const [busy, setBusy] = useState<"save" | "try">();
-  const [error, setError] = useState<ApiError>();
+  const { busy, failure, run } = useFormRequests<"save" | "try">();
   const fields = { ...config, ...typed };
   const set = (changes: Changes) => {
     setTyped({ ...typed, ...changes });
     speech.trial.value = undefined;
   };
-  const run = async (kind: "save" | "try", work: () => Promise<void> | void) => {
-    setBusy(kind);
-    setError(undefined);
-    try {
+  const submit = (name: "save" | "try", next: () => Promise<void> | void) =>
+    run(name, async () => {
       await speech.change({ ...typed, ...(key === "" ? {} : { api_key: key }) });
       setTyped({});
       setKey("");
-      await work();
-    } catch (thrown) {
-      setError(asApiError(thrown));
-    }
-    setBusy(undefined);
-  };
-  const clearKey = () => {
-    speech.change({ api_key: null }).then(() => store.toasts.show(texts.form.keyCleared), setError);
-  };
+      await next();
+    });
+  const clearKey = () =>
+    run("save", async () => {
+      await speech.change({ api_key: null });
+      store.toasts.show(texts.form.keyCleared);
+    });
   return (
     <>
       <h3>{t.server}</h3>
-      <form
-        class="form"
-        noValidate
-        autocomplete="off"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run("save", () => store.toasts.show(t.saved));
-        }}
-      >
+      <ServerForm onSubmit={() => submit("save", () => store.toasts.show(t.saved))}>
         <TextField
           id="speech-url"
           type="url"
@@ -196,19 +184,19 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
           onChange={(format) => set({ format })}
         />
         {speech.trial.value && <SpeechTestResult trial={speech.trial.value} />}
-        {error && <ErrorNote title={t.saveFailed} error={error} />}
+        {failure && <ErrorNote title={t.saveFailed} error={failure.error} />}
         <div class="actions-row">
           <Button type="submit" kind="primary" isBusy={busy === "save"}>{texts.save}</Button>
           <Button
             icon="speaker"
             isBusy={busy === "try"}
             isDisabled={fields.base_url.trim() === ""}
-            onClick={() => void run("try", () => speech.try(t.sentence))}
+            onClick={() => void submit("try", () => speech.try(t.sentence))}
           >
             {busy === "try" ? t.trying : t.try}
           </Button>
         </div>
-      </form>
+      </ServerForm>
     </>
   );
 }

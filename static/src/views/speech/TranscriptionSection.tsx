@@ -11,6 +11,7 @@ import type {
 import { Button } from "../../components/Button.tsx";
 import { ApiKeyField } from "../../components/forms/ApiKeyField.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Switch } from "../../components/forms/inputs.tsx";
 import { Icon } from "../../components/Icon.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
@@ -18,6 +19,7 @@ import { hasBrowserRecognition } from "../../speech/browser_dictation.ts";
 import { useStore } from "../../state/store.ts";
 import { formatNumber } from "../../texts/format.ts";
 import { texts } from "../../texts/texts.ts";
+import { useFormRequests } from "../hooks.tsx";
 
 /** Loads its settings itself. */
 export function TranscriptionSection() {
@@ -41,7 +43,7 @@ export function TranscriptionSection() {
       <h3>{t.title}</h3>
       <p class="muted">{t.intro}</p>
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
-      {config && <ServerForm config={config} onChange={setConfig} />}
+      {config && <TranscriptionServerForm config={config} onChange={setConfig} />}
       {settings && (
         <Switch
           id="keep-recordings"
@@ -64,7 +66,7 @@ export function TranscriptionSection() {
   );
 }
 
-function ServerForm(
+function TranscriptionServerForm(
   { config, onChange }: { config: TranscriptionConfig; onChange: (config: TranscriptionConfig) => void },
 ) {
   const store = useStore();
@@ -72,8 +74,7 @@ function ServerForm(
   const [api] = useState(() => transcriptionApi(store.api.client));
   const [typed, setTyped] = useState<TranscriptionConfigPatch>({});
   const [key, setKey] = useState("");
-  const [busy, setBusy] = useState<"save" | "test" | "search">();
-  const [failure, setFailure] = useState<{ kind: "save" | "test" | "search"; error: ApiError }>();
+  const { busy, failure, run } = useFormRequests<"save" | "test" | "search">();
   const [verdict, setVerdict] = useState<TranscriptionTest>();
   const [found, setFound] = useState<DetectedTranscriptionServer[]>();
   const fields = { ...config, ...typed };
@@ -82,16 +83,6 @@ function ServerForm(
     setTyped({ ...typed, ...change });
     setVerdict(undefined);
   };
-  const run = async (kind: "save" | "test" | "search", work: () => Promise<void>) => {
-    setBusy(kind);
-    setFailure(undefined);
-    try {
-      await work();
-    } catch (thrown) {
-      setFailure({ kind, error: asApiError(thrown) });
-    }
-    setBusy(undefined);
-  };
   const save = () =>
     run("save", async () => {
       onChange(await api.changeConfig(changes));
@@ -99,23 +90,14 @@ function ServerForm(
       setKey("");
       store.toasts.show(t.saved);
     });
-  const clearKey = () => {
-    api.changeConfig({ api_key: null }).then((changed) => {
-      onChange(changed);
+  const clearKey = () =>
+    run("save", async () => {
+      onChange(await api.changeConfig({ api_key: null }));
       store.toasts.show(texts.form.keyCleared);
-    }, (thrown) => setFailure({ kind: "save", error: asApiError(thrown) }));
-  };
+    });
   const address = fields.base_url ?? "";
   return (
-    <form
-      class="form"
-      noValidate
-      autocomplete="off"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <ServerForm onSubmit={save}>
       <TextField
         id="transcription-url"
         type="url"
@@ -165,7 +147,7 @@ function ServerForm(
         onInput={(language) => set({ language })}
       />
       {verdict && <Verdict verdict={verdict} />}
-      {failure && <ErrorNote title={t.failures[failure.kind]} error={failure.error} />}
+      {failure && <ErrorNote title={t.failures[failure.name]} error={failure.error} />}
       <div class="actions-row">
         <Button type="submit" kind="primary" isBusy={busy === "save"}>{t.save}</Button>
         <Button
@@ -183,7 +165,7 @@ function ServerForm(
           {t.search}
         </Button>
       </div>
-    </form>
+    </ServerForm>
   );
 }
 

@@ -1,14 +1,16 @@
 /** Adds or edits an MCP server: a program of the server's machine, or an address. */
 import { useState } from "preact/hooks";
-import { type ApiError, asApiError } from "../../api/client.ts";
+import type { ApiError } from "../../api/client.ts";
 import { toolServersApi } from "../../api/tools.ts";
 import type { ToolServer, ToolServerBody } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { TextField } from "../../components/forms/Field.tsx";
+import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Select } from "../../components/forms/inputs.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
+import { useFormRequests } from "../hooks.tsx";
 
 /** @param takenIds Ids that a new server can't have. */
 export function ToolServerForm(
@@ -31,16 +33,13 @@ export function ToolServerForm(
   const [args, setArgs] = useState((server?.args ?? []).join("\n"));
   const [env, setEnv] = useState("");
   const [invalid, setInvalid] = useState<{ field: "headers" | "env"; message: string }>();
-  const [failure, setFailure] = useState<ApiError>();
-  const [isBusy, setBusy] = useState(false);
+  const { busy, failure, run } = useFormRequests<"save">();
   const isProgram = transport === "stdio";
   const save = async () => {
     const values = isProgram ? parseValues(env, "=") : parseValues(headers, ":");
     const field = isProgram ? "env" : "headers";
     if (values === undefined) return setInvalid({ field, message: isProgram ? t.envInvalid : t.headersInvalid });
     setInvalid(undefined);
-    setFailure(undefined);
-    setBusy(true);
     const body: ToolServerBody = isProgram ? { name, transport, command, args: splitLines(args), env: values } : {
       name,
       transport,
@@ -49,29 +48,17 @@ export function ToolServerForm(
       client_id: clientId.trim() === "" ? null : clientId,
       ...(clientSecret !== "" && { client_secret: clientSecret }),
     };
-    try {
+    await run("save", async () => {
       await toolServersApi(store.api.client).put(server?.id ?? toServerId(name || url || command, takenIds), body);
       store.toasts.show(t.saved);
       onSaved();
-      return onClose();
-    } catch (thrown) {
-      setFailure(asApiError(thrown));
-    }
-    setBusy(false);
+      onClose();
+    });
   };
   const names = isProgram ? server?.env_names ?? [] : server?.header_names ?? [];
   const kept = names.length === 0 ? "" : ` ${t.stored(names.join(", "))}`;
   return (
-    <form
-      class="form"
-      noValidate
-      autocomplete="off"
-      aria-label={server ? t.edit : t.add}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <ServerForm label={server ? t.edit : t.add} onSubmit={save}>
       <Select
         label={t.kind}
         value={transport}
@@ -129,12 +116,12 @@ export function ToolServerForm(
             </details>
           </>
         )}
-      {failure && <SaveFailure error={failure} />}
+      {failure && <SaveFailure error={failure.error} />}
       <div class="actions-row">
-        <Button type="submit" kind="primary" isBusy={isBusy}>{t.save}</Button>
+        <Button type="submit" kind="primary" isBusy={busy === "save"}>{t.save}</Button>
         <Button kind="quiet" onClick={onClose}>{t.cancel}</Button>
       </div>
-    </form>
+    </ServerForm>
   );
 }
 

@@ -5,11 +5,13 @@ import { toolServersApi } from "../../api/tools.ts";
 import type { ServerTool, ToolServer, ToolServerImport } from "../../api/types.ts";
 import { Button } from "../../components/Button.tsx";
 import { Field, TextField } from "../../components/forms/Field.tsx";
+import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { ErrorNote, Notice } from "../../components/Notice.tsx";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
 import { SaveFailure, ToolServerForm } from "./ToolServerForm.tsx";
 import { Switch } from "../../components/forms/inputs.tsx";
+import { useFormRequests } from "../hooks.tsx";
 
 /** Loads the servers itself, and again when one changes. */
 export function ToolServersSection() {
@@ -65,8 +67,7 @@ function PasteForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => v
   const t = texts.toolServers;
   const [text, setText] = useState("");
   const [invalid, setInvalid] = useState<string>();
-  const [failure, setFailure] = useState<ApiError>();
-  const [isBusy, setBusy] = useState(false);
+  const { busy, failure, run } = useFormRequests<"add">();
   const [result, setResult] = useState<ToolServerImport>();
   const add = async () => {
     let json: unknown;
@@ -77,28 +78,16 @@ function PasteForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => v
     }
     if (typeof json !== "object" || json === null || Array.isArray(json)) return setInvalid(t.notJson);
     setInvalid(undefined);
-    setFailure(undefined);
-    setBusy(true);
-    try {
+    await run("add", async () => {
       const done = await toolServersApi(store.api.client).importList(json as Record<string, unknown>);
       onAdded();
       store.toasts.show(t.added(done.servers.length));
       if (done.skipped.length === 0) return onClose();
       setResult(done);
-    } catch (thrown) {
-      setFailure(asApiError(thrown));
-    }
-    setBusy(false);
+    });
   };
   return (
-    <form
-      class="form"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void add();
-      }}
-    >
+    <ServerForm onSubmit={add}>
       <TextField
         id="tool-server-json"
         label={t.json}
@@ -109,17 +98,19 @@ function PasteForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => v
         value={text}
         onInput={setText}
       />
-      {failure && <SaveFailure error={failure} />}
+      {failure && <SaveFailure error={failure.error} />}
       {result && (
         <Notice tone="warning" title={t.skipped}>
           {result.skipped.map(({ name, reason }) => <span key={name} class="tool-line">{name}: {reason}</span>)}
         </Notice>
       )}
       <div class="actions-row">
-        <Button type="submit" kind="primary" isBusy={isBusy} isDisabled={text.trim() === ""}>{t.addServers}</Button>
+        <Button type="submit" kind="primary" isBusy={busy === "add"} isDisabled={text.trim() === ""}>
+          {t.addServers}
+        </Button>
         <Button kind="quiet" onClick={onClose}>{result ? t.close : t.cancel}</Button>
       </div>
-    </form>
+    </ServerForm>
   );
 }
 

@@ -11,7 +11,9 @@ import { useStore } from "../../state/store.ts";
 import { formatNumber, formatTime } from "../../texts/format.ts";
 import type { WebTools, WebToolsPatch, WebToolsTest } from "../../api/types.ts";
 import { TextField } from "../../components/forms/Field.tsx";
+import { ServerForm } from "../../components/forms/ServerForm.tsx";
 import { Select, Switch } from "../../components/forms/inputs.tsx";
+import { useFormRequests } from "../hooks.tsx";
 
 /** Path of the list of all calls. */
 const CALLS_PATH = "/settings/tools/calls";
@@ -147,20 +149,9 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
   const t = texts.webTools;
   const api = toolsApi(store.api.client);
   const [typed, setTyped] = useState<string>();
-  const [busy, setBusy] = useState<"save" | "test">();
-  const [failure, setFailure] = useState<ApiError>();
+  const { busy, failure, run } = useFormRequests<"save" | "test">();
   const [verdict, setVerdict] = useState<WebToolsTest>();
   const address = typed ?? web.search_url ?? "";
-  const run = async (kind: "save" | "test", work: () => Promise<void>) => {
-    setBusy(kind);
-    setFailure(undefined);
-    try {
-      await work();
-    } catch (thrown) {
-      setFailure(asApiError(thrown));
-    }
-    setBusy(undefined);
-  };
   const change = async (changes: WebToolsPatch) => onChange(await api.changeWeb(changes));
   const save = () =>
     run("save", async () => {
@@ -175,15 +166,7 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
     ).catch((thrown) => store.report(thrown));
   };
   return (
-    <form
-      class="form"
-      noValidate
-      autocomplete="off"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <ServerForm onSubmit={save}>
       <TextField
         id="search-url"
         type="url"
@@ -196,7 +179,7 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
           setVerdict(undefined);
         }}
       />
-      {failure && <ErrorNote title={t.saveFailed} error={failure} />}
+      {failure && <ErrorNote title={t.saveFailed} error={failure.error} />}
       {verdict && (verdict.working
         ? <p role="status">{t.works(formatNumber(verdict.results))}</p>
         : <Notice tone="danger" title={t.fails}>{verdict.error}</Notice>)}
@@ -238,6 +221,6 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
           onChange={(value) => setPermission(name, value)}
         />
       ))}
-    </form>
+    </ServerForm>
   );
 }
