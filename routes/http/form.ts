@@ -2,6 +2,8 @@
  * Reads bodies that are files: one image or recording, or `multipart/form-data` (RFC 7578; RFC 2046, section 5.1.1), piece by piece.
  *
  * The runtime's own parser goes byte by byte and blocks the thread for 280 ms per 20 MB.
+ *
+ * @see docs/decisions/0046-form-reader.md
  */
 import { Buffer } from "node:buffer";
 import type { z } from "@hono/zod-openapi";

@@ -2,6 +2,7 @@
 import type { FuzzTarget } from "./target.ts";
 import { CARDS } from "./targets/cards.ts";
 import { CHARX } from "./targets/charx.ts";
+import { FORMS } from "./targets/forms.ts";
 import { GGUF } from "./targets/gguf.ts";
 import { IMPORTS } from "./targets/imports.ts";
 import { LOREBOOKS } from "./targets/lorebooks.ts";
@@ -11,4 +12,15 @@ import { PRESETS } from "./targets/presets.ts";
 import { SSE } from "./targets/sse.ts";
 
 /** In the order in which they run. */
-export const TARGETS: readonly FuzzTarget[] = [MACROS, MARKDOWN, CARDS, CHARX, PRESETS, LOREBOOKS, IMPORTS, SSE, GGUF];
+export const TARGETS: readonly FuzzTarget[] = [
+  MACROS,
+  MARKDOWN,
+  CARDS,
+  CHARX,
+  PRESETS,
+  LOREBOOKS,
+  IMPORTS,
+  SSE,
+  GGUF,
+  FORMS,
+];
