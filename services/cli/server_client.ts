@@ -224,7 +224,7 @@ async function tradeForToken(
   return { id: String(json.id), token: String(json.token) };
 }
 
-/** Opens an address in the browser. */
+// Opens an address in the browser.
 
 const OPENERS: Partial<Record<typeof Deno.build.os, string[]>> = {
   darwin: ["open"],
@@ -256,7 +256,7 @@ async function openBrowser(
   }
 }
 
-/** Local listener that receives the sign-in code from the browser. */
+// Local listener that receives the sign-in code from the browser.
 
 const CLOSE_WITHIN_MS = 1_000;
 

@@ -89,7 +89,7 @@ export function errorFields(thrown: unknown): Record<string, unknown> {
   };
 }
 
-/** Explains the runtime's connection errors. */
+// Explains the runtime's connection errors.
 
 /** Why there was no complete response. */
 type ConnectFailureKind =

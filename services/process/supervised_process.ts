@@ -121,7 +121,7 @@ async function eachLine(stream: ReadableStream<Uint8Array<ArrayBuffer>>, take: (
   if (rest !== "") take(rest);
 }
 
-/** Memory figures of the system. Deno doesn't allow reading /proc, so other processes are measured with `ps`. */
+// Memory figures of the system. Deno doesn't allow reading /proc, so other processes are measured with `ps`.
 
 /** Returns the resident memory of a process in bytes; `undefined` if it has ended or can't be measured. */
 export async function residentBytes(pid: number): Promise<number | undefined> {

@@ -168,7 +168,7 @@ async function writeWhole(
   await file.sync();
 }
 
-/** Detects changes of a file that is checked on every request. */
+// Detects changes of a file that is checked on every request.
 
 /** State of a file at one moment. */
 export interface FileState {

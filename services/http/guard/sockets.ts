@@ -27,8 +27,6 @@ export function closeQuietly(socket: Deno.Conn | Deno.Listener): void {
   }
 }
 
-/** Connecting to one of several addresses within a time limit. */
-
 // Enough for a name with both address families. A name with hundreds of addresses must not turn us into a port scanner.
 const MAX_ATTEMPTS = 4;
 

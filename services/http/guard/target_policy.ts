@@ -85,7 +85,7 @@ export const resolveWithSystem: ResolveHost = async (host) => {
   return found.map((entry) => entry.address);
 };
 
-/** Limits and texts shared by the guard's proxy and guarded_get.ts. */
+// Limits and texts shared by the guard's proxy and guarded_get.ts.
 
 /** Limits of guarded requests. */
 export interface ProxyLimits {

@@ -100,7 +100,7 @@ function createLostError(baseUrl: string): AppError {
   );
 }
 
-/** ComfyUI's web socket, which reports the progress of runs. It is optional: the result comes from the history. */
+// ComfyUI's web socket, which reports the progress of runs. It is optional: the result comes from the history.
 
 /** Receives its messages. */
 interface ComfyListener {
