@@ -446,7 +446,7 @@ export class ServerRuntime {
     clearTimeout(this.#idleTimer);
     if (this.#closing.signal.aborted) return;
     const check = () => {
-      if (this.#runningCalls > 0) this.#touch();
+      if (this.#runningCalls > 0 || this.#connecting !== undefined) this.#touch();
       else void this.#disconnect();
     };
     this.#idleTimer = setTimeout(check, this.#deps.limits.idleMs);

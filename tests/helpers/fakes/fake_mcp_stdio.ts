@@ -3,7 +3,7 @@
  *
  * @example deno run --no-config -A fake_mcp_stdio.ts [start]
  * start: "crash" ends before the handshake; "deaf" ignores the end of its input and SIGTERM; "grandchild" starts a program
- * of its own.
+ * of its own; "late" lists its tools after 1.5 s.
  */
 import { writeSync } from "node:fs";
 
@@ -95,8 +95,9 @@ for await (const chunk of Deno.stdin.readable.pipeThrough(new TextDecoderStream(
         serverInfo: { name: "fake", version: "1" },
         instructions: JSON.stringify(params.capabilities),
       });
-    } else if (method === "tools/list") answer(id, { tools: listTools() });
-    else if (method === "tools/call") call(id, params.name, params.arguments ?? {});
+    } else if (method === "tools/list") {
+      setTimeout(() => answer(id, { tools: listTools() }), start === "late" ? 1_500 : 0);
+    } else if (method === "tools/call") call(id, params.name, params.arguments ?? {});
     else if (id !== undefined) answer(id, {});
   }
 }

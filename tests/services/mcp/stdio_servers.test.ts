@@ -1,13 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../services/json/type_guards.ts";
-import { randomBytes } from "../../../services/crypto/random.ts";
-import { createSealer } from "../../../services/crypto/sealer.ts";
-import { createEventHub } from "../../../services/events/event_hub.ts";
-import { type Mcp, openMcp } from "../../../services/mcp/mcp.ts";
-import { openDatabase } from "../../../services/storage/database/database.ts";
+import type { Mcp } from "../../../services/mcp/mcp.ts";
 import type { Tool } from "../../../services/tools/tool_registry.ts";
-import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { openMcpBench } from "../../helpers/app/mcp_fixture.ts";
 import { openTestApp, type TestApp } from "../../helpers/app/test_app.ts";
 
 const FAKE = fileURLToPath(new URL("../../helpers/fakes/fake_mcp_stdio.ts", import.meta.url));
@@ -220,35 +216,27 @@ test("starts a server again by itself after it died", async () => {
   expect(new Set(events)).toEqual(new Set(["tool_server fake"]));
 });
 
+const putInBench = (mcp: Mcp, start = "") =>
+  mcp.put("fake", { command: Deno.execPath(), args: ["run", "--no-config", "-A", FAKE, start] });
+
 test("stops a program that nobody has used for a while, and still knows its tools", async () => {
-  await using folder = await tempFolder();
-  const db = await openDatabase({ path: `${folder.path}/app.db` });
-  const short = await openMcp({
-    db,
-    sealer: createSealer(randomBytes(32)).forPurpose("tools"),
-    events: createEventHub(),
-    allowsPrograms: true,
-    log: () => {},
-    now: Date.now,
-    version: "0",
-    openGuard: () => Promise.reject(new Error("no guard")),
-    cacheFolder: folder.path,
-    limits: { idleMs: 50 },
-  });
-  try {
-    await short.put("fake", { command: Deno.execPath(), args: ["run", "--no-config", "-A", FAKE] });
-    const tool = await short.findTool("fake", "environment", signal);
-    const readPid = async () => {
-      const { parts } = await short.callTool(tool!, {}, LIMITS);
-      return JSON.parse((parts[0] as { text: string }).text).pid as number;
-    };
-    const pid = await readPid();
-    await expect.poll(() => isAlive(pid)).toBe(false);
-    expect(short.get("fake").state).toBe("ready");
-    expect((await short.listTools(signal)).tools.map(({ name }) => name)).toContain("echo");
-    expect(await readPid()).not.toBe(pid);
-  } finally {
-    await short.close();
-    await db.close();
-  }
+  await using bench = await openMcpBench({ limits: { idleMs: 50 } });
+  const { mcp } = bench;
+  await putInBench(mcp);
+  const tool = await mcp.findTool("fake", "environment", signal);
+  const readPid = async () => {
+    const { parts } = await mcp.callTool(tool!, {}, LIMITS);
+    return JSON.parse((parts[0] as { text: string }).text).pid as number;
+  };
+  const pid = await readPid();
+  await expect.poll(() => isAlive(pid)).toBe(false);
+  expect(mcp.get("fake").state).toBe("ready");
+  expect((await mcp.listTools(signal)).tools.map(({ name }) => name)).toContain("echo");
+  expect(await readPid()).not.toBe(pid);
+});
+
+test("a program that takes longer to list its tools than it may be idle isn't stopped", async () => {
+  await using bench = await openMcpBench({ limits: { idleMs: 500 } });
+  await putInBench(bench.mcp, "late");
+  expect(await bench.mcp.test("fake", signal)).toMatchObject({ state: "ready" });
 });
