@@ -10,14 +10,6 @@ export interface Log {
   (level: LogLevel, message: string, fields?: Record<string, unknown>): void;
 }
 
-/** For code that was handed no log: plain text on standard error. */
-export const consoleLog: Log = createLog({
-  level: "warn",
-  asJson: false,
-  write: (line) => console.error(line),
-  now: Date.now,
-});
-
 /**
  * Makes a log.
  *
@@ -31,12 +23,13 @@ export function createLog(
   return (level, message, fields = {}) => {
     if (LOG_LEVELS.indexOf(level) < least) return;
     const time = new Date(options.now()).toISOString();
-    if (options.asJson) options.write(JSON.stringify({ time, level, message, ...fields }));
-    else {options.write([
-        time,
-        level.padEnd(5),
-        message,
-        ...Object.entries(fields).map(([key, value]) => `${key}=${JSON.stringify(value)}`),
-      ].join(" "));}
+    if (options.asJson) {
+      options.write(JSON.stringify({ time, level, message, ...fields }));
+      return;
+    }
+    const pairs = Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+    options.write([time, level.padEnd(5), message, ...pairs].join(" "));
   };
 }

@@ -120,14 +120,11 @@ async function buildServices(config: Config, options: ServiceOptions, scope: Laz
   }
 
   const llm = scope.lazy(async (onClose) => {
-    const [{ openConnections }, { ConnectionInspector }, { createUpstreamClient }, { ModelRouter }] = await Promise.all(
-      [
-        import("./llm/connections/connections.ts"),
-        import("./llm/connections/connections.ts"),
-        import("./llm/upstream_client.ts"),
-        import("./llm/model_router.ts"),
-      ],
-    );
+    const [{ ConnectionInspector, openConnections }, { createUpstreamClient }, { ModelRouter }] = await Promise.all([
+      import("./llm/connections/connections.ts"),
+      import("./llm/upstream_client.ts"),
+      import("./llm/model_router.ts"),
+    ]);
     const timeouts = {
       connectMs: config.upstreamConnectTimeoutMs,
       firstByteMs: config.upstreamFirstByteTimeoutMs,

@@ -1,7 +1,7 @@
 /** Publishes changes to listeners. Events contain names only, never content. */
 
 import { messageOf } from "../errors.ts";
-import { consoleLog, type Log } from "../log.ts";
+import type { Log } from "../log.ts";
 
 /** One change. */
 export interface ChangeEvent {
@@ -26,7 +26,7 @@ export interface EventHub {
 }
 
 /** Creates a hub without listeners. */
-export function createEventHub(log: Log = consoleLog): EventHub {
+export function createEventHub(log: Log): EventHub {
   // Wrapped, so that the same function subscribed twice is two listeners.
   const listeners = new Set<{ listener: (event: ChangeEvent) => void }>();
   return {

@@ -87,7 +87,7 @@ export class BackendProfiles {
   }
 
   /** @param options.sealer For the purpose "images". */
-  static async open(options: { db: Database; sealer: PurposeSealer; events: EventHub; log?: Log; now?: () => number }) {
+  static async open(options: { db: Database; sealer: PurposeSealer; events: EventHub; log: Log; now?: () => number }) {
     return new BackendProfiles(
       await SealedProfiles.open<Content>({
         ...options,

@@ -74,7 +74,7 @@ export async function openImageGeneration(
     limits,
   } = deps;
   const client = openHttpClient();
-  const profiles = await BackendProfiles.open({ db, sealer, events, now });
+  const profiles = await BackendProfiles.open({ db, sealer, events, log, now });
   const folder = await deps.dataDir.ensureFolder("workflows");
   const workflows = new Workflows({ db, trash, versions, events, folder });
   trash.register("workflow", workflows);

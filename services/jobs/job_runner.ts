@@ -2,7 +2,7 @@
 
 import { AppError, messageOf } from "../errors.ts";
 import { errorFields } from "../http/upstream_error.ts";
-import { consoleLog, type Log } from "../log.ts";
+import type { Log } from "../log.ts";
 import {
   assertLegalStep,
   createJobStore,
@@ -37,7 +37,7 @@ export interface JobRunnerOptions {
   now?: () => number;
   /** Makes the id of a new job. */
   newId?: () => string;
-  log?: Log;
+  log: Log;
 }
 
 /** A job in memory. */
@@ -65,7 +65,7 @@ interface Lane {
 
 /** Opens the runner over the stored jobs. Nothing runs before its kind is registered. */
 export function createJobRunner(options: JobRunnerOptions): JobRunner {
-  const { db, sealer, events, now = Date.now, log = consoleLog } = options;
+  const { db, sealer, events, now = Date.now, log } = options;
   const { newId = () => crypto.randomUUID() } = options;
   const store = createJobStore(db, sealer, now);
   const jobs = new Map<string, LiveJob>(store.loadAll().map((record) => [record.id, liveJob(record)]));

@@ -3,7 +3,7 @@
  * connection it belongs to and how it ended.
  */
 import { type HttpClientOptions, openHttpClient } from "../http/http_client.ts";
-import { consoleLog, type Log } from "../log.ts";
+import type { Log } from "../log.ts";
 import { createAnthropicProvider } from "./anthropic/anthropic_provider.ts";
 import { identifyTarget, readModelFacts, type ServerIdentity } from "./connections/connection_test.ts";
 import { createDemoProvider } from "./demo_provider.ts";
@@ -49,11 +49,11 @@ export interface UpstreamClientOptions extends Pick<HttpClientOptions, "resolve"
   /** Pause between two words of the demo, in milliseconds. */
   demoPauseMs?: number;
   meter?: CallMeter;
-  log?: Log;
+  log: Log;
 }
 
 /** Opens the client. It connects with the first call. */
-export function createUpstreamClient(options: UpstreamClientOptions = {}): UpstreamClient {
+export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
   const http = openHttpClient(options);
   const ollama = new OllamaModels(http);
   const providers: Record<ProviderKind, Provider> = {
@@ -62,7 +62,7 @@ export function createUpstreamClient(options: UpstreamClientOptions = {}): Upstr
     ollama: createOllamaProvider(http, ollama),
     demo: createDemoProvider({ pauseMs: options.demoPauseMs }),
   };
-  const callLog = new CallLog(options.log ?? consoleLog);
+  const callLog = new CallLog(options.log);
   const run = async <T>(target: UpstreamTarget, model: string, work: () => Promise<T>): Promise<T> => {
     try {
       return await work();

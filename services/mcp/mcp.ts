@@ -1,11 +1,9 @@
 /** Tools of MCP servers: which servers there are, how they do, and the source of tools for the reply loop. */
 import { join } from "node:path";
 import { AppError } from "../errors.ts";
-import type { EventHub } from "../events/event_hub.ts";
 import type { Guard } from "../http/guard/guarded_fetch.ts";
 import { type HttpClient, openHttpClient } from "../http/http_client.ts";
 import type { JsonObject } from "../json/type_guards.ts";
-import type { Log } from "../log.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
 import type {
   Tool,
@@ -57,9 +55,7 @@ export interface ServerStatus {
 }
 
 /** The dependencies of the servers. */
-export interface McpDeps extends Omit<ToolServersDeps, "now" | "events"> {
-  events: EventHub;
-  log: Log;
+export interface McpDeps extends Omit<ToolServersDeps, "now"> {
   now(): number;
   version: string;
   openGuard(): Promise<Guard>;

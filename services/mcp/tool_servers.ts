@@ -3,6 +3,7 @@ import type { PurposeSealer } from "../crypto/sealer.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
+import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 import { SealedProfiles } from "../storage/documents/sealed_profiles.ts";
 import type { ExpectedVersion } from "../storage/preconditions.ts";
@@ -26,6 +27,7 @@ export interface ToolServersDeps {
   /** For the purpose "tools". */
   sealer: PurposeSealer;
   events: EventHub;
+  log: Log;
   now?: () => number;
   /** Whether programs may run on this machine (`tools_allow_programs`). */
   allowsPrograms: boolean;

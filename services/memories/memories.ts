@@ -168,7 +168,7 @@ export interface ReadPosition {
 }
 
 /** What memory needs. */
-interface MemoryDeps extends Pick<Parameters<typeof openNotes>[0], "db" | "events" | "now" | "trash"> {
+interface MemoryDeps extends Pick<Parameters<typeof openNotes>[0], "db" | "events" | "log" | "now" | "trash"> {
   sealer: Sealer;
 }
 
@@ -184,9 +184,9 @@ export interface MemoryServices {
 
 /** Opens notes and proposals. */
 export function openMemories(deps: MemoryDeps): MemoryServices {
-  const { db, events, trash, now } = deps;
+  const { db, events, log, trash, now } = deps;
   const sealer = deps.sealer.forPurpose("memories");
-  const options = { db, events, now, sealer, trash };
+  const options = { db, events, log, now, sealer, trash };
   const memories = openNotes(options);
   const use = new SealedSetting<MemoryUse>({ db, sealer, events }, {
     key: "memory_use",

@@ -52,7 +52,7 @@ test("a change between the response's headers and its first frame isn't lost", a
 
 /** The route alone, so that its subscriptions can be counted. */
 function openRoute(keepAliveMs?: number) {
-  const hub = createEventHub();
+  const hub = createEventHub(() => {});
   let subscriptions = 0;
   const counting: typeof hub = {
     publish: hub.publish,

@@ -345,3 +345,24 @@ test("a damaged page with a message that has versions hides neither the path nor
   const zip = await exported();
   expect(new TextDecoder().decode(zip["continuations/c1.jsonl"])).toContain('"m5"');
 });
+
+test("the log names every document that can't be read, one JSON object a line", { tags: ["D05"] }, async () => {
+  const backend = { id: "i1", name: "A1111", kind: "a1111", base_url: "http://127.0.0.1:7860/" };
+  for (
+    const [path, body] of [
+      ["/api/memories/n1", { text: "Ada likes tea." }],
+      ["/api/lorebooks/l1", { name: "Sea", entries: [] }],
+      ["/api/presets/p1", { name: "Calm" }],
+      ["/api/tools/servers/t1", { name: "Clock", transport: "http", url: "http://127.0.0.1:9/mcp" }],
+      ["/api/image/connections", backend],
+    ] as const
+  ) expect([path, (await app.put(path, body)).ok]).toEqual([path, true]);
+  await app.restart(() => Promise.resolve(tamper(`UPDATE document SET sealed = ${GARBAGE}`)));
+  for (const path of ["memories", "lorebooks", "presets", "tools/servers", "image/connections", "connections"]) {
+    expect([path, (await app.get(`/api/${path}`)).status]).toEqual([path, 200]);
+  }
+  const messages = app.logLines.map((line) => JSON.parse(line).message);
+  for (const noun of ["note", "lorebook", "preset", "tool server", "image backend", "connection"]) {
+    expect(messages).toContain(`Can't read a stored ${noun}`);
+  }
+});

@@ -2,8 +2,7 @@
  * Decodes and encodes images with WebAssembly: imagescript, and @jsquash/webp for WebP (docs/decisions/0034-image-codecs.md). Each call
  * uses a new instance, whose memory is freed with it. These functions block; only the image Worker calls them.
  */
-import decodeWebpFile from "@jsquash/webp/decode.js";
-import { init as initWebp } from "@jsquash/webp/decode.js";
+import decodeWebpFile, { init as initWebp } from "@jsquash/webp/decode.js";
 import { type ImageFacts, readOrientation } from "./image_header.ts";
 import { keepPixelChunks } from "./png.ts";
 import { fitWithin, ImageError, orient, type Raster } from "./raster.ts";

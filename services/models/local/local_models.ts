@@ -1,7 +1,7 @@
 /** Lists the models in the models folder. Reads the files themselves, so that models copied there by hand appear, too. */
 import { join } from "node:path";
 import { AppError, messageOf } from "../../errors.ts";
-import { consoleLog, type Log } from "../../log.ts";
+import type { Log } from "../../log.ts";
 import { type GgufHeader, readGgufHeader } from "./gguf_header.ts";
 import {
   type FileRole,
@@ -58,7 +58,7 @@ export class LocalModels {
   /** Headers by path, size and time. Reading one reads up to 64 MB of the file. */
   readonly #headers = new Map<string, GgufHeader | undefined>();
 
-  constructor(folder: ModelsFolder, log: Log = consoleLog) {
+  constructor(folder: ModelsFolder, log: Log) {
     this.#folder = folder;
     this.#log = log;
   }

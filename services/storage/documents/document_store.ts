@@ -4,7 +4,7 @@ import { uuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
-import { consoleLog, type Log } from "../../log.ts";
+import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { KeyedMutex } from "../../async/locks.ts";
 import { joinSealed, openBody, openHead, partAad, removedRow, wholeHeadBytes } from "./sealed_document.ts";
@@ -36,7 +36,7 @@ export interface DocumentStoreOptions<Head> {
   /** For this store's own purpose. */
   sealer: PurposeSealer;
   events: EventHub;
-  log?: Log;
+  log: Log;
   trash: { put(kind: string, title: string, record: unknown, id?: string): Statement; changed(): void };
   now(): number;
   /** Returns the title for the trash. */
@@ -221,8 +221,8 @@ export class DocumentStore<Head, Body> {
       const head = this.#options.sealer.openNow(this.#aad(id, "head", version), openHead(begin));
       return { ...frame, head: JSON.parse(decoder.decode(head)) };
     } catch (error) {
-      const { log = consoleLog, noun } = this.#options;
-      log("error", `Can't read a ${noun}`, { id, error: messageOf(error) });
+      const { log, noun } = this.#options;
+      log("error", `Can't read a stored ${noun}`, { id, error: messageOf(error) });
       return { ...frame, head: undefined };
     }
   }

@@ -4,7 +4,7 @@ import { uuidV7 } from "../../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError, messageOf } from "../../errors.ts";
 import type { EventHub } from "../../events/event_hub.ts";
-import { consoleLog, type Log } from "../../log.ts";
+import type { Log } from "../../log.ts";
 import type { Database, Statement } from "../database/database.ts";
 import { assertExpected, type ExpectedVersion } from "../preconditions.ts";
 
@@ -25,7 +25,7 @@ export interface ProfileOptions {
   /** For this kind's own purpose. */
   sealer: PurposeSealer;
   events: EventHub;
-  log?: Log;
+  log: Log;
   now?: () => number;
   /** Kind of the documents and of change events. */
   kind: string;
@@ -190,7 +190,7 @@ export class SealedProfiles<Content extends object> {
 
   /** Returns such a setting; `""` if it can't be read. */
   readSetting(key: string): string | undefined {
-    const { db, sealer, log = consoleLog } = this.#options;
+    const { db, sealer, log } = this.#options;
     const row = db.get<{ sealed: Uint8Array }>("SELECT sealed FROM setting WHERE key = ?", key);
     if (row === undefined) return undefined;
     try {
@@ -245,18 +245,16 @@ export class SealedProfiles<Content extends object> {
     const { events, kind, isPublished = true } = this.#options;
     if (isPublished) events.publish({ kind, id });
   }
-
-  /** Writes run one after another, so that each sees the result of the previous one. */
 }
 
 async function openContent<Content>(
-  { sealer, kind, what, log = consoleLog }: ProfileOptions,
+  { sealer, kind, what, log }: ProfileOptions,
   row: Row,
 ): Promise<Content | undefined> {
   try {
     return JSON.parse(new TextDecoder().decode(await sealer.open(toAad(kind, row.id, row.version), row.sealed)));
   } catch (error) {
-    log("error", `Can't read a ${what}`, { id: row.id, error: messageOf(error) });
+    log("error", `Can't read a stored ${what}`, { id: row.id, error: messageOf(error) });
     return undefined;
   }
 }

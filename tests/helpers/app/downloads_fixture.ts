@@ -80,7 +80,7 @@ export async function openModelBench(
     hub,
     client,
     modelsPath,
-    local: new LocalModels(folder),
+    local: new LocalModels(folder, () => {}),
     start,
     until,
     get downloads() {

@@ -12,7 +12,7 @@ export async function openMcpBench(options: Pick<McpDeps, "limits"> = {}): Promi
   const mcp = await openMcp({
     db,
     sealer: createSealer(randomBytes(32)).forPurpose("tools"),
-    events: createEventHub(),
+    events: createEventHub(() => {}),
     allowsPrograms: true,
     log: () => {},
     now: Date.now,

@@ -25,7 +25,7 @@ export interface JobBench extends AsyncDisposable {
 export async function jobBench(): Promise<JobBench> {
   const folder = await tempFolder();
   const db = await testDatabase(folder.file("app.db"));
-  const events = createEventHub();
+  const events = createEventHub(() => {});
   const sealer = createSealer(randomBytes(32)).forPurpose("jobs");
   const reports: string[] = [];
   return {

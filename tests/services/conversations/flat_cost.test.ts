@@ -86,7 +86,7 @@ beforeAll(async () => {
   const now = Date.now;
   const [store, blocks, live] = [new ConversationStore(db, sealer), new BlockStore(db, sealer), new LiveReplies()];
   const variants = new VariantStore(db, sealer);
-  const events = createEventHub();
+  const events = createEventHub(() => {});
   const trash = new Trash({ db, sealer: root.forPurpose("trash"), events, now });
   const attachments = new Attachments({
     db,

@@ -4,7 +4,7 @@ import { type ChangeEvent, createEventHub } from "../../../services/events/event
 const CHANGE: ChangeEvent = { kind: "conversation", id: "c1", revision: 3 };
 
 test("every listener hears every event in order, until it is ended", () => {
-  const hub = createEventHub();
+  const hub = createEventHub(() => {});
   const heard: string[] = [];
   const endFirst = hub.subscribe(({ id }) => heard.push(`first ${id}`));
   hub.subscribe(({ id }) => heard.push(`second ${id}`));
@@ -16,7 +16,7 @@ test("every listener hears every event in order, until it is ended", () => {
 });
 
 test("an event arrives as it was published", () => {
-  const hub = createEventHub();
+  const hub = createEventHub(() => {});
   const heard: ChangeEvent[] = [];
   hub.subscribe((event) => heard.push(event));
   hub.publish(CHANGE);
@@ -44,7 +44,7 @@ test("a listener that throws doesn't affect the publisher or other listeners, an
 });
 
 test("the same function subscribed twice is two listeners, ended one by one", () => {
-  const hub = createEventHub();
+  const hub = createEventHub(() => {});
   let count = 0;
   const listener = () => count++;
   const endOne = hub.subscribe(listener);
@@ -56,7 +56,7 @@ test("the same function subscribed twice is two listeners, ended one by one", ()
 });
 
 test("listeners can be added and removed while an event is published", () => {
-  const hub = createEventHub();
+  const hub = createEventHub(() => {});
   const heard: string[] = [];
   hub.subscribe(() => {
     heard.push("first");

@@ -13,7 +13,7 @@ const EVENTS = 1_000_000;
 
 let client: UpstreamClient;
 beforeAll(() => {
-  client = createUpstreamClient();
+  client = createUpstreamClient({ log: () => {} });
 });
 afterAll(() => client.close());
 

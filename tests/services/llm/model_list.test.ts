@@ -8,7 +8,7 @@ import { failureOf, never, target } from "./model_calls.ts";
 
 let client: UpstreamClient;
 beforeAll(() => {
-  client = createUpstreamClient();
+  client = createUpstreamClient({ log: () => {} });
 });
 afterAll(() => client.close());
 

@@ -7,7 +7,7 @@ import { never, target } from "./model_calls.ts";
 
 let client: UpstreamClient;
 beforeEach(() => {
-  client = createUpstreamClient();
+  client = createUpstreamClient({ log: () => {} });
 });
 afterEach(() => client.close());
 

@@ -32,7 +32,7 @@ beforeEach(async () => {
   trash = new Trash({
     db: watched,
     sealer: createSealer(new Uint8Array(randomBytes(32))).forPurpose("trash"),
-    events: createEventHub(),
+    events: createEventHub(() => {}),
     now: () => NOW_MS,
   });
 });

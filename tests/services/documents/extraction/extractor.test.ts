@@ -1,5 +1,4 @@
-import { deflateRawSync, deflateSync } from "node:zlib";
-import { crc32 } from "node:zlib";
+import { crc32, deflateRawSync, deflateSync } from "node:zlib";
 import { expect, test } from "vitest";
 import type { DocumentPage, PageUnit } from "../../../../services/documents/document.ts";
 import { ExtractionFault, sniffDocument } from "../../../../services/documents/extraction/extraction.ts";

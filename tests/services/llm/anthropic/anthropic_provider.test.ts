@@ -8,7 +8,7 @@ import { ask, failureOf, finishOf, gather, kindOf, never, target } from "../mode
 
 let client: UpstreamClient;
 beforeAll(() => {
-  client = createUpstreamClient();
+  client = createUpstreamClient({ log: () => {} });
 });
 afterAll(() => client.close());
 

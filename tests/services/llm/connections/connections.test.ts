@@ -15,7 +15,7 @@ const storageKey = new Uint8Array(randomBytes(32));
 
 async function open(): Promise<void> {
   db = await openDatabase({ path: `${folder}/app.db` });
-  const events = createEventHub();
+  const events = createEventHub(() => {});
   events.subscribe(({ kind, id }) => changes.push(`${kind} ${id}`));
   const sealer = createSealer(storageKey).forPurpose("connections");
   connections = await openConnections({ db, sealer, events, now: () => nowMs++, timeouts: TIMEOUTS, log: () => {} });

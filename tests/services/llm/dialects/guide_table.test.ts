@@ -24,7 +24,7 @@ const TOOL = { type: "function", function: { name: "look_around", parameters: { 
 let client: UpstreamClient;
 let app: TestApp;
 beforeAll(async () => {
-  client = createUpstreamClient();
+  client = createUpstreamClient({ log: () => {} });
   app = await openTestApp();
 });
 afterAll(async () => {

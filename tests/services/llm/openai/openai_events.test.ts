@@ -6,7 +6,7 @@ import { ask, finishOf, gather, kindOf, never, target } from "../model_calls.ts"
 
 let client: UpstreamClient;
 beforeAll(() => {
-  client = createUpstreamClient();
+  client = createUpstreamClient({ log: () => {} });
 });
 afterAll(() => client.close());
 

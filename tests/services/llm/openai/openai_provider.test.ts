@@ -6,7 +6,7 @@ import { ask, failureOf, gather, never, target } from "../model_calls.ts";
 
 let client: UpstreamClient;
 beforeAll(() => {
-  client = createUpstreamClient();
+  client = createUpstreamClient({ log: () => {} });
 });
 afterAll(() => client.close());
 
@@ -112,7 +112,10 @@ test(
       });
       await expect(client.listModels(target(url), never())).rejects.toMatchObject({ code: "address_not_allowed" });
     }
-    const resolving = createUpstreamClient({ resolve: () => Promise.resolve(["10.0.0.1", "169.254.169.254"]) });
+    const resolving = createUpstreamClient({
+      resolve: () => Promise.resolve(["10.0.0.1", "169.254.169.254"]),
+      log: () => {},
+    });
     const call = resolving.openChatStream(target("http://model.example/v1"), ask(), never());
     await expect(call).rejects.toMatchObject({ code: "address_not_allowed" });
     resolving.close();

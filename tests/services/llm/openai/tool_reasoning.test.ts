@@ -10,7 +10,7 @@ import { ask, failureOf, gather, never, target } from "../model_calls.ts";
 
 let client: UpstreamClient;
 beforeAll(() => {
-  client = createUpstreamClient();
+  client = createUpstreamClient({ log: () => {} });
 });
 afterAll(() => client.close());
 

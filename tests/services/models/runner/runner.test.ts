@@ -18,13 +18,13 @@ async function openBench(mode: LlamaMode | undefined, times: Partial<RunnerTimes
   await Deno.mkdir(folder.resolve("owner/name"), { recursive: true });
   const head = { "general.architecture": "llama", "general.name": "Little", "llama.context_length": 32768 };
   await Deno.writeFile(folder.resolve(MODEL), ggufFile({ keys: head }));
-  const events = createEventHub();
+  const events = createEventHub(() => {});
   const offered: OfferedConnection[] = [];
   const programPath = mode === undefined ? `${temp.path}/nothing` : await fakeLlamaServer(temp.path, mode);
   const open = () =>
     new Runner({
       folder,
-      local: new LocalModels(folder),
+      local: new LocalModels(folder, () => {}),
       programPath,
       events,
       log: () => {},

@@ -22,7 +22,7 @@ let nowMs: number;
 
 async function open(): Promise<void> {
   db = await openDatabase({ path: `${folder}/app.db` });
-  const [sealer, events, now] = [createSealer(key), createEventHub(), () => nowMs];
+  const [sealer, events, now] = [createSealer(key), createEventHub(() => {}), () => nowMs];
   trash = new Trash({ db, sealer: sealer.forPurpose("trash"), events, now });
   store = new DocumentStore<Head, Body>({
     kind: "paper",
@@ -33,6 +33,7 @@ async function open(): Promise<void> {
     now,
     sealer: sealer.forPurpose("papers"),
     titleOf: ({ title }) => title,
+    log: () => {},
   });
   trash.register("paper", store);
 }

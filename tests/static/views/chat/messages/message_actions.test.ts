@@ -1,8 +1,7 @@
 import type { Message } from "../../../../../static/src/api/types.ts";
 import type { Page } from "playwright-core";
-import { findAxeProblems, findSmallTargets } from "../../../../helpers/browser/browser.ts";
+import { findAxeProblems, findSmallTargets, holdToasts } from "../../../../helpers/browser/browser.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { holdToasts } from "../../../../helpers/browser/browser.ts";
 import {
   eventually,
   openUiBench,
