@@ -272,16 +272,15 @@ export class HandsFree {
   }
 
   #onReply(isBusy: boolean, isSounding: boolean): void {
+    if (isSounding && this.#turn) {
+      const { endedAtMs, transcribeMs } = this.#turn;
+      this.times.value = { transcribeMs, firstAudioMs: performance.now() - endedAtMs };
+      this.#turn = undefined;
+    }
     const phase = this.phase.peek();
     if (phase !== "thinking" && phase !== "speaking" && phase !== "listening") return;
-    if (isSounding) {
-      this.phase.value = "speaking";
-      if (this.#turn) {
-        const { endedAtMs, transcribeMs } = this.#turn;
-        this.times.value = { transcribeMs, firstAudioMs: performance.now() - endedAtMs };
-        this.#turn = undefined;
-      }
-    } else if (isBusy) {
+    if (isSounding) this.phase.value = "speaking";
+    else if (isBusy) {
       if (phase === "listening") this.phase.value = "thinking";
     } else if (phase !== "listening") this.#endTurn();
   }
