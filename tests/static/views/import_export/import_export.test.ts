@@ -125,7 +125,7 @@ test("downloads an export of everything, and imports it complete elsewhere", asy
   await main.getByRole("heading", { name: "Imported" }).waitFor();
   await main.getByText("1 chat").first().click();
   await main.getByRole("link", { name: "The pier" }).click();
-  await page.getByText("Ahoy").waitFor();
+  await main.getByText("Ahoy").waitFor();
   expect(errors).toEqual([]);
   await context.close();
 });

@@ -295,6 +295,7 @@ test.each(SIZES.flatMap(([name, size]) => SCHEMES.map((scheme) => [name, scheme,
     await check("preview");
     await page.getByRole("button", { name: "Close" }).first().click();
     await page.getByLabel("Message", { exact: true }).fill("/");
+    await page.getByRole("listbox", { name: "Commands" }).waitFor();
     await check("commands");
     await page.getByLabel("Message", { exact: true }).fill("");
     await page.getByLabel("Message", { exact: true }).press("ArrowUp");
