@@ -12,7 +12,7 @@ export interface WatchedProcess {
   readonly lines: readonly string[];
   /** Resolves when the program has ended and its output was read. */
   readonly ended: Promise<Deno.CommandStatus>;
-  /** Sends SIGTERM, then SIGKILL after a while, and waits. May be called twice. */
+  /** Sends SIGTERM to it and its children, then SIGKILL after a while, and waits. May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -30,15 +30,18 @@ export interface WatchedOptions {
 const MAX_LINES = 200;
 const MAX_LINE = 500;
 const STOP_WITHIN_MS = 4_000;
+/** How long output is read after the end. A child that goes on in the background can hold it open. */
+const OUTPUT_WITHIN_MS = 5_000;
 
 /**
  * The shell becomes the program (`exec`), so the process id is the program's. Before that it starts a watcher that
  * reads a pipe from Parlor. If the pipe closes without a line, Parlor is gone, even by SIGKILL, and the watcher kills
- * the program. A line on the pipe ends the watcher, so that it never signals a process id that was reused.
+ * the process group. A line on the pipe ends the watcher, so that it never signals a process id that was reused. dash
+ * takes no `--` before a negative process id.
  */
 const WATCH_SCRIPT = `
 exec 3<&0
-{ trap '' TERM INT HUP; read -r word <&3 || { kill -TERM $$; sleep 2; kill -TERM $$; sleep 2; kill -KILL $$; }; } \\
+{ trap '' TERM INT HUP; read -r word <&3 || { kill -TERM -$$; sleep 2; kill -TERM -$$; sleep 2; kill -KILL -$$; }; } \\
   </dev/null >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null
 `;
@@ -60,25 +63,37 @@ export function startWatched(program: string, options: WatchedOptions): WatchedP
     lines.push(line.slice(0, MAX_LINE));
     if (lines.length > MAX_LINES) lines.shift();
   };
-  const reading = [child.stdout, child.stderr].map((stream) => eachLine(stream, take));
+  const giveUp = new AbortController();
+  const reading = [child.stdout, child.stderr].map((stream) => eachLine(stream, take, giveUp.signal));
   let isOver = false;
+  let isStopping = false;
+  const signal = (name: Deno.Signal) => {
+    if (isOver) return;
+    try {
+      Deno.kill(isWatched ? -child.pid : child.pid, name);
+    } catch {
+      // Already ended.
+    }
+  };
   const ended = (async () => {
     const status = await child.status;
+    isOver = !isWatched; // a process group can outlive its first process
+    const limit = setTimeout(() => giveUp.abort(), OUTPUT_WITHIN_MS);
+    await Promise.all(reading);
+    clearTimeout(limit);
+    if (isStopping) signal("SIGKILL"); // children that have closed their output
     isOver = true;
     const pipe = child.stdin.getWriter();
     await pipe.write(new TextEncoder().encode("over\n")).catch(() => {}); // no watcher on Windows
     await pipe.close().catch(() => {});
-    await Promise.all(reading);
     return status;
   })();
-  const signal = (name: Deno.Signal) => {
-    if (!isOver) child.kill(name);
-  };
   return {
     pid: child.pid,
     lines,
     ended,
     async stop() {
+      isStopping = true;
       signal("SIGTERM");
       const limit = setTimeout(() => signal("SIGKILL"), options.stopWithinMs ?? STOP_WITHIN_MS);
       await ended;
@@ -101,22 +116,27 @@ function spawn(command: string, args: string[], env: Record<string, string>): De
       stdin: "piped",
       stdout: "piped",
       stderr: "piped",
+      detached: Deno.build.os !== "windows", // a process group of its own
     }).spawn();
   } catch (cause) {
     throw new AppError("not_available", `Can't start "${args.at(3) ?? command}": ${messageOf(cause)}`, { cause });
   }
 }
 
-async function eachLine(stream: ReadableStream<Uint8Array<ArrayBuffer>>, take: (line: string) => void): Promise<void> {
+async function eachLine(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  take: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   let rest = "";
   try {
-    for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+    for await (const text of stream.pipeThrough(new TextDecoderStream(), { signal })) {
       const parts = (rest + text).split(/\r?\n/);
       rest = parts.pop()!.slice(0, MAX_LINE);
       parts.forEach(take);
     }
   } catch {
-    // The pipe broke when the process ended. Keep the output so far.
+    // The pipe broke when the process ended, or a child holds it open. Keep the output so far.
   }
   if (rest !== "") take(rest);
 }

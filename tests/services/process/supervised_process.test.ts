@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { startWatched } from "../../../services/process/supervised_process.ts";
+import { tempFolder } from "../../helpers/files/storage_folder.ts";
+import { isGone } from "../../helpers/processes/processes.ts";
+
+async function readPid(path: string): Promise<number> {
+  await expect.poll(() => Deno.readTextFile(path).catch(() => "")).toMatch(/^\d+\n$/);
+  return Number(await Deno.readTextFile(path));
+}
+
+test("stops what a script has started, also what ignores SIGTERM", async () => {
+  await using folder = await tempFolder();
+  const started = `sh -c 'trap "" TERM; echo $$ >${folder.file("stubborn")}; sleep 300; sleep 300' & sleep 300`;
+  const running = startWatched("/bin/sh", { args: ["-c", started], env: {}, stopWithinMs: 500 });
+  const stubborn = await readPid(folder.file("stubborn"));
+  await running.stop();
+  expect((await running.ended).signal).toBe("SIGTERM");
+  await expect.poll(() => isGone(stubborn)).toBe(true);
+});
+
+test("a program has ended although a child of it goes on with its output open", async () => {
+  await using folder = await tempFolder();
+  const script = `echo first; sleep 300 & echo $! >${folder.file("child")}; echo last`;
+  const running = startWatched("/bin/sh", { args: ["-c", script], env: {} });
+  const child = await readPid(folder.file("child"));
+  expect(await running.ended).toMatchObject({ success: true, code: 0 });
+  expect(running.lines).toEqual(["first", "last"]);
+  expect(await isGone(child)).toBe(false);
+  Deno.kill(child, "SIGKILL");
+});
