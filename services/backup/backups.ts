@@ -1,7 +1,7 @@
 /** Backups in the owner's folder, created by the running server: one a day with rotation, and others on request. */
 import { join, resolve } from "node:path";
 import { Mutex } from "../async/locks.ts";
-import { AppError } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
 import type { JobContext, JobRunner, JobSnapshot } from "../jobs/job_store.ts";
 import type { Log } from "../log.ts";
 import { fileError, fileExists } from "../storage/atomic_file.ts";
@@ -244,9 +244,15 @@ export class Backups {
     detail({ contents: contentsText(contents) });
     if (after.length === 0) return;
     const startedAtMs = performance.now();
-    await runAfterBackup({ command: after, file: path, signal, timeoutMs: AFTER_BACKUP_TIMEOUT_MS });
-    const tookS = Math.round((performance.now() - startedAtMs) / 1000);
-    log("info", "Ran backup_after", { program: after[0], seconds: tookS });
+    const fields = () => ({ program: after[0], seconds: Math.round((performance.now() - startedAtMs) / 1000) });
+    try {
+      await runAfterBackup({ command: after, file: path, signal, timeoutMs: AFTER_BACKUP_TIMEOUT_MS });
+    } catch (error) {
+      // The line of the failed job leaves out what other programs print. This one is the owner's.
+      if (!signal.aborted) log("error", "backup_after failed", { ...fields(), error: messageOf(error) });
+      throw error;
+    }
+    log("info", "Ran backup_after", fields());
     detail({ contents: contentsText(contents), after: after[0] });
   }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { makeBackup } from "../../../services/backup/backup.ts";
-import { isMounted } from "../../../services/backup/backup_settings.ts";
+import { AFTER_BACKUP_TIMEOUT_MS, isMounted, runAfterBackup } from "../../../services/backup/backup_settings.ts";
 import { restoreBackup } from "../../../services/backup/restore.ts";
 import { openBackup } from "../../../services/backup/backup_file.ts";
 import { addDocument, readText } from "../../helpers/files/document_files.ts";
@@ -230,13 +230,37 @@ test("the command after a backup gets the file, its failure fails the job, and t
     /^The backup ".*" was created, but .*"\/bin\/sh" ended with code 3: .*no route/,
   );
   expect(await Array.fromAsync(Deno.readDir(folder))).toHaveLength(2);
+  const lines = app.logLines.map((line) => JSON.parse(line));
+  expect(lines.find(({ message }) => message === "Ran backup_after")).toMatchObject({
+    level: "info",
+    program: "/bin/sh",
+    seconds: expect.any(Number),
+  });
+  expect(lines.find(({ message }) => message === "backup_after failed")).toMatchObject({
+    level: "error",
+    program: "/bin/sh",
+    error: failed.error!.message,
+  });
 
-  await Deno.writeTextFile(script, `echo running >"${took}.running"; exec sleep 600`);
+  await Deno.writeTextFile(script, `echo running >"${took}.running"; sleep 600; echo never`);
   const hanging = await started(app);
   await expect.poll(() => Deno.stat(`${took}.running`).then(() => true, () => false)).toBe(true);
   expect(await (await app.post(`/api/jobs/${hanging.id}/cancel`, {})).json()).toMatchObject({ state: "cancelled" });
   expect(await Array.fromAsync(Deno.readDir(folder)), "its backup stays, too").toHaveLength(3);
 }, 180_000);
+
+test("the command after a backup is stopped with all that it has started when its hour is over", async () => {
+  expect(AFTER_BACKUP_TIMEOUT_MS).toBe(3_600_000);
+  await using home = await tempFolder();
+  const script = home.file("after.sh");
+  await Deno.writeTextFile(script, "echo uploading; sleep 600; echo never");
+  const signal = new AbortController().signal;
+  const ended = runAfterBackup({ command: ["/bin/sh", script], file: home.file("b"), signal, timeoutMs: 500 });
+  await expect(ended).rejects.toMatchObject({
+    code: "upstream_timeout",
+    message: expect.stringMatching(/was created, but backup_after failed: .*: uploading$/),
+  });
+});
 
 test("a second backup within a second gets another name", async () => {
   await using home = await tempFolder();
