@@ -80,17 +80,21 @@ interface Branch extends Pick<TreeChat, "id" | "forkedFrom"> {
   group: Shown[];
 }
 
-/** Builds a tree from messages that name their parent, or only follow one another. A repeated ID is left out. */
+/**
+ * Builds a tree from messages that name their parent, wherever it is in the list, or only follow one another. A repeated
+ * ID is left out.
+ */
 export function buildTree(list: Iterable<ListedMessage>): Map<string, TreeNode> {
   const nodes = new Map<string, TreeNode>();
+  const named = new Map<string, ListedMessage>();
+  for (const one of list) if (one.id !== "" && !named.has(one.id)) named.set(one.id, one);
   let previous: string | undefined;
-  for (const { id, parentId, message } of list) {
-    if (id === "" || nodes.has(id)) continue;
-    const parent = parentId === null ? undefined : parentId !== undefined && nodes.has(parentId) ? parentId : previous;
+  for (const { id, parentId, message } of named.values()) {
+    const parent = parentId === null ? undefined : parentId !== undefined && named.has(parentId) ? parentId : previous;
     nodes.set(id, { id, parent, children: [], message });
-    if (parent !== undefined) nodes.get(parent)!.children.push(id);
     previous = id;
   }
+  for (const { id, parent } of nodes.values()) if (parent !== undefined) nodes.get(parent)!.children.push(id);
   return nodes;
 }
 

@@ -108,6 +108,7 @@ export const IMPORT_REASONS = {
   broken_lines: "skipped lines that are not JSON objects: {count}",
   image_missing: 'the image "{image}" is missing',
   files_not_in_export: "its files are not part of the export",
+  artifact_edits: "later edits of its artifacts aren't applied",
   chatgpt_images: "its images are not part of the chat export",
   changed_here: "already here and changed since the last import: left as is",
   image_unreadable: "its image can't be read",

@@ -60,6 +60,11 @@ function* readOne(
   yield* read(chat, place);
 }
 
+/** Returns the objects of a list; none if it isn't one. */
+export function listObjects(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
 function isArray(bytes: Uint8Array): boolean {
   return bytes.find((byte) => byte > 0x20 && byte < 0x80) === 0x5b;
 }

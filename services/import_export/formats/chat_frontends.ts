@@ -1,11 +1,11 @@
-/** Reads the exports of LibreChat, LobeChat, Open WebUI and Chatbox. */
+/** Reads the exports of LibreChat, Open WebUI and Chatbox. */
 import { AppError } from "../../errors.ts";
-import { asObject, asText, findJsonFault, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
+import { asObject, asText, findJsonFault, getOwn, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 import { buildTree, convertChat, type ListedMessage, type TreeNode } from "../branching_chat.ts";
 import type { ImportStep } from "../import_item.ts";
 import { changed, leftOutNote, refusedNote } from "../import_report.ts";
 import type { ImportSource } from "../import_source.ts";
-import { readChatFiles, toIsoTime } from "./chat_files.ts";
+import { listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
 
 /** Yields the conversations of LibreChat's export as JSON, with or without branches, as a tree or as a list. */
 export function readLibreChat(source: ImportSource): AsyncGenerator<ImportStep> {
@@ -27,6 +27,7 @@ function* convertLibreChatConversation(chat: JsonObject, source: string): Genera
   const key = asText(chat.conversationId) || `${title} ${asText(list[0]?.messageId)}`;
   const system = asText(asObject(chat.options).promptPrefix);
   const times = list.flatMap(({ createdAt }) => toIsoTime(createdAt) ?? []).sort();
+  const files = list.reduce((sum, message) => sum + countFiles(message), 0);
   yield* convertChat({
     program: "librechat",
     key,
@@ -36,6 +37,7 @@ function* convertLibreChatConversation(chat: JsonObject, source: string): Genera
     system,
     createdAt: times[0],
     updatedAt: times.at(-1),
+    notes: files > 0 ? [{ ...changed(source, "files_not_in_export"), count: files }] : [],
   });
 }
 
@@ -58,9 +60,10 @@ function toParentId(value: unknown): string | null | undefined {
 }
 
 function convertLibreChatMessage(message: JsonObject): TreeNode["message"] {
-  const parts = Array.isArray(message.content) ? message.content.filter(isJsonObject) : [];
-  const said = asText(message.text) || joinParts(parts, "text");
-  const reasoning = joinParts(parts, "think");
+  const parts = listObjects(message.content);
+  // LibreChat shows the parts of a message that has both.
+  const { said, thought } = splitThinking(joinParts(parts, "text") || asText(message.text));
+  const reasoning = joinParts(parts, "think") || thought;
   if (said.trim() === "" || message.error === true) return;
   const created_at = toIsoTime(message.createdAt);
   const model = asText(message.model);
@@ -73,93 +76,28 @@ function convertLibreChatMessage(message: JsonObject): TreeNode["message"] {
   };
 }
 
+const THINKING_START = ":::thinking\n";
+const THINKING_END = "\n:::";
+
+/** Before there were parts, the reasoning was at the start of the text. */
+function splitThinking(text: string): { said: string; thought: string } {
+  const end = text.startsWith(THINKING_START) ? text.indexOf(THINKING_END, THINKING_START.length - 1) : -1;
+  if (end < 0) return { said: text, thought: "" };
+  const thought = text.slice(THINKING_START.length, end).trim();
+  return { said: text.slice(end + THINKING_END.length).trimStart(), thought };
+}
+
+/** Files are in the export by name only: those of the user in `files`, images of a reply as parts. */
+function countFiles({ files, content }: JsonObject): number {
+  return listObjects(files).length + listObjects(content).filter(({ type }) => type === "image_file").length;
+}
+
 /** The text of a part is a string, or an object with a `value`. */
 function joinParts(parts: JsonObject[], type: "text" | "think"): string {
   const texts = parts.filter((part) => part.type === type).map((part) =>
     asText(part[type]) || asText(asObject(part[type]).value)
   );
   return texts.filter((text) => text !== "").join("\n\n");
-}
-
-/**
- * Yields the conversations of LobeChat's export: assistants (`sessions`), their topics, and one list of all messages.
- */
-export function readLobeChat(source: ImportSource): AsyncGenerator<ImportStep> {
-  return readChatFiles(source, (path) => /\.json$/i.test(path), convertLobeChatExport);
-}
-
-/** A topic is a conversation; so are the messages of an assistant outside of its topics. */
-function* convertLobeChatExport(file: JsonObject, source: string): Generator<ImportStep> {
-  const state = asObject(file.state);
-  const sessions = byId(state.sessions);
-  const topics = byId(state.topics);
-  const chats = Map.groupBy(listObjects(state.messages), (message) => {
-    const topicId = asText(message.topicId);
-    return JSON.stringify([asText(message.sessionId) || asText(topics.get(topicId)?.sessionId), topicId]);
-  });
-  if (chats.size === 0) return yield refusedNote(source, "no_messages");
-  for (const [key, messages] of chats) {
-    const [sessionId, topicId] = JSON.parse(key) as [string, string];
-    yield* convertLobeChatTopic(messages, {
-      session: sessions.get(sessionId),
-      topic: topics.get(topicId),
-      key,
-      source,
-    });
-  }
-}
-
-function* convertLobeChatTopic(
-  messages: JsonObject[],
-  { session, topic, key, source }: { session?: JsonObject; topic?: JsonObject; key: string; source: string },
-): Generator<ImportStep> {
-  const ordered = messages.toSorted((a, b) => toMs(a.createdAt) - toMs(b.createdAt));
-  const nodes = buildTree(ordered.map((message, index) => ({
-    id: asText(message.id) || `n${index}`,
-    parentId: asText(message.parentId) || undefined,
-    message: convertLobeChatMessage(message),
-  })));
-  const title = asText(topic?.title) || asText(asObject(session?.meta).title);
-  const system = asText(asObject(session?.config).systemRole);
-  yield* convertChat({
-    program: "lobechat",
-    key,
-    source,
-    title,
-    nodes,
-    system,
-    createdAt: toIsoTime(topic?.createdAt ?? ordered[0]?.createdAt),
-    updatedAt: toIsoTime(topic?.updatedAt ?? ordered.at(-1)?.createdAt),
-    refusedAs: `${source} ${title}`.trim(),
-  });
-}
-
-function convertLobeChatMessage(message: JsonObject): TreeNode["message"] {
-  const role = asText(message.role);
-  const content = asText(message.content);
-  if (!["user", "assistant", "system"].includes(role) || content.trim() === "") return;
-  const reasoning = asText(asObject(message.reasoning).content);
-  const created_at = toIsoTime(message.createdAt);
-  const model = asText(asObject(message.extra).fromModel) || asText(message.model);
-  return {
-    role,
-    content,
-    ...(reasoning !== "" && { reasoning }),
-    ...(created_at && { created_at }),
-    ...(model !== "" && { model }),
-  };
-}
-
-function listObjects(value: unknown): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
-function byId(value: unknown): Map<string, JsonObject> {
-  return new Map(listObjects(value).map((item) => [asText(item.id), item]));
-}
-
-function toMs(value: unknown): number {
-  return Date.parse(toIsoTime(value) ?? "") || 0;
 }
 
 /** The text contains the reasoning in a details element. */
@@ -256,29 +194,41 @@ export function readChatbox(source: ImportSource): AsyncGenerator<ImportStep> {
 
 function* convertChatboxExport(file: JsonObject, source: string): Generator<ImportStep> {
   const stored = Object.entries(file).filter(([key]) => key.startsWith("session:")).map(([, session]) => session);
-  // Versions before 1.9 kept all chats in one list.
-  const sessions = [...stored, ...listObjects(file["chat-sessions"])].filter(isJsonObject);
-  if (sessions.length === 0) return yield refusedNote(source, "no_messages");
+  const sessions = new Map<string, JsonObject>();
+  // Versions before 1.9 kept all chats in one list, which stays in the storage as it was at the update.
+  for (const session of [...listObjects(stored), ...listObjects(file["chat-sessions"])]) {
+    const id = asText(session.id);
+    if (!sessions.has(id)) sessions.set(id, session);
+  }
+  if (sessions.size === 0) return yield refusedNote(source, "no_messages");
   if (isJsonObject(file.settings)) yield leftOutNote(source, "service_keys_left_out");
-  for (const session of sessions) {
-    yield* convertSession(session, source, { key: asText(session.id), title: asText(session.name) });
+  for (const [id, session] of sessions) {
+    const forks = asObject(session.messageForksHash);
+    yield* convertSession(session.messages, source, { key: id, title: asText(session.name), forks });
     for (const thread of listObjects(session.threads)) {
       const title = asText(thread.name) || asText(session.name);
-      yield* convertSession(thread, source, { key: `${asText(session.id)} ${asText(thread.id)}`, title });
+      yield* convertSession(thread.messages, source, { key: `${id} ${asText(thread.id)}`, title, forks });
     }
   }
 }
 
+/** @param chat.forks Other continuations in all conversations of the chat, by the message that they follow. */
 function* convertSession(
-  chat: JsonObject,
+  stored: unknown,
   source: string,
-  { key, title }: { key: string; title: string },
+  { key, title, forks }: { key: string; title: string; forks: JsonObject },
 ): Generator<ImportStep> {
-  const all = listObjects(chat.messages);
+  const all = listObjects(stored);
   const system = all[0]?.role === "system" ? readMessage(all[0]).content : "";
   const messages = system === "" ? all : all.slice(1);
-  const nodes = buildTree([...listMessages(messages), ...listForks(chat)]);
-  const images = messages.reduce((sum, message) => sum + listImages(message).length, 0);
+  const listed = listWithForks(all, forks);
+  const nodes = buildTree(listed.map(({ message, ...place }, index) => ({
+    ...place,
+    message: index === 0 && system !== "" ? undefined : convertChatboxMessage(message),
+  })));
+  const count = (list: (message: JsonObject) => JsonObject[]) =>
+    listed.reduce((sum, { message }) => sum + list(message).length, 0);
+  const [images, files] = [count(listImages), count(({ files }) => listObjects(files))];
   const name = `${source} ${title}`.trim();
   const times = messages.flatMap(({ timestamp }) => toIsoTime(timestamp) ?? []);
   yield* convertChat({
@@ -291,29 +241,46 @@ function* convertSession(
     system,
     createdAt: times[0],
     updatedAt: times.at(-1),
-    notes: images > 0 ? [{ ...changed(name, "chatgpt_images"), count: images }] : [],
+    notes: [
+      ...(images > 0 ? [{ ...changed(name, "chatgpt_images"), count: images }] : []),
+      ...(files > 0 ? [{ ...changed(name, "files_not_in_export"), count: files }] : []),
+    ],
     refusedAs: name,
   });
 }
 
-function listMessages(messages: JsonObject[], parentId: string | null = null): ListedMessage[] {
-  return messages.map((message, index) => ({
-    id: asText(message.id) || `n${index}`,
-    ...(index === 0 && { parentId }),
-    message: convertChatboxMessage(message),
-  }));
+/** A message as Chatbox stores it. */
+interface Stored {
+  message: JsonObject;
 }
 
-/** Other continuations after a message; the one that is shown has an empty list. */
-function listForks(chat: JsonObject): ListedMessage[] {
-  return Object.entries(asObject(chat.messageForksHash)).flatMap(([after, fork]) =>
-    listObjects(asObject(fork).lists).flatMap(({ messages }) => listMessages(listObjects(messages), after))
-  );
+/** Lists messages, then their other continuations, and those of these. The continuation that is shown is an empty list. */
+function listWithForks(messages: JsonObject[], forks: JsonObject): (Omit<ListedMessage, "message"> & Stored)[] {
+  const list: ReturnType<typeof listWithForks> = messages.map((message, index) => ({
+    id: asText(message.id) || `n${index}`,
+    message,
+  }));
+  const seen = new Set<string>();
+  for (const { id: after } of list) {
+    if (seen.has(after)) continue;
+    seen.add(after);
+    for (const { messages } of listObjects(asObject(getOwn(forks, after)).lists)) {
+      const others = listObjects(messages).map((message, index) => ({
+        id: asText(message.id),
+        ...(index === 0 && { parentId: after }),
+        message,
+      }));
+      list.push(...others);
+    }
+  }
+  return list;
 }
 
 function convertChatboxMessage(message: JsonObject): TreeNode["message"] {
   const role = asText(message.role);
   const { content, reasoning } = readMessage(message);
+  // A summary stands for the messages before it in the prompt; those are imported.
+  if (message.isSummary === true) return;
   if (!["user", "assistant", "system"].includes(role) || content.trim() === "") return;
   const created_at = toIsoTime(message.timestamp);
   const model = asText(message.model);
@@ -339,6 +306,7 @@ function readMessage(message: JsonObject): { content: string; reasoning: string 
   };
 }
 
-function listImages(message: JsonObject): JsonObject[] {
-  return listObjects(message.contentParts).filter(({ type }) => type === "image");
+/** Old messages have their images in `pictures`. */
+function listImages({ contentParts, pictures }: JsonObject): JsonObject[] {
+  return [...listObjects(contentParts).filter(({ type }) => type === "image"), ...listObjects(pictures)];
 }

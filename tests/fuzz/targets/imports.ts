@@ -150,6 +150,19 @@ const LOBECHAT = {
   },
   version: 7,
 };
+const LOBE_DATABASE = {
+  data: {
+    agents: [{ id: "a", title: "Fox", systemRole: "Be calm." }],
+    agentsToSessions: [{ agentId: "a", sessionId: "s" }],
+    threads: [{ id: "h", sourceMessageId: "1" }],
+    topics: [{ id: "t", sessionId: "s", title: "Evening", createdAt: "2026-03-01T10:00:00.000Z" }],
+    messages: [
+      ...LOBECHAT.state.messages,
+      { id: "3", agentId: "a", topicId: "t", threadId: "h", role: "user", content: "Hm", createdAt: null },
+    ],
+  },
+  schemaHash: "x",
+};
 const CHATBOX = {
   __exported_items: ["conversations"],
   "session:b": {
@@ -161,6 +174,7 @@ const CHATBOX = {
       { id: "3", role: "assistant", content: "Hello" },
     ],
     messageForksHash: {
+      4: { position: 0, lists: [{ messages: [] }, { messages: [{ id: "6", role: "user", content: "Ho" }] }] },
       2: { position: 0, lists: [{ messages: [] }, { messages: [{ id: "4", role: "assistant", content: "Hey" }] }] },
     },
     threads: [{ id: "t", name: "Before", messages: [{ id: "5", role: "user", content: "Hm" }] }],
@@ -211,7 +225,9 @@ const SAMPLES: Record<ImportKind, (random: Random) => Partial<Import>> = {
   openwebui: (random) => someChats(random, OPENWEBUI, "chats.json"),
   claude: (random) => someChats(random, CLAUDE, "conversations.json"),
   librechat: (random) => someChats(random, LIBRECHAT, "chats.json"),
-  lobechat: (random) => ({ files: changed(random, { "lobe.json": json(LOBECHAT) }) }),
+  lobechat: (random) => ({
+    files: changed(random, { "lobe.json": json(random.pick([LOBECHAT, LOBE_DATABASE])) }),
+  }),
   chatbox: (random) => ({ files: changed(random, { "chatbox.json": json(CHATBOX) }) }),
   parlor: (random) => ({ files: changed(random, PARLOR) }),
 };

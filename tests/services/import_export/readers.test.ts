@@ -246,6 +246,203 @@ test("Chatbox's chats bring threads, other continuations and the system prompt; 
   expect(JSON.stringify(steps)).not.toContain("needle");
 });
 
+test("Claude's artifacts are in the reply as code, its placeholders aren't, and two first messages are versions", async () => {
+  const first = "00000000-0000-4000-8000-000000000000";
+  const tool = (name: string, input: object) => ({ type: "tool_use", name, input });
+  const message = (uuid: string, parent: string, sender: string, content: object[], text = "") => ({
+    uuid,
+    parent_message_uuid: parent,
+    sender,
+    text,
+    content,
+  });
+  const block = "```\nThis block is not supported on your current device yet.\n```";
+  const steps = await read("claude", {
+    "conversations.json": JSON.stringify([{
+      uuid: "c1",
+      name: "Harbor",
+      chat_messages: [
+        message("1", first, "human", [{ type: "text", text: "A page" }]),
+        message("2", "1", "assistant", [
+          tool("web_search", { query: "x" }),
+          { type: "tool_result", name: "web_search", content: [{ type: "text", text: "found" }] },
+          { type: "text", text: "Here:" },
+          tool("artifacts", { command: "create", id: "a", title: "Notes", content: "Use ```js``` here" }),
+          tool("artifacts", { command: "update", id: "a", old_str: "Use", new_str: "Write" }),
+          tool("create_file", { path: "/mnt/out/page.html", file_text: "<p>Hi</p>" }),
+          { type: "text", text: "Done" },
+        ], `Here:\n${block}\n\nDone`),
+        message("3", first, "human", [{ type: "text", text: "Another page" }]),
+        message("4", "3", "assistant", [], `Well\n${block}\n\nno`),
+        message("5", "4", "human", []),
+        message("6", "5", "assistant", [tool("web_search", { query: "y" })], block),
+      ],
+    }]),
+  });
+  expect(chatsOf(steps)).toMatchObject([{ texts: [["user", "Another page"], ["assistant", "Well\n\nno"]] }]);
+  const [conversation] = steps.filter((step) => step.what === "conversation");
+  expect(conversation!.messages[0]!.variants).toMatchObject([{ content: "A page" }, { content: "Another page" }]);
+  expect(conversation!.continuations).toMatchObject([{
+    messages: [{
+      content: "Here:\n\n**Notes**\n\n````\nUse ```js``` here\n````\n\n**page.html**\n\n```\n<p>Hi</p>\n```\n\nDone",
+    }],
+  }]);
+  expect(steps).toContainEqual(expect.objectContaining({ code: "artifact_edits", count: 1 }));
+});
+
+test("LibreChat's parts win over the text, old reasoning leaves the text, and files are reported", async () => {
+  const steps = await read("librechat", {
+    "chat.json": JSON.stringify({
+      conversationId: "l1",
+      title: "Harbor",
+      messages: [
+        { messageId: "1", isCreatedByUser: true, text: "Look", files: [{ file_id: "f", filename: "boat.png" }] },
+        { messageId: "2", parentMessageId: "1", text: ":::thinking\nHm.\n:::\nA boat", model: "r1" },
+        { messageId: "3", parentMessageId: "2", isCreatedByUser: true, text: "Draw it" },
+        {
+          messageId: "4",
+          parentMessageId: "3",
+          text: "old",
+          content: [
+            { type: "think", think: "Ok." },
+            { type: "tool_call", tool_call: { id: "t", name: "dalle", args: "{}" } },
+            { type: "image_file", image_file: { filepath: "/images/1/boat.png" } },
+            { type: "text", text: "There" },
+          ],
+        },
+      ],
+    }),
+  });
+  const [conversation] = steps.filter((step) => step.what === "conversation");
+  expect(conversation!.messages).toMatchObject([
+    { role: "user", content: "Look" },
+    { role: "assistant", content: "A boat", reasoning: "Hm.", model: "r1" },
+    { role: "user", content: "Draw it" },
+    { role: "assistant", content: "There", reasoning: "Ok." },
+  ]);
+  expect(steps).toContainEqual(expect.objectContaining({ code: "files_not_in_export", count: 2 }));
+});
+
+/** The tables of LobeChat's database. */
+const lobeTables = () => {
+  const at = (second: number) => `2026-03-01T10:00:0${second}.000Z`;
+  const message = (id: string, role: string, content: string, second: number, more = {}) => ({
+    ...{ id, role, content, reasoning: null, model: null, parentId: null, threadId: null, agentId: null },
+    ...{ sessionId: "ssn_1", topicId: "tpc_1", createdAt: at(second), updatedAt: at(second), ...more },
+  });
+  return {
+    userSettings: [],
+    agents: [{ id: "agt_1", title: "Fox", systemRole: "Be calm." }, { id: "agt_2", title: "Owl", systemRole: "Hoot." }],
+    aiProviders: [{ id: "openai", keyVaults: '{"apiKey":"sk-needle"}' }],
+    messages: [
+      message("msg_3", "user", "More", 3, { parentId: "msg_2" }),
+      message("msg_2", "assistant", "Hello", 2, { parentId: "msg_1", model: "m1", reasoning: { content: "Hm." } }),
+      message("msg_1", "user", "Hi", 1),
+      message("msg_4", "assistant", "", 4, { parentId: "msg_3", tools: [{ id: "call_1" }] }),
+      message("msg_5", "tool", "{}", 5, { parentId: "msg_4" }),
+      message("msg_6", "assistant", "Found", 6, { parentId: "msg_5" }),
+      message("msg_7", "user", "Aside", 7, { threadId: "thd_1" }),
+      message("msg_8", "user", "Night", 8, { sessionId: null, topicId: "tpc_2", agentId: "agt_2" }),
+    ],
+    sessions: [{ id: "ssn_1", slug: "fox", title: null, type: "agent" }],
+    threads: [{ id: "thd_1", topicId: "tpc_1", sourceMessageId: "msg_2", type: "continuation" }],
+    topics: [
+      { id: "tpc_1", title: "Evening", sessionId: "ssn_1", createdAt: at(1) },
+      { id: "tpc_2", title: null, sessionId: null, agentId: "agt_2" },
+    ],
+    agentsToSessions: [{ agentId: "agt_1", sessionId: "ssn_1" }],
+  };
+};
+
+test("LobeChat's database gives topics with their agent's role, threads and reasoning, without keys", async () => {
+  const file = { data: lobeTables(), mode: "postgres", schemaHash: "abc" };
+  const steps = await read("lobechat", { "lobe.json": JSON.stringify(file) });
+  expect(chatsOf(steps)).toEqual([
+    {
+      title: "Evening",
+      system: "Be calm.",
+      texts: [["user", "Hi"], ["assistant", "Hello"], ["user", "More"], ["assistant", "Found"]],
+    },
+    { title: "Owl", system: "Hoot.", texts: [["user", "Night"]] },
+  ]);
+  const [evening] = steps.filter((step) => step.what === "conversation");
+  expect(evening!.messages[1]).toMatchObject({ model: "m1", reasoning: "Hm.", created_at: "2026-03-01T10:00:02.000Z" });
+  expect(evening!.messages[2]!.variants).toMatchObject([{ content: "More" }, { content: "Aside" }]);
+  expect(steps).toContainEqual(expect.objectContaining({ code: "service_keys_left_out" }));
+  expect(JSON.stringify(steps)).not.toContain("needle");
+});
+
+test("a topic that LobeChat's Share dialog wrote is a conversation", async () => {
+  const message = (id: string, role: string, content: string, more = {}) => ({
+    id,
+    role,
+    content,
+    createdAt: "2026-03-01T10:00:00.000Z",
+    ...more,
+  });
+  const topic = {
+    version: "2.0",
+    title: "Evening",
+    messages: [
+      message("system-role", "system", "Be calm.", { createdAt: "2026-03-02T10:00:00.000Z" }),
+      message("msg_1", "user", "Hi"),
+      message("msg_2", "assistant", "Hello", { parentId: "msg_1", model: "m1" }),
+    ],
+    exportedAt: "2026-03-02T10:00:00.000Z",
+  };
+  const steps = await read("lobechat", { "topic.json": JSON.stringify(topic) });
+  expect(chatsOf(steps)).toEqual([
+    { title: "Evening", system: "Be calm.", texts: [["user", "Hi"], ["assistant", "Hello"]] },
+  ]);
+});
+
+test("Chatbox's forks stay in their thread, forks of forks too; stale lists and summaries stay out", async () => {
+  const message = (id: string, role: string, text: string, more = {}) => ({
+    id,
+    role,
+    contentParts: [{ type: "text", text }],
+    ...more,
+  });
+  const fork = (...lists: object[][]) => ({ position: 0, lists: lists.map((messages) => ({ id: "l", messages })) });
+  const session = {
+    id: "b",
+    name: "Evening",
+    messages: [
+      message("1", "system", "Be calm."),
+      message("2", "user", "Hi", { files: [{ id: "f", name: "log.txt", storageKey: "file:1" }] }),
+      message("3", "assistant", "Hello"),
+      message("9", "assistant", "They greeted.", { isSummary: true }),
+    ],
+    messageForksHash: {
+      // Keys are in no order: the message may be in a list further down, or in a thread.
+      6: fork([], [message("8", "assistant", "Later other")]),
+      5: fork([], [message("7", "user", "Deep other")]),
+      2: fork([], [message("5", "assistant", "Hey"), message("4", "user", "Deep")]),
+    },
+    threads: [{
+      id: "t",
+      name: "Before",
+      messages: [message("6", "user", "Old"), message("10", "assistant", "Later")],
+    }],
+  };
+  const steps = await read("chatbox", {
+    "chatbox.json": JSON.stringify({
+      "chat-sessions": [{ id: "b", name: "Stale", messages: [{ id: "2", role: "user", content: "Stale" }] }],
+      "session:b": session,
+    }),
+  });
+  expect(chatsOf(steps)).toEqual([
+    { title: "Evening", system: "Be calm.", texts: [["user", "Hi"], ["assistant", "Hello"]] },
+    { title: "Evening", system: "Be calm.", texts: [["user", "Hi"], ["assistant", "Hey"], ["user", "Deep other"]] },
+    { title: "Before", system: undefined, texts: [["user", "Old"], ["assistant", "Later"]] },
+  ]);
+  const [main, other, before] = steps.filter((step) => step.what === "conversation");
+  expect(main!.messages[1]!.variants).toMatchObject([{ content: "Hello" }, { content: "Hey" }]);
+  expect(other!.messages[2]!.variants).toMatchObject([{ content: "Deep" }, { content: "Deep other" }]);
+  expect(before!.messages[1]!.variants).toMatchObject([{ content: "Later" }, { content: "Later other" }]);
+  expect(steps).toContainEqual(expect.objectContaining({ code: "files_not_in_export", count: 1 }));
+});
+
 test.each(["claude", "librechat", "lobechat", "chatbox"] as const)(
   "a %s file of another kind is refused",
   async (kind) => {

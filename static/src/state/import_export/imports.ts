@@ -296,7 +296,7 @@ const BY_TEXT: [kind: string, sign: RegExp][] = [
   ["agnai", /"kind"\s*:\s*"(?:character|chat|memory)"|"treeLeafId"|"sampleChat"/],
   ["claude", /"chat_messages"\s*:/],
   ["librechat", /"messagesTree"\s*:|"isCreatedByUser"\s*:|"parentMessageId"\s*:/],
-  ["lobechat", /"exportType"\s*:/],
+  ["lobechat", /"exportType"\s*:|^\{\s*"data"\s*:\s*\{\s*"userSettings"\s*:|^\{\s*"version"\s*:\s*"2\.0"/],
   ["chatbox", /"__exported_items"\s*:|"session:[\w-]+"\s*:|"chat-sessions(-list)?"\s*:/],
   ["chatgpt", /"mapping"\s*:\s*\{/],
   ["openwebui", /"history"\s*:\s*\{|"chat"\s*:\s*\{|"currentId"\s*:/],

@@ -27,6 +27,7 @@ export const importExport: typeof English = {
     kind: "Dateityp",
     kindUnknown: "Typ wählen",
     kindMissing: "Der Dateityp wurde nicht erkannt. Wählen Sie, woher die Datei stammt.",
+    kindNotListed: "Chats aus Msty können nicht importiert werden: Das Format des Exports ist nicht dokumentiert.",
     kinds: {
       sillytavern: "SillyTavern: ZIP des Ordners data/default-user",
       tavern: "Tavern-Chats: JSONL oder ein ZIP davon",

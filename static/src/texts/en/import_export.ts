@@ -23,6 +23,7 @@ export const importExport = {
     kind: "File type",
     kindUnknown: "Choose a type",
     kindMissing: "Couldn’t detect the file type. Choose where the file is from.",
+    kindNotListed: "Msty’s chats can’t be imported: the format of its export isn’t documented.",
     kinds: {
       sillytavern: "SillyTavern: ZIP of the data/default-user folder",
       tavern: "Tavern chats: JSONL or a ZIP of them",

@@ -27,6 +27,7 @@ export const importExport: typeof English = {
     kind: "ファイルの種類",
     kindUnknown: "種類を選択",
     kindMissing: "ファイルの種類を判別できませんでした。どこのファイルかを選択してください。",
+    kindNotListed: "Msty のチャットはインポートできません。エクスポートの形式が公開されていないためです。",
     kinds: {
       sillytavern: "SillyTavern：data/default-user フォルダーの ZIP",
       tavern: "Tavern 形式のチャット：JSONL またはその ZIP",

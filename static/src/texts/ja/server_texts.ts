@@ -18,6 +18,7 @@ export const serverTexts: ServerTexts = {
     broken_lines: "{count} 行が JSON のオブジェクトではありません",
     image_missing: "画像「{image}」がありません",
     files_not_in_export: "ファイルはエクスポートに含まれないため取り込みません",
+    artifact_edits: "アーティファクトの後からの編集は反映されません",
     chatgpt_images: "画像はチャットのファイルに含まれないため取り込みません",
     changed_here: "すでにここにあり、取り込んだ後に続きが書かれたか変更されたため、そのままにしました",
     image_unreadable: "画像を読み込めません",

@@ -191,7 +191,7 @@ function ImportFilePicker({ moving }: { moving: Imports }) {
           <Select
             id="import-kind"
             label={t.kind}
-            hint={kind === CARD ? undefined : t.previewHint}
+            hint={kind === CARD ? undefined : kind === "" ? t.kindNotListed : t.previewHint}
             error={kind === "" && isMissing ? t.kindMissing : undefined}
             value={kind}
             options={["", ...importable.kinds, CARD].map((value) => ({ value, name: getImportKindName(value) }))}

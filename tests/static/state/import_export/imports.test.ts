@@ -29,6 +29,13 @@ test.each<[what: string, name: string, bytes: Uint8Array<ArrayBuffer>, kind: str
     text('{"exportType":"sessions","state":{"messages":[]},"version":7}'),
     "lobechat",
   ],
+  [
+    "the database of LobeChat",
+    "e.json",
+    text('{\n  "data": {"userSettings":[],"messages":[]},"mode":"postgres","schemaHash":"a"}'),
+    "lobechat",
+  ],
+  ["a topic of LobeChat", "e.json", text('{"version":"2.0","title":"Evening","messages":[]}'), "lobechat"],
   ["an export of Chatbox", "e.json", text('{"__exported_items":["conversations"],"session:a1":{}}'), "chatbox"],
   ["chats of Open WebUI", "e.json", text('[{"id":"1","chat":{"history":{"currentId":"a"}}}]'), "openwebui"],
   ["one chat", "Evening.jsonl", text('{"mes":"Hi"}\n'), "tavern"],
