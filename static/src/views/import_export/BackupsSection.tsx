@@ -106,7 +106,7 @@ function BackupNow({ onMade }: { onMade: () => void }) {
   if (running && running.id !== followedId) follow(running.id);
   const ended = activity.endedJobs.value.find(({ id }) => id === followedId);
   useEffect(() => {
-    if (ended?.state === "done") onMade();
+    if (ended) onMade(); // also if it failed: backup_after can fail after the file was written
   }, [ended?.state]);
   const start = async () => {
     setStarting(true);

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
+import { tempFolder } from "../../../helpers/files/storage_folder.ts";
 import { PHONE } from "../../../helpers/browser/ui_page.ts";
 
 const SCREENSHOTS = Deno.env.get("PARLOR_TEST_SCREENSHOTS");
@@ -57,6 +58,25 @@ test.each([["light", {}], ["dark", PHONE]] as const)(
     await Deno.remove(backupDir, { recursive: true });
   },
 );
+
+test("shows how the command after a backup ended", async () => {
+  await using home = await tempFolder();
+  const script = home.file("after.sh");
+  await Deno.writeTextFile(script, 'test -s "$PARLOR_BACKUP_FILE"');
+  const config = { backupDir: home.file("backups"), backupSchedule: "off", backupAfter: ["/bin/sh", script] };
+  await using app = await openTestApp({ config: { ...config, setupCompleted: true } });
+  const { page, context } = await openPage(browser, app.url);
+  await page.goto(`${app.url}/settings/data`);
+  const main = page.getByRole("main");
+  const now = main.getByRole("button", { name: "Back up now" });
+  await now.click();
+  await main.getByRole("status").getByText("/bin/sh").waitFor();
+  await Deno.writeTextFile(script, "echo no route to host >&2; exit 3");
+  await now.click();
+  await main.getByRole("alert").getByText('"/bin/sh" ended with code 3: no route to host').waitFor();
+  await main.getByRole("list", { name: "Backups" }).getByRole("listitem").nth(1).waitFor();
+  await context.close();
+});
 
 test("a look that fails says why, and can be done again", async () => {
   await using app = await openTestApp({ config: { setupCompleted: true } });
