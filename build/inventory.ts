@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
 import { NO_LICENCE_TEXT } from "../services/diagnostics/license_notices.ts";
 
 /** Lists the packages in an executable, read from the bundler's metafile, and writes the license notices and the bill of materials. */
@@ -124,15 +125,23 @@ export function createBillOfMaterials({ version, runtimeVersion, packages }: Pro
     ...(integrity === undefined ? {} : { hashes: [toHash(integrity)] }),
   }));
   const product = { type: "application", "bom-ref": `parlor@${version}`, name: "parlor", version };
-  const bill = {
-    bomFormat: "CycloneDX",
-    specVersion: "1.6",
+  const contents = {
     version: 1,
     metadata: { component: { ...product, licenses: [{ license: { id: "MIT" } }] } },
     components: [runtime, ...components],
     dependencies: [{ ref: product["bom-ref"], dependsOn: [runtime, ...components].map((part) => part["bom-ref"]) }],
   };
-  return `${JSON.stringify(bill, null, 2)}\n`;
+  // GitHub's attest-sbom refuses a bill without a serial number.
+  const serialNumber = `urn:uuid:${toUuid(JSON.stringify(contents))}`;
+  return `${JSON.stringify({ bomFormat: "CycloneDX", specVersion: "1.6", serialNumber, ...contents }, null, 2)}\n`;
+}
+
+/** Makes a UUID of a text. @see https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8 */
+function toUuid(text: string): string {
+  const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
 function toPurl(name: string, version: string): string {

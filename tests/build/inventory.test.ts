@@ -115,3 +115,14 @@ test("lists every imported package in the bill of materials, and only packages o
   );
   expect(bill.components.slice(1).map(({ name, version }: typeof packages[0]) => `${name}@${version}`)).toEqual(ids);
 }, BUNDLES_MS);
+
+test("a bill of materials has a serial number of its own, the same for the same contents", () => {
+  const create = (version: string) =>
+    JSON.parse(createBillOfMaterials({ version, runtimeVersion: "2.9.6", licenceText: "Ours", packages: [] }));
+  const { bomFormat, specVersion, serialNumber } = create("1.2.3");
+  // The schema of CycloneDX, and what GitHub's attest-sbom requires.
+  expect({ bomFormat, specVersion }).toEqual({ bomFormat: "CycloneDX", specVersion: "1.6" });
+  expect(serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(create("1.2.3").serialNumber).toBe(serialNumber);
+  expect(create("1.2.4").serialNumber).not.toBe(serialNumber);
+});
