@@ -1,9 +1,10 @@
 /**
- * Writes what a release has beside the executables: its notes, a compose file that pulls its image, and a Homebrew
- * formula.
+ * Writes what a release has besides the executables: its notes, compose files that pull its image, a Homebrew formula,
+ * and their checksums.
  *
  *   deno run --allow-read --allow-write build/release.ts --tag v1.2.3 --repository owner/name
  */
+import { createHash } from "node:crypto";
 import { parseArgs } from "node:util";
 
 /** What the release is called, and where it is. */
@@ -14,13 +15,8 @@ export interface Release {
   repository: string;
 }
 
-const DIST = new URL("../dist/", import.meta.url);
+const ROOT = new URL("../", import.meta.url);
 const FORMULA_TARGETS = { arm: "parlor-macos-arm64", intel: "parlor-macos-x64" };
-
-/** Reports whether a version is stable, so that `latest` may point to it. */
-export function isStable(version: string): boolean {
-  return /^\d+\.\d+\.\d+$/.test(version);
-}
 
 /** Returns the version of a tag. @throws {Error} if it isn't the one of the program. */
 export function versionOfTag(tag: string, programVersion: string): string {
@@ -86,6 +82,7 @@ ${block("intel", FORMULA_TARGETS.intel)}
 
   service do
     run [opt_bin/"parlor"]
+    environment_variables PATH: std_service_path_env
     keep_alive true
     log_path var/"log/parlor.log"
     error_log_path var/"log/parlor.log"
@@ -98,20 +95,35 @@ end
 `;
 }
 
+/** Returns the text of SHA256SUMS with the checksums of further files. */
+export function addChecksums(checksums: string, files: Record<string, string>): string {
+  const others = checksums.split("\n").filter((line) => line !== "" && !Object.hasOwn(files, line.split("  ")[1]!));
+  const lines = Object.entries(files).map(([name, text]) =>
+    `${createHash("sha256").update(text).digest("hex")}  ${name}`
+  );
+  return [...others, ...lines, ""].join("\n");
+}
+
 async function main(): Promise<void> {
   const { tag = "", repository = "" } = parseArgs({
     args: Deno.args,
     options: { tag: { type: "string" }, repository: { type: "string" } },
   }).values;
-  const read = (path: string) => Deno.readTextFile(new URL(`../${path}`, import.meta.url));
+  const read = (path: string) => Deno.readTextFile(new URL(path, ROOT));
   const version = versionOfTag(tag, JSON.parse(await read("deno.json")).version);
   const release = { version, repository };
-  const files = {
-    "notes.md": notesOf(await read("CHANGELOG.md"), version),
+  const checksums = await read("dist/SHA256SUMS");
+  const published = {
     "compose.yaml": composeFile(await read("compose.yaml"), release),
-    "parlor.rb": formula(release, await Deno.readTextFile(new URL("SHA256SUMS", DIST))),
+    "compose.secret.yaml": await read("compose.secret.yaml"),
+    "parlor.rb": formula(release, checksums),
   };
-  for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(new URL(name, DIST), text);
+  const files = {
+    ...published,
+    "notes.md": notesOf(await read("CHANGELOG.md"), version),
+    "SHA256SUMS": addChecksums(checksums, published),
+  };
+  for (const [name, text] of Object.entries(files)) await Deno.writeTextFile(new URL(`dist/${name}`, ROOT), text);
 }
 
 if (import.meta.main) await main();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import denoConfig from "../../deno.json" with { type: "json" };
 import { parseTargets } from "../../build/targets.ts";
-import { composeFile, formula, isStable, notesOf, versionOfTag } from "../../build/release.ts";
+import { addChecksums, composeFile, formula, notesOf, versionOfTag } from "../../build/release.ts";
 
 const release = { version: "1.2.3", repository: "Some-One/parlor" };
 const CHANGELOG = `# Changelog
@@ -30,10 +30,6 @@ test("the notes are the section of that version alone", () => {
   expect(() => notesOf(CHANGELOG, "1.2")).toThrow('no section "## 1.2"');
   expect(() => notesOf(CHANGELOG, "1.0.0")).toThrow("no date");
   expect(() => notesOf("## 1.2.3 (2026-11-20)\n\n## 1.2.2\n", "1.2.3")).toThrow("empty");
-});
-
-test("only versions without a suffix are stable", () => {
-  expect(["1.2.3", "1.2.3-rc.1", "1.2.3+build"].map(isStable)).toEqual([true, false, false]);
 });
 
 test("a tag that isn't the program's version is refused", () => {
@@ -68,4 +64,18 @@ test("the formula downloads files that a build for all machines makes", () => {
   expect(downloads).toEqual([["parlor-macos-arm64", "parlor-macos-arm64"], ["parlor-macos-x64", "parlor-macos-x64"]]);
   const [, start] = /Dir\["([\w-]+)\*"\]/.exec(text)!;
   for (const [file] of downloads) expect(file!.startsWith(start!)).toBe(true);
+});
+
+test("the service of the formula finds programs that Homebrew has installed", () => {
+  expect(formula(release, `${"a".repeat(64)}  parlor-macos-arm64\n${"b".repeat(64)}  parlor-macos-x64\n`)).toContain(
+    "environment_variables PATH: std_service_path_env\n",
+  );
+});
+
+test("the checksums of further files are added once", () => {
+  const sum = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+  const before = `${"a".repeat(64)}  parlor-linux-x64\n`;
+  const after = addChecksums(before, { "compose.yaml": "hello" });
+  expect(after).toBe(`${before}${sum}  compose.yaml\n`);
+  expect(addChecksums(after, { "compose.yaml": "hello" })).toBe(after);
 });
