@@ -32,7 +32,8 @@ export function toPlainText(text: string | undefined): string {
     .replace(/<think(?:ing)?>.*?(?:<\/think(?:ing)?>|$)/gs, "")
     .replace(/!?\[([^\]]*)\]\([^)\s]*\)?/g, "$1")
     .replace(/<\/?[a-z][^>]*>?/gi, "")
-    .replace(/(^|\s)(?:#{1,6}|>|[-+]|\d+\.)\s+/g, "$1")
+    .replace(/^\s*(?:\+|\d+\.)\s+/gm, "")
+    .replace(/(^|\s)(?:#{1,6}|>|-)\s+/g, "$1")
     .replace(/[*_`~]+|\|/g, "")
     .replace(/\s+/g, " ")
     .trim();
