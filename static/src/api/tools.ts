@@ -102,7 +102,8 @@ export function toolsApi(client: ApiClient): ToolsApi {
 interface ToolServersApi {
   list(): Promise<ToolServer[]>;
   put(id: string, body: ToolServerBody): Promise<ToolServer>;
-  remove(id: string): Promise<void>;
+  /** @param options.keepalive Finishes although the page closes. */
+  remove(id: string, options?: { keepalive?: boolean }): Promise<void>;
   test(id: string): Promise<ToolServer>;
   /** Adds the servers of another client's JSON. */
   importList(json: Record<string, unknown>): Promise<ToolServerImport>;
@@ -121,7 +122,7 @@ export function toolServersApi(client: ApiClient): ToolServersApi {
   return {
     list: () => json("GET", "/api/tools/servers"),
     put: (id, body) => json("PUT", path(id), body),
-    remove: async (id) => void await client.send("DELETE", path(id)),
+    remove: async (id, options) => void await client.send("DELETE", path(id), options),
     test: (id) => json("POST", path(id, "/test")),
     importList: (list) => json("POST", "/api/tools/servers/import", list),
     setPermission: (id, tool, permission) =>

@@ -114,7 +114,7 @@ export const tools: typeof English = {
     edit: "Bearbeiten",
     test: "Testen",
     remove: "Löschen",
-    removeQuestion: (name) => `Den Werkzeug-Server „${name}“ mit seinen Erlaubnissen löschen?`,
+    removed: (name) => `Tool-Server „${name}“ gelöscht`,
     signIn: "Anmelden",
     signOut: "Abmelden",
     enabled: "Modelle dürfen diesen Server benutzen",

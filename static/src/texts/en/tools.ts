@@ -111,7 +111,7 @@ export const tools = {
     edit: "Edit",
     test: "Test",
     remove: "Delete",
-    removeQuestion: (name: string) => `Delete the tool server “${name}” with its permissions?`,
+    removed: (name: string) => `Tool server “${name}” deleted`,
     signIn: "Sign in",
     signOut: "Sign out",
     enabled: "Models may use this server",

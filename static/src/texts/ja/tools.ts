@@ -107,7 +107,7 @@ export const tools: typeof English = {
     edit: "編集",
     test: "テスト",
     remove: "削除",
-    removeQuestion: (name) => `ツールサーバー「${name}」を許可設定ごと削除しますか？`,
+    removed: (name) => `ツールサーバー「${name}」を削除しました`,
     signIn: "サインイン",
     signOut: "サインアウト",
     enabled: "モデルにこのサーバーの使用を許可",

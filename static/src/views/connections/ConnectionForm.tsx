@@ -31,7 +31,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   const store = useStore();
   const t = texts.form;
   const [fields, setFields] = useState(() => toConnectionFields(connection));
-  const [isChecked, setChecked] = useState(false);
+  const [rejections, setRejections] = useState(0);
   const { busy, failure, run } = useFormRequests<Attempt>();
   const [verdict, setVerdict] = useState<ConnectionTest>();
   const problems = findProblems(fields, connection);
@@ -43,8 +43,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
   };
 
   const attempt = (name: Attempt, request: () => Promise<void>) => {
-    setChecked(true);
-    if (!isValid(problems)) return;
+    if (!isValid(problems)) return setRejections(rejections + 1);
     setVerdict(undefined);
     void run(name, request);
   };
@@ -60,14 +59,17 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
       // Returns to the next step of the setup, if opened from there.
       store.router.go(store.isSetupCompleted.peek() ? "/settings/connections" : "/welcome/name");
     });
-  const clearKey = () =>
-    attempt("save", async () => {
-      if (connection) await store.connections.clearKey(connection.id);
+  /** Only of the saved connection: other changes have their own buttons. */
+  const clearKey = (saved: Connection) =>
+    run("save", async () => {
+      await store.connections.clearKey(saved.id);
+      setVerdict(undefined);
       store.toasts.show(t.keyCleared);
     });
+  const isChecked = rejections > 0;
 
   return (
-    <ServerForm onSubmit={() => save(false)}>
+    <ServerForm rejections={rejections} onSubmit={() => save(false)}>
       {!connection && <Presets current={preset} onChoose={(chosen) => set(applyPreset(fields, chosen))} />}
       <TextField
         id="url"
@@ -92,7 +94,7 @@ export function ConnectionForm({ connection }: { connection: Connection | undefi
         standing={{ stored: connection, address: fields.baseUrl, typed: fields.apiKey }}
         hint={preset?.needsKey ? t.keyNeeded : t.keyHint}
         onInput={(apiKey) => set({ apiKey })}
-        onClear={clearKey}
+        onClear={connection && (() => void clearKey(connection))}
       />
       <TextField
         id="model"

@@ -144,6 +144,7 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
   const clearKey = () =>
     run("save", async () => {
       await speech.change({ api_key: null });
+      speech.trial.value = undefined;
       store.toasts.show(texts.form.keyCleared);
     });
   return (
@@ -163,7 +164,10 @@ function SpeechServerSection({ speech, config }: { speech: SpeechSettings; confi
           id="speech-key"
           standing={{ stored: config, address: fields.base_url, typed: key }}
           hint={t.keyHint}
-          onInput={setKey}
+          onInput={(typedKey) => {
+            setKey(typedKey);
+            speech.trial.value = undefined;
+          }}
           onClear={clearKey}
         />
         <TextField

@@ -44,24 +44,26 @@ export function TranscriptionSection() {
       <p class="muted">{t.intro}</p>
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
       {config && <TranscriptionServerForm config={config} onChange={setConfig} />}
-      {settings && (
-        <Switch
-          id="keep-recordings"
-          label={t.keep}
-          hint={t.keepHint}
-          isOn={settings.keep_recordings}
-          onChange={(keep_recordings) =>
-            void store.preferences.change({ keep_recordings }).catch((thrown) => store.report(thrown))}
-        />
-      )}
-      {hasBrowserRecognition() && (
-        <Switch
-          label={t.browser}
-          hint={t.browserHint}
-          isOn={usesBrowserRecognition.value}
-          onChange={(isOn) => usesBrowserRecognition.value = isOn}
-        />
-      )}
+      <div class="form">
+        {settings && (
+          <Switch
+            id="keep-recordings"
+            label={t.keep}
+            hint={t.keepHint}
+            isOn={settings.keep_recordings}
+            onChange={(keep_recordings) =>
+              void store.preferences.change({ keep_recordings }).catch((thrown) => store.report(thrown))}
+          />
+        )}
+        {hasBrowserRecognition() && (
+          <Switch
+            label={t.browser}
+            hint={t.browserHint}
+            isOn={usesBrowserRecognition.value}
+            onChange={(isOn) => usesBrowserRecognition.value = isOn}
+          />
+        )}
+      </div>
     </>
   );
 }
@@ -93,6 +95,7 @@ function TranscriptionServerForm(
   const clearKey = () =>
     run("save", async () => {
       onChange(await api.changeConfig({ api_key: null }));
+      setVerdict(undefined);
       store.toasts.show(texts.form.keyCleared);
     });
   const address = fields.base_url ?? "";
@@ -126,7 +129,10 @@ function TranscriptionServerForm(
         id="transcription-key"
         standing={{ stored: config, address, typed: key }}
         hint={texts.voice.keyHint}
-        onInput={setKey}
+        onInput={(typedKey) => {
+          setKey(typedKey);
+          setVerdict(undefined);
+        }}
         onClear={clearKey}
       />
       <TextField

@@ -33,12 +33,16 @@ export function ToolServerForm(
   const [args, setArgs] = useState((server?.args ?? []).join("\n"));
   const [env, setEnv] = useState("");
   const [invalid, setInvalid] = useState<{ field: "headers" | "env"; message: string }>();
+  const [rejections, setRejections] = useState(0);
   const { busy, failure, run } = useFormRequests<"save">();
   const isProgram = transport === "stdio";
   const save = async () => {
     const values = isProgram ? parseValues(env, "=") : parseValues(headers, ":");
     const field = isProgram ? "env" : "headers";
-    if (values === undefined) return setInvalid({ field, message: isProgram ? t.envInvalid : t.headersInvalid });
+    if (values === undefined) {
+      setInvalid({ field, message: isProgram ? t.envInvalid : t.headersInvalid });
+      return setRejections(rejections + 1);
+    }
     setInvalid(undefined);
     const body: ToolServerBody = isProgram ? { name, transport, command, args: splitLines(args), env: values } : {
       name,
@@ -58,7 +62,7 @@ export function ToolServerForm(
   const names = isProgram ? server?.env_names ?? [] : server?.header_names ?? [];
   const kept = names.length === 0 ? "" : ` ${t.stored(names.join(", "))}`;
   return (
-    <ServerForm label={server ? t.edit : t.add} onSubmit={save}>
+    <ServerForm label={server ? t.edit : t.add} hasFocus rejections={rejections} onSubmit={save}>
       <Select
         label={t.kind}
         value={transport}

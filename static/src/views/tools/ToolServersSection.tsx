@@ -1,5 +1,5 @@
 /** MCP servers: the list with states, adding one by hand or by JSON. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, asApiError } from "../../api/client.ts";
 import { toolServersApi } from "../../api/tools.ts";
 import type { ServerTool, ToolServer, ToolServerImport } from "../../api/types.ts";
@@ -20,6 +20,8 @@ export function ToolServersSection() {
   const [servers, setServers] = useState<ToolServer[]>();
   const [error, setError] = useState<ApiError>();
   const [adding, setAdding] = useState<"form" | "json">();
+  const [hiddenIds, setHiddenIds] = useState<ReadonlySet<string>>(new Set());
+  const openers = useOpener(adding !== undefined);
   const load = () => {
     toolServersApi(store.api.client).list().then((list) => {
       setServers(list);
@@ -31,16 +33,37 @@ export function ToolServersSection() {
     return store.listen((event) => (event === undefined || event.kind === "tool_server") && load());
   }, []);
   const close = () => setAdding(undefined);
+  const hide = (id: string, isHidden: boolean) =>
+    setHiddenIds((before) => new Set(isHidden ? [...before, id] : [...before].filter((each) => each !== id)));
+  /** Its key can't be restored, so a server is deleted only when the offer to undo ends. */
+  const remove = ({ id, name }: ToolServer) => {
+    hide(id, true);
+    store.toasts.offerUndo(t.removed(name), texts.undo, () => hide(id, false), (isLeaving) => {
+      toolServersApi(store.api.client).remove(id, { keepalive: isLeaving })
+        .then(load, (thrown) => {
+          hide(id, false);
+          store.report(thrown);
+        });
+    });
+  };
+  const shown = servers?.filter(({ id }) => !hiddenIds.has(id));
   return (
     <section class="privacy-part" aria-labelledby="tool-servers">
       <h3 id="tool-servers" tabIndex={-1}>{t.title}</h3>
       <p class="muted">{t.intro}</p>
       {error && <ErrorNote title={t.loadFailed} error={error} onRetry={load} />}
       {!servers && !error && <p class="muted" role="status">{texts.loading}</p>}
-      {servers?.length === 0 && !adding && <p>{t.none}</p>}
-      {servers && servers.length > 0 && (
+      {shown?.length === 0 && !adding && <p>{t.none}</p>}
+      {shown && shown.length > 0 && (
         <ul class="cards">
-          {servers.map((server) => <ToolServerCard key={server.id} server={server} onChange={load} />)}
+          {shown.map((server) => (
+            <ToolServerCard
+              key={server.id}
+              server={server}
+              onChange={load}
+              onRemove={() => remove(server)}
+            />
+          ))}
         </ul>
       )}
       {adding === "form" && (
@@ -53,7 +76,7 @@ export function ToolServersSection() {
       )}
       {adding === "json" && <PasteForm onClose={close} onAdded={load} />}
       {!adding && (
-        <div class="actions-row">
+        <div ref={openers} class="actions-row">
           <Button kind="primary" icon="plus" onClick={() => setAdding("form")}>{t.add}</Button>
           <Button onClick={() => setAdding("json")}>{t.paste}</Button>
         </div>
@@ -67,19 +90,18 @@ function PasteForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => v
   const t = texts.toolServers;
   const [text, setText] = useState("");
   const [invalid, setInvalid] = useState<string>();
+  const [rejections, setRejections] = useState(0);
   const { busy, failure, run } = useFormRequests<"add">();
   const [result, setResult] = useState<ToolServerImport>();
   const add = async () => {
-    let json: unknown;
-    try {
-      json = JSON.parse(text);
-    } catch {
-      return setInvalid(t.notJson);
+    const json = parseObject(text);
+    if (json === undefined) {
+      setInvalid(t.notJson);
+      return setRejections(rejections + 1);
     }
-    if (typeof json !== "object" || json === null || Array.isArray(json)) return setInvalid(t.notJson);
     setInvalid(undefined);
     await run("add", async () => {
-      const done = await toolServersApi(store.api.client).importList(json as Record<string, unknown>);
+      const done = await toolServersApi(store.api.client).importList(json);
       onAdded();
       store.toasts.show(t.added(done.servers.length));
       if (done.skipped.length === 0) return onClose();
@@ -87,7 +109,7 @@ function PasteForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => v
     });
   };
   return (
-    <ServerForm onSubmit={add}>
+    <ServerForm hasFocus rejections={rejections} onSubmit={add}>
       <TextField
         id="tool-server-json"
         label={t.json}
@@ -114,6 +136,27 @@ function PasteForm({ onClose, onAdded }: { onClose: () => void; onAdded: () => v
   );
 }
 
+/** Returns undefined if the text isn't a JSON object. */
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const json: unknown = JSON.parse(text);
+    return typeof json === "object" && !Array.isArray(json) ? json as Record<string, unknown> ?? undefined : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns a ref for what opens a form in its place; its first button gets the focus when the form closes. */
+function useOpener(isOpen: boolean) {
+  const opener = useRef<HTMLDivElement>(null);
+  const wasOpen = useRef(false);
+  useEffect(() => {
+    if (wasOpen.current && !isOpen) opener.current?.querySelector("button")?.focus();
+    wasOpen.current = isOpen;
+  }, [isOpen]);
+  return opener;
+}
+
 const PERMISSIONS = ["ask", "allow", "deny"] as const;
 
 /**
@@ -121,13 +164,16 @@ const PERMISSIONS = ["ask", "allow", "deny"] as const;
  *
  * @param onChange Called after each change.
  */
-function ToolServerCard({ server, onChange }: { server: ToolServer; onChange: () => void }) {
+function ToolServerCard(
+  { server, onChange, onRemove }: { server: ToolServer; onChange: () => void; onRemove: () => void },
+) {
   const store = useStore();
   const t = texts.toolServers;
   const api = toolServersApi(store.api.client);
-  const [busy, setBusy] = useState<"test" | "sign_in" | "switch" | "remove">();
+  const [busy, setBusy] = useState<"test" | "sign_in" | "switch">();
   const [failure, setFailure] = useState<ApiError>();
   const [isEditing, setEditing] = useState(false);
+  const opener = useOpener(isEditing);
   const run = async (kind: NonNullable<typeof busy>, work: () => Promise<unknown>) => {
     setBusy(kind);
     setFailure(undefined);
@@ -140,9 +186,6 @@ function ToolServerCard({ server, onChange }: { server: ToolServer; onChange: ()
     setBusy(undefined);
   };
   const of = (action: string) => `${action}: ${server.name}`;
-  const remove = () => {
-    if (confirm(t.removeQuestion(server.name))) void run("remove", () => api.remove(server.id));
-  };
   const signIn = () => run("sign_in", async () => location.assign(await api.startSignIn(server.id)));
   const address = server.transport === "stdio" ? [server.command, ...server.args ?? []].join(" ") : server.url;
   const needsSignIn = server.state === "needs_auth";
@@ -206,7 +249,11 @@ function ToolServerCard({ server, onChange }: { server: ToolServer; onChange: ()
             {t.test}
           </Button>
         )}
-        {!isEditing && <Button label={of(t.edit)} onClick={() => setEditing(true)}>{t.edit}</Button>}
+        {!isEditing && (
+          <span ref={opener}>
+            <Button label={of(t.edit)} onClick={() => setEditing(true)}>{t.edit}</Button>
+          </span>
+        )}
         {server.signed_in && (
           <Button
             kind="quiet"
@@ -216,7 +263,7 @@ function ToolServerCard({ server, onChange }: { server: ToolServer; onChange: ()
             {t.signOut}
           </Button>
         )}
-        <Button kind="quiet" label={of(t.remove)} isBusy={busy === "remove"} onClick={remove}>{t.remove}</Button>
+        <Button kind="quiet" label={of(t.remove)} onClick={onRemove}>{t.remove}</Button>
       </div>
     </li>
   );

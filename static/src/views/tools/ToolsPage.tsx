@@ -179,7 +179,7 @@ function WebForm({ web, onChange }: { web: WebTools; onChange: (web: WebTools) =
           setVerdict(undefined);
         }}
       />
-      {failure && <ErrorNote title={t.saveFailed} error={failure.error} />}
+      {failure && <ErrorNote title={failure.name === "test" ? t.fails : t.saveFailed} error={failure.error} />}
       {verdict && (verdict.working
         ? <p role="status">{t.works(formatNumber(verdict.results))}</p>
         : <Notice tone="danger" title={t.fails}>{verdict.error}</Notice>)}

@@ -259,6 +259,8 @@ test("doesn't send an invalid form, and shows the error next to the field", asyn
   await ui.page.getByText("Enter a URL that starts with http:// or https://").waitFor();
   await ui.page.getByText("Enter a whole number of tokens, such as 8192").waitFor();
   expect(await ui.page.getByLabel("URL").getAttribute("aria-invalid")).toBe("true");
+  // The button is at the end of a long form.
+  expect(await ui.page.evaluate(() => document.activeElement?.id)).toBe("url");
   expect(ui.api.seen("PUT", "/api/connections")).toEqual([]);
 });
 
@@ -275,6 +277,14 @@ test("keeps the form of a refused save, with an error per field", async () => {
   await ui.page.getByRole("button", { name: "Save", exact: true }).click();
   await ui.page.getByRole("alert").getByText("Address not allowed").waitFor();
   expect(await ui.page.getByLabel("URL").inputValue()).toBe("http://169.254.169.254/");
+});
+
+test("removes the saved key of a form that is invalid", async () => {
+  await using ui = await bench.open("/settings/connections/mine", { prepare: (api) => api.connections.push(SAVED) });
+  await ui.page.getByLabel("Context size").fill("8k");
+  await ui.page.getByRole("button", { name: "Remove saved key" }).click();
+  await ui.page.getByRole("button", { name: "Remove saved key" }).waitFor({ state: "detached" });
+  expect(await ui.page.getByLabel("Context size").inputValue()).toBe("8k");
 });
 
 test("activates, tests and deletes connections from the list, and Undo restores one", async () => {

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findAxeProblems, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
+import { findAxeProblems, holdToasts, openBrowser, openPage } from "../../../helpers/browser/browser.ts";
 import { builtUi } from "../../../helpers/browser/built_ui.ts";
 import { openTestApp } from "../../../helpers/app/test_app.ts";
 import { LOOKS } from "../../../helpers/browser/ui_page.ts";
@@ -68,9 +68,39 @@ test("adds a program, lists its tools, sets a permission, and pastes a list", as
     expect([theme, width, overflow]).toEqual([theme, width, 0]);
     if (FOLDER) await page.screenshot({ path: `${FOLDER}/servers-${theme}-${width}.png`, fullPage: true });
   }
-  page.on("dialog", (dialog) => void dialog.accept());
   await page.getByRole("button", { name: "Delete: Fake files" }).click();
   await expect.poll(() => page.locator(".tool-server").count()).toBe(1);
+  expect(errors).toEqual([]);
+  await context.close();
+});
+
+test("deletes a server with Undo; the focus goes to a form and back", async () => {
+  await using app = await openTestApp({ uiFolder });
+  await app.post("/api/setup/complete", {});
+  const server = { name: "Remote", transport: "http", url: "http://127.0.0.1:9/mcp", enabled: false };
+  await app.put("/api/tools/servers/remote", server);
+  const { page, context, errors } = await openPage(browser, app.url);
+  await page.goto(`${app.url}/settings/tools`);
+  const focused = () => page.evaluate(() => document.activeElement?.localName);
+  for (const name of ["Add a server", "Edit: Remote"]) {
+    await page.getByRole("button", { name }).press("Enter");
+    await expect.poll(focused).toBe("select");
+    await page.locator("#main").getByRole("button", { name: "Cancel" }).press("Enter");
+    await expect.poll(() => page.getByRole("button", { name }).evaluate((one) => one === document.activeElement))
+      .toBe(true);
+  }
+
+  const card = page.locator(".tool-server");
+  await holdToasts(page);
+  await page.getByRole("button", { name: "Delete: Remote" }).click();
+  await card.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await card.waitFor();
+  expect((await app.get("/api/tools/servers/remote")).status).toBe(200);
+  await page.getByRole("button", { name: "Delete: Remote" }).click();
+  await card.waitFor({ state: "detached" });
+  await page.goto("about:blank");
+  await expect.poll(async () => (await app.get("/api/tools/servers/remote")).status).toBe(404);
   expect(errors).toEqual([]);
   await context.close();
 });
