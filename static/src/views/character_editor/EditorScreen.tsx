@@ -4,7 +4,8 @@ import { characterPath, type VersionedCharacter } from "../../api/characters.ts"
 import { Button, IconButton, LinkButton } from "../../components/Button.tsx";
 import { EmptyState, ErrorNote, Notice } from "../../components/Notice.tsx";
 import { Tabs } from "../../components/Tabs.tsx";
-import { useTitle } from "../../components/hooks.ts";
+import { useMedia, useTitle } from "../../components/hooks.ts";
+import { PHONE_QUERY } from "../../components/overlays/Menu.tsx";
 import { type CharacterGeneration, findEditor, findGeneration } from "../../state/characters/character_generation.ts";
 import { useStore } from "../../state/store.ts";
 import { texts } from "../../texts/texts.ts";
@@ -43,10 +44,12 @@ export function EditorScreen({ id }: { id: string }) {
   const load = editor.load.value;
   const name = editor.data.value?.name ?? "";
   const back = `/characters/${encodeURIComponent(id)}`;
+  // Next to the buttons there is no space for more than the name.
+  const isPhone = useMedia(PHONE_QUERY);
   useTitle(`${t.title(name)} · ${texts.product}`);
   return (
     <main id="main" class="page characters-page" tabIndex={-1}>
-      <PageHeader title={t.title(name)}>
+      <PageHeader title={isPhone ? name : t.title(name)}>
         {load.kind === "ready" && <SaveStatus editor={editor} />}
         {load.kind === "ready" && !editor.whole.value?.external && <CardHistory editor={editor} />}
         <a class="back-link" href={back}>{t.done}</a>

@@ -63,7 +63,7 @@ export function findEntries(query: string, store: Store, found: readonly Charact
     key: `character ${id}`,
     title: name,
     hint: creator || undefined,
-    icon: "user",
+    icon: "people",
     faces: [id],
     run: go(`/characters/${encodeURIComponent(id)}`),
   }));

@@ -26,7 +26,7 @@ export function Sidebar({ onClose }: { onClose?: () => void }) {
       </div>
       <LinkButton href="/new" icon="plus">{texts.nav.newChat}</LinkButton>
       <NavRow href="/search" icon="search" screen="search" text={texts.nav.search} />
-      <NavRow href="/characters" icon="user" screen="characters" text={texts.nav.characters} />
+      <NavRow href="/characters" icon="people" screen="characters" text={texts.nav.characters} />
       <ChatList />
       <PersonaRow />
       <ConnectionState />
@@ -37,7 +37,7 @@ export function Sidebar({ onClose }: { onClose?: () => void }) {
 }
 
 function NavRow(
-  { href, icon, screen, text }: { href: string; icon: "search" | "gear" | "user"; screen: string; text: string },
+  { href, icon, screen, text }: { href: string; icon: "search" | "gear" | "people"; screen: string; text: string },
 ) {
   const isCurrent = useStore().router.screen.value.name === screen;
   return (
