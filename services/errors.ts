@@ -1,8 +1,10 @@
-/** The one error type of the product and the closed list of its codes. What becomes of them on the wire is in routes/errors.ts. */
+/**
+ * Error codes and `AppError`, the error type that every service throws. routes/errors.ts maps codes to HTTP statuses.
+ */
 
 /**
- * Every code an answer or a stream event of Parlor can carry; `interrupted` stands in stream events and in the
- * records of replies and jobs, never as the status of an answer.
+ * Every error code of the API. `interrupted` appears in stream events and in records of replies and jobs, never as the
+ * error of a response.
  */
 export type ErrorCode =
   | "invalid_json"
@@ -37,12 +39,14 @@ export type ErrorCode =
 
 /** One reason why a request fails its schema. */
 export interface ErrorIssue {
-  /** Dotted path into the body, `""` for the whole of it. */
+  /** Dotted path into the body, `""` for the body itself. */
   path: string;
   message: string;
 }
 
-/** Which call to a model server failed, and why. In the form of the API, since messages store it. */
+/**
+ * Which call to a model server failed, and why. Field names are those of the API, because messages store this object.
+ */
 export interface UpstreamFailure {
   /** An `UpstreamErrorKind`. */
   kind: string;
@@ -56,22 +60,22 @@ export interface UpstreamFailure {
   retry_after_s?: number;
 }
 
-/** What can travel with an error beside its message. */
+/** Details of an error besides its message. */
 export interface AppErrorOptions {
   cause?: unknown;
   issues?: ErrorIssue[];
-  /** Seconds after which a repeat makes sense; sent as `Retry-After`. */
+  /** Seconds until a retry makes sense; sent as `Retry-After`. */
   retryAfterSeconds?: number;
-  /** Methods a path knows; sent as `Allow` with `method_not_allowed`. */
+  /** Methods that the path supports; sent as `Allow` with `method_not_allowed`. */
   allow?: string[];
   /** Sent as `Content-Range` with `range_not_satisfiable`. */
   contentRange?: string;
-  /** Trash item that holds what the request names; sent as `error.trash_id` with `in_trash`. */
+  /** Trash item of the requested object; sent as `error.trash_id` with `in_trash`. */
   trashId?: string;
   upstream?: UpstreamFailure;
 }
 
-/** An error that somebody outside can understand: its message may be shown, its cause may not. */
+/** An error for users: its message may be shown, its cause may not. */
 export class AppError extends Error {
   readonly code: ErrorCode;
   readonly issues?: ErrorIssue[];
@@ -79,7 +83,7 @@ export class AppError extends Error {
   readonly allow?: string[];
   readonly contentRange?: string;
   readonly trashId?: string;
-  /** Set for failed calls of a connection. */
+  /** Set if a call to a model server failed. */
   upstream?: UpstreamFailure;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
@@ -95,19 +99,19 @@ export class AppError extends Error {
   }
 }
 
-/** Gives the text of any thrown value. */
+/** Returns the message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** Gives a handler that takes errors of these codes for "there is none", and lets every other failure pass. */
+/** Returns a `catch` handler that returns `undefined` for errors with these codes and rethrows all others. */
 export function undefinedOn(...codes: ErrorCode[]): (thrown: unknown) => undefined {
   return (thrown) => {
     if (!(thrown instanceof AppError && codes.includes(thrown.code))) throw thrown;
   };
 }
 
-/** Gives what a log has to say of any thrown value: its stack, and those of its causes. */
+/** Returns the stack of any thrown value and the stacks of its causes, for the log. */
 export function traceOf(thrown: unknown): string {
   const parts: string[] = [];
   for (let value = thrown, depth = 0; value !== undefined && depth < 5; depth++) {

@@ -1,5 +1,6 @@
 /**
- * Limits the memory that large requests, answers and imports use at the same time, and collects the garbage they leave.
+ * Limits the memory that large requests, responses and imports use at the same time, and collects the garbage they
+ * leave.
  */
 import { AppError } from "../errors.ts";
 import { delay } from "./delay.ts";
@@ -10,9 +11,9 @@ const LIMIT_BYTES = 256 * 1024 * 1024;
 const RESERVE_BYTES = 64 * 1024 * 1024;
 /** Largest small reservation. */
 const SMALL_BYTES = 8 * 1024 * 1024;
-/** Smallest reservation that may use up memory by itself: a body of 13 MB. */
+/** Smallest reservation that can fill memory by itself: a body of 13 MB. */
 const HUGE_BYTES = 64 * 1024 * 1024;
-/** Growth of memory after which garbage is worth collecting again. A collection holds the event loop for 40 to 100 ms. */
+/** How much memory must grow before garbage is collected again. A collection blocks the event loop for 40 to 100 ms. */
 const COLLECTED_BYTES = 64 * 1024 * 1024;
 /** How long a request waits before it's refused. */
 const WAIT_MS = 10_000;
@@ -23,7 +24,7 @@ export const UNCOUNTED_BYTES = 64 * 1024;
 
 /** A reserved part of the budget. */
 export interface Reservation extends Disposable {
-  /** Returns it. Later calls have no effect. */
+  /** Returns the bytes to the budget. Later calls have no effect. */
   release(): void;
 }
 
@@ -43,8 +44,8 @@ interface Waiting {
 /**
  * A semaphore that counts bytes. There is one per process.
  *
- * Reservations are granted first come, first served. Small ones (up to 8 MiB) have a queue of their own and 64 MiB that
- * large ones can't use. A reservation larger than the space for large ones counts as all of it, so it runs alone.
+ * Reservations are granted first come, first served. Small ones (up to 8 MiB) have their own queue, and 64 MiB are
+ * reserved for them. A reservation larger than the space for large ones counts as all of it, so it runs alone.
  */
 export class ByteBudget {
   readonly #limitBytes: number;
@@ -62,8 +63,8 @@ export class ByteBudget {
 
   /**
    * @param options.collectGarbage Called before a huge reservation is granted, if memory and all reservations together
-   *   exceed the limit. Holds the event loop.
-   * @param options.startCollection The same for a large one, if memory and the reservation exceed it. Holds nothing.
+   *   exceed the limit. Blocks the event loop.
+   * @param options.startCollection The same for a large one, if memory and the reservation exceed it. Doesn't block.
    * @param options.memoryBytes Returns the size of the heap and its buffers, garbage included.
    */
   constructor(
@@ -115,7 +116,7 @@ export class ByteBudget {
     else this.#usedBytes += counted;
     const reservation = this.#reservation(counted);
     if (isSmall) return reservation;
-    // The request that returned the space has to end first: until then it refers to what it used.
+    // The request that returned the bytes has to finish first: until then it still references its buffers.
     if (mustWait) await delay(0);
     await this.#collectIfFull(counted);
     return reservation;
@@ -139,9 +140,10 @@ export class ByteBudget {
   }
 
   /**
-   * Collects what earlier requests left, if the new request may exceed the limit with it.
+   * Collects the garbage of earlier requests if memory and the new request may exceed the limit.
    *
-   * Large requests rarely need it: `memoryBytes` has most of what the others use, and the engine collects by itself.
+   * Large requests rarely need it: `memoryBytes` includes most of what other requests use, and the engine collects by
+   * itself.
    */
   async #collectIfFull(newBytes: number): Promise<void> {
     const memoryBytes = this.#memoryBytes();
@@ -200,10 +202,10 @@ function busy(): AppError {
   });
 }
 
-/** Size of the buffer that starts a collection: more than the engine lets its heap grow without one. */
+/** Size of the buffer that triggers a collection: more than the heap can grow without one. */
 const BALLAST_BYTES = 256 * 1024 * 1024;
 
-/** Bytes of such buffers that the engine counts, because it hasn't collected them yet. */
+/** Total size of such buffers that the engine hasn't collected yet. */
 let ballastBytes = 0;
 const ballasts = new FinalizationRegistry<number>((bytes) => {
   ballastBytes -= bytes;
@@ -212,19 +214,19 @@ const ballasts = new FinalizationRegistry<number>((bytes) => {
 let collector: Promise<() => void> | undefined;
 
 /**
- * Collects the garbage of this thread. The engine alone lets its heap double first, which is a lot after large
+ * Collects the garbage of this thread. By itself, the engine lets its heap double first, which is a lot after large
  * requests.
  *
- * Holds the event loop: Deno's `gc()` goes through the whole heap at least twice, 40 to 100 ms after a large request,
- * while the engine's own collections are incremental and hold it for 3 to 30 ms. Call it only where memory would exceed
- * a limit before `startCollection` had an effect.
+ * Blocks the event loop: Deno's `gc()` goes through the whole heap at least twice, which takes 40 to 100 ms after a
+ * large request. The engine's own collections are incremental and block it for 3 to 30 ms. Call this only if memory
+ * would exceed a limit before `startCollection` has an effect.
  *
  * @see https://github.com/denoland/deno/blob/v2.9.6/ext/node/ops/v8.rs
  */
 export async function collectGarbage(): Promise<void> {
   collector ??= (async () => {
     const [{ setFlagsFromString }, { runInNewContext }] = await Promise.all([import("node:v8"), import("node:vm")]);
-    // Deno adds the function to contexts made after this.
+    // Deno adds `gc` only to contexts created after this call.
     setFlagsFromString("--expose-gc");
     return runInNewContext("gc") as () => void;
   })();
@@ -233,11 +235,11 @@ export async function collectGarbage(): Promise<void> {
 }
 
 /**
- * Makes the engine start an incremental collection of this thread's garbage, which goes on while the thread works.
+ * Triggers an incremental garbage collection of this thread. It runs while the thread works.
  *
- * The engine counts buffers like the objects of its heap, so a large one that nobody refers to makes a collection due.
- * Nothing is written to it, so the operating system gives it no memory. Where address space is limited it may not get any;
- * then the engine collects when it would have.
+ * The engine counts buffers as part of the heap, so allocating a large unreferenced one triggers a collection. Nothing
+ * is written to the buffer, so the operating system assigns no memory to it. If address space is limited, the
+ * allocation may fail; the engine then collects later, as usual.
  */
 export function startCollection(): void {
   try {

@@ -1,10 +1,9 @@
 /**
- * Waits: delays that end early, and pauses of long work on the serving thread, so that requests and streams run in
- * between.
+ * Delays that can end early, and yielding: long work on the serving thread pauses so that requests and streams can run.
  */
 
 /**
- * Resolves after a time.
+ * Resolves after `ms` milliseconds.
  *
  * @param wake Ends the wait early once it settles, whether it succeeded or failed.
  * @throws The reason of `signal`, if that fires first.
@@ -24,9 +23,13 @@ export async function delay(ms: number, signal?: AbortSignal, wake?: Promise<unk
   }
 }
 
-/** Waits for work, but no longer than until the signal aborts. The work continues. @throws The reason of `signal` */
+/**
+ * Waits for work until the signal aborts. The work itself continues.
+ *
+ * @throws The reason of `signal`
+ */
 export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  work.catch(() => {}); // What fails after the signal has no effect anymore.
+  work.catch(() => {}); // A later failure has no effect.
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);
@@ -38,33 +41,37 @@ export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** Longest time that work may hold the event loop. A longer tick shows as a late token in some stream. */
+/** Maximum time that work may block the event loop. Longer ticks delay tokens in streams. */
 const TICK_MS = 8;
 
 /**
- * Turns of the event loop after which sockets have been polled. While there is always something to do, such as answers of
- * Web Crypto, the runtime polls them only at every 61st turn, and timers fire without it. A turn takes about 1 µs.
+ * Number of event loop iterations after which sockets have been polled for sure. While other work is ready, such as
+ * results of Web Crypto, the runtime polls them only at every 61st iteration, but timers still fire. An iteration takes
+ * about 1 µs.
  *
  * @see https://docs.rs/tokio/latest/tokio/runtime/struct.Builder.html#method.event_interval
  */
 const POLLED_AFTER_TURNS = 64;
 
-/** Time that work has held the event loop since sockets were polled, in earlier turns. */
+/** Time that work has blocked the event loop since sockets were last polled, without the current iteration. */
 let heldMs = 0;
-/** When work first asked in the current turn. */
+/** When work first asked in the current iteration. */
 let heldSince: number | undefined;
-/** When the last turn with work ended. */
+/** When the last iteration with work ended. */
 let releasedAt = 0;
 
-/** Work that yielded, in the order in which it continues. */
+/** Work that has yielded, in the order in which it will continue. */
 const waiting: (() => void)[] = [];
 let isScheduled = false;
 
-/** Whether work has held the event loop for as long as it may. The time counts from the first call in a turn. */
+/**
+ * Returns whether work has blocked the event loop for the maximum time. The time counts from the first call in an
+ * iteration.
+ */
 export function isTickUsedUp(): boolean {
   const now = performance.now();
   if (heldSince === undefined) {
-    // Work that waits for other threads holds it for many short turns. Only a pause as long as they were ends the tick.
+    // Work that waits for other threads runs in many short iterations. Only an equally long pause resets the clock.
     heldMs = Math.max(0, heldMs - (now - releasedAt));
     heldSince = now;
     setImmediate(endTurn);
@@ -73,9 +80,9 @@ export function isTickUsedUp(): boolean {
 }
 
 /**
- * Lets other work run. Splits long work on the serving thread, so that requests and streams run in between.
+ * Lets other work run. Call it in long work on the serving thread, so that requests and streams aren't delayed.
  *
- * All work shares the time of a tick: ten imports and saves at once hold the event loop for as long as one.
+ * All work shares the time of a tick: ten imports and saves at once block the event loop no longer than one.
  */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
@@ -106,13 +113,17 @@ function schedule(): void {
     heldMs = 0;
     continueWork(waiting.length);
   };
-  // By a timer first: a machine with nothing else to do rests for a millisecond.
+  // A timer first: when there is no other work, the processor gets a millisecond of rest.
   setTimeout(next);
 }
 
-/** Continues work that yielded before this tick until the tick is used up. @param count How much of it is left. */
+/**
+ * Continues work that yielded before this tick until the tick is used up.
+ *
+ * @param count How many pieces of that work are left.
+ */
 function continueWork(count: number): void {
-  isTickUsedUp(); // starts the clock
+  isTickUsedUp(); // Starts the clock.
   waiting.shift()!();
   setImmediate(() => {
     if (count > 1 && !isTickUsedUp()) return continueWork(count - 1);

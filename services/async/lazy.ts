@@ -8,7 +8,7 @@ export type CloseHook = () => void | Promise<void>;
 export interface Lazy<T> {
   /** Returns the resource and opens it first if needed. After a failure the next call tries again. */
   (): Promise<T>;
-  /** The resource, open or about to be. `undefined` while nobody has asked for it. */
+  /** The resource, open or being opened; `undefined` if it was never used. */
   readonly opened: Promise<T> | undefined;
 }
 
@@ -53,7 +53,7 @@ export class LazyScope {
     const hooks: CloseHook[] = [];
     try {
       const resource = await open((hook) => hooks.push(hook));
-      // Only now: resources that this one uses were opened meanwhile and have to close after it.
+      // Only now, because resources that this one uses may have opened in the meantime and must close after it.
       this.#hooks.push(...hooks);
       return resource;
     } catch (error) {

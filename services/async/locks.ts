@@ -1,6 +1,6 @@
 /**
- * Locks: one piece of work at a time, so that two changes of one document never interleave, or a limited number at
- * once.
+ * Locks and semaphores: one piece of work at a time, for example so that two changes of a document never interleave, or
+ * a limited number.
  */
 
 /** A lock. Work runs in the order in which it was queued. */
@@ -43,8 +43,8 @@ export class KeyedMutex {
 type Release = () => void;
 
 /**
- * A fixed number of permits, granted first come, first served. Used where calls are limited, for example because a
- * speech server has one model behind one lock.
+ * A fixed number of permits, granted first come, first served. Limits concurrent calls, for example to a speech server
+ * that has only one model.
  */
 export class Semaphore {
   readonly #limit: number;

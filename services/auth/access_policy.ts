@@ -1,6 +1,6 @@
 /**
- * Decides who has access, and finds the addresses that need no sign-in. middleware/authentication.ts maps paths and
- * headers to these rules.
+ * Decides who has access, and finds the addresses that don't require sign-in. middleware/authentication.ts maps paths
+ * and headers to these rules.
  */
 import { AppError } from "../errors.ts";
 import type { CredentialStore, TokenScope } from "./credential_stores.ts";
@@ -8,7 +8,7 @@ import type { FailureLimiter } from "./enrolment_codes.ts";
 import { getRpId, isLoopbackName, type OwnNode, type PageOriginWatch, parseAddress } from "./hosts.ts";
 import type { Log } from "../log.ts";
 
-/** Why a request without credentials has access; `null` if it doesn't, or doesn't need to. */
+/** The rule that gives a request access without credentials; `null` if none applies. */
 type Bypass = "auth_disabled" | "loopback" | "grace" | null;
 
 /** Identity of a caller. */
@@ -18,57 +18,57 @@ export type Identity =
     sessionId: string;
     credentialId: string;
     rpId: string;
-    /** A newer value for the session cookie, to be sent back. */
+    /** New value for the session cookie, to be sent to the client. */
     renewal?: string;
   }
   | { method: "token"; tokenId: string; label: string; scope: TokenScope }
   | { method: null; bypass: Bypass };
 
-/** What of a request's facts the decision rests on; RequestFacts has it all. */
+/** The facts of a request that the decision uses; a subset of `RequestFacts`. */
 export interface AccessFacts {
   scheme: "http" | "https";
   /** Lower case, no port, no trailing dot. */
   host: string;
   isLocal: boolean;
   isPeerLoopback: boolean;
-  /** Canonical; failures are counted against it. */
+  /** Canonical; failures are counted per address. */
   clientAddress: string;
 }
 
-/** The credentials a request brought, unchecked. */
+/** The credentials of a request, not verified yet. */
 export interface PresentedCredentials {
-  /** Token of `Authorization: Bearer`, else of `api_token`; `null` where the header's scheme rules a token out. */
+  /** Token from `Authorization: Bearer` or `api_token`; `null` if the header has another scheme. */
   bearerToken?: string | null;
   /** Value of the session cookie for the request's scheme. */
   sessionCookie?: string;
 }
 
 /**
- * What a route opens to callers whose RPID is gated, or in grace under `pairing = "code"`. `openai` is everything below
- * `/api/v1`, which tokens of that scope are limited to.
+ * What kind of route a request is for. `ceremony` and `setup_status` are open in more cases than others. `openai` is
+ * everything below `/api/v1`, which tokens of that scope are limited to.
  */
 export type RouteAccess = "ceremony" | "setup_status" | "openai" | "other";
 
-/** Values of the configuration the decision rests on. */
+/** Configuration values that the decision uses. */
 export interface AccessSettings {
   requireAuth: boolean;
   loopbackAuthBypass: boolean;
-  /** `"code"` narrows grace to ceremonies and status; `"open"` allows everything. */
+  /** `"code"` opens only the ceremonies and the setup status during the grace period; `"open"` opens everything. */
   pairing: string;
-  /** Domain below which machines share their parent as RPID: `"ts.net"`. */
+  /** Domain of tailnets, whose machines share their parent domain as RP ID: `"ts.net"`. */
   tailnetSuffix: string;
 }
 
 /** State of the caller's origin. */
 interface AccessState {
   rpId: string;
-  /** A credential is enrolled for the RPID. */
+  /** Whether a passkey was enrolled for the RP ID. */
   isPaired: boolean;
-  /** The pass-through rule that holds, whatever the request brought along. */
+  /** The rule that gives access without credentials; ignores the credentials of the request. */
   bypass: Bypass;
 }
 
-/** Decides by the three rules that need no credentials, then by credentials. */
+/** Decides who has access: first by the rules that need no credentials, then by credentials. */
 export interface AccessPolicy {
   readonly pairing: "open" | "code";
   /** Returns the RP ID of a host. */
@@ -76,33 +76,33 @@ export interface AccessPolicy {
   /**
    * Returns the caller's identity.
    *
-   * @throws {AppError} `unauthenticated` if the RPID is gated and nothing valid was presented, or when grace does not
-   *   open this route; `too_many_requests` in its place after too many wrong tokens from one address; `forbidden` for a
-   *   token whose scope doesn't include this route.
+   * @throws {AppError} `unauthenticated` if a sign-in is required and the credentials are missing or invalid;
+   *   `too_many_requests` instead after too many wrong tokens from one address; `forbidden` for a token whose scope
+   *   doesn't include this route.
    */
   decide(facts: AccessFacts, presented: PresentedCredentials, route: RouteAccess): Promise<Identity>;
   /** Returns the state of the caller's origin. */
   stateOf(facts: AccessFacts): Promise<AccessState>;
 }
 
-/** Checks what a request presented; sessions and tokens bring their own. */
+/** Checks the credentials of a request; sessions and tokens each have a check. */
 type CredentialCheck = (facts: AccessFacts, presented: PresentedCredentials) => Promise<Identity | undefined>;
 
-/** Builds the policy over its settings, the enrolled credentials and the watch over bare proxies. */
+/** Creates the policy from its settings, the enrolled passkeys and the detection of proxies. */
 export function createAccessPolicy(options: {
   settings: AccessSettings;
   credentials: Pick<CredentialStore, "isGated">;
   pageOrigins: PageOriginWatch;
   failures: FailureLimiter;
-  /** MagicDNS suffix of the own tailnet node, last value known. */
+  /** Returns the last known MagicDNS suffix of Parlor's own tailnet node. */
   ownSuffix?: () => string | undefined;
-  /** Tried in order; the first identity counts. */
+  /** Tried in order; the first one that returns an identity decides. */
   checks?: CredentialCheck[];
 }): AccessPolicy {
   const { settings, credentials, pageOrigins, failures, ownSuffix = () => undefined, checks = [] } = options;
   const rpIdOf = (host: string) => getRpId(host, settings.tailnetSuffix, ownSuffix());
 
-  /** The rules that need no look at the enrolled passkeys. */
+  /** Applies the rules that don't depend on enrolled passkeys. */
   function bypassOf({ isLocal }: AccessFacts): "auth_disabled" | "loopback" | null {
     if (!settings.requireAuth) return "auth_disabled";
     return isLocal && settings.loopbackAuthBypass && !pageOrigins.isTripped ? "loopback" : null;
@@ -158,7 +158,7 @@ export interface ReachSettings {
   tailnetSuffix: string;
 }
 
-/** Addresses that anyone who reaches them can use without signing in, by what closes them. */
+/** Addresses that anyone who reaches them can use without signing in, grouped by what closes them. */
 interface OpenAddresses {
   /** Loopback spellings: the first passkey on `localhost` closes all of them. */
   loopback: string[];
@@ -168,21 +168,24 @@ interface OpenAddresses {
   addresses: string[];
   /** Names served over plain HTTP. No passkey closes them: browsers create passkeys in secure contexts only. */
   plainNames: string[];
-  /** `*.suffix` entries. No passkey closes them: a client can make up a name below the suffix that has no passkey yet. */
+  /**
+   * `*.suffix` entries. No passkey closes them: a client can invent a name below the suffix that has no passkey yet.
+   */
   patterns: string[];
 }
 
-/** How the loopback host is written in messages; `isLoopbackName` has the rule. */
+/** Names of the loopback host in messages. `isLoopbackName` has the complete rule. */
 const LOOPBACK_SPELLINGS = ["localhost", "*.localhost", "127.0.0.0/8", "[::1]"];
 
 /**
- * Finds the addresses where grace holds now.
+ * Finds the addresses that are open because of the grace period.
  *
- * With `require_auth = false` everything is open, and with `pairing = "code"` grace opens no data: both return empty lists.
- * With the loopback bypass this machine is open by configuration, so its names aren't listed either.
+ * With `require_auth = false` everything is open, and with `pairing = "code"` the grace period doesn't open data: both
+ * return empty lists. With the loopback bypass this machine is open by configuration, so its names aren't listed
+ * either.
  *
  * @param isGated Returns whether a passkey was enrolled for an RP ID.
- * @param ownNode Names of the own tailnet node, if it has any.
+ * @param ownNode Names of Parlor's own tailnet node, if any.
  */
 export async function findOpenAddresses(
   settings: ReachSettings,
@@ -208,7 +211,7 @@ export async function findOpenAddresses(
   return open;
 }
 
-/** Logs one line for each kind of open address, at the start. */
+/** Logs one line for each kind of open address. Called at the start. */
 export function logOpenAddresses(open: OpenAddresses, log: Log): void {
   const { loopback, names, addresses, plainNames, patterns } = open;
   if (loopback.length > 0) {
@@ -228,21 +231,27 @@ export function logOpenAddresses(open: OpenAddresses, log: Log): void {
   if (addresses.length > 0) {
     log(
       "warn",
-      `No browser makes a passkey for an IP address, so ${addresses.join(", ")} can't be closed: ` +
+      `Open without sign-in to everyone who can reach ${
+        addresses.join(", ")
+      }. Browsers don't create passkeys for IP addresses: ` +
         'use a name with HTTPS, or set pairing = "code" and sign in there with a token',
     );
   }
   if (plainNames.length > 0) {
     log(
       "warn",
-      `No browser makes a passkey over plain HTTP, so ${plainNames.join(", ")} can't be closed: ` +
+      `Open without sign-in to everyone who can reach ${
+        plainNames.join(", ")
+      }. Browsers don't create passkeys over plain HTTP: ` +
         "set tls_cert and tls_key, or name an HTTPS proxy in trusted_proxies",
     );
   }
   if (patterns.length > 0) {
     log(
       "warn",
-      `A client can make up a name below ${patterns.join(", ")} that has no passkey, so it can't be closed: ` +
+      `Open without sign-in to everyone who can reach ${
+        patterns.join(", ")
+      }. A client can invent a name there that has no passkey: ` +
         'list each name in allowed_hosts, or set pairing = "code"',
     );
   }

@@ -1,4 +1,7 @@
-/** Authentication as a whole: opens its parts, and revokes access along with the sessions and streams that depend on it. */
+/**
+ * Authentication as a whole: opens passkeys, sessions and tokens, and revokes access together with the sessions and
+ * streams that depend on it.
+ */
 import { Buffer } from "node:buffer";
 import type { Config } from "../config/config.ts";
 import { nodeCrypto, randomToken } from "../crypto/random.ts";
@@ -57,7 +60,7 @@ export interface Auth {
   readonly streams: OpenStreams;
   /** Ends a session and its streams. */
   endSession(id: string): Promise<void>;
-  /** Call after a passkey was added: the grace period of its RP ID has ended, and its streams end, too. */
+  /** Call after a passkey was added: it ends the grace period of its RP ID and the streams that relied on it. */
   announceEnrolment(): Promise<void>;
   /** Revokes a passkey, its sessions and their streams. @throws {AppError} `not_found` */
   revokeCredential(id: string): Promise<void>;
@@ -131,7 +134,7 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
     if (typeof bearerToken !== "string") return undefined;
     const found = await tokens.find(bearerToken);
     if (found !== undefined) return { method: "token", tokenId: found.id, label: found.label, scope: found.scope };
-    // Somebody who listens must not get one to use again, so it comes from this machine or over HTTPS.
+    // A session key must not be sent in plain text, where others could copy it: only from this machine or over HTTPS.
     const sessionKey = facts.isPeerLoopback || facts.scheme === "https" ? await key.read() : undefined;
     const isOperator = sessionKey !== undefined && isOperatorProof(bearerToken, sessionKey, now());
     return isOperator ? { method: null, bypass: "loopback" } : undefined;
@@ -159,7 +162,7 @@ export async function openAuth(deps: AuthDeps): Promise<Auth> {
     })
   );
   const changed = async (id: "credentials" | "tokens") => {
-    // Names nobody: whoever may see the list asks for it.
+    // Contains no names: clients that may see the list fetch it.
     events.publish({ kind: "access", id });
     await streams.look();
   };
@@ -248,21 +251,23 @@ export function createCliCodes(now: () => number): CliCodes {
   };
 }
 
-// Ends streaming responses when their client loses access, because a stream outlives the check at its start.
+// Ends streaming responses when their client loses access: access is checked when a stream starts, and a stream can
+// last for hours.
 
-/** How soon deleting a credential file ends the streams that depend on it. */
+/** How soon after a credential file is deleted the streams that depend on it end. */
 const LOOK_EVERY_MS = 1_000;
 
 /** Open streams whose access can be revoked. */
 export interface OpenStreams {
   /**
-   * Watches over one stream.
+   * Watches one stream.
    *
-   * @param rpId Of the host it was asked for under.
-   * @returns `undefined` if access can't end. Otherwise a signal that fires when it does; release it when the stream ends.
+   * @param rpId RP ID of the host in the request.
+   * @returns `undefined` if access can't be revoked. Otherwise a signal that fires when it does; release it when the
+   *   stream ends.
    */
   watch(identity: Identity, rpId: string): { signal: AbortSignal; release(): void } | undefined;
-  /** Checks all streams now, after something was revoked or registered. */
+  /** Checks all streams now, after access was revoked or a passkey was added. */
   look(): Promise<void>;
   close(): void;
 }

@@ -1,4 +1,4 @@
-/** What the ceremonies with passkeys rest on: challenges, and the verification of what a browser sends at the end. */
+/** Parts of the passkey ceremonies: challenges, and verification of the browser's response. */
 import { randomToken } from "../crypto/random.ts";
 import { getClientKey } from "./hosts.ts";
 import { Buffer } from "node:buffer";
@@ -27,12 +27,16 @@ export interface CeremonyScope {
  * and browser that started it.
  */
 export interface Challenges<T> {
-  /** @param address Address of the client, for the limits. @returns The challenge: 32 random bytes, base64url. */
+  /**
+   * @param address Address of the client, for the limits.
+   * @param memory State of the ceremony.
+   *  @returns The challenge: 32 random bytes, base64url.
+   */
   issue(scope: CeremonyScope, address: string, memory: T): string;
   /**
-   * Uses a challenge up, whether it fits or not.
+   * Consumes a challenge, whether it matches or not.
    *
-   * @returns What `issue` was given, or `undefined` when it is unknown, over, or of another scope.
+   * @returns The state passed to `issue`; `undefined` if the challenge is unknown, expired, or of another scope.
    */
   take(challenge: string, scope: CeremonyScope): T | undefined;
 }
@@ -100,14 +104,14 @@ export function createChallenges<T>(now: () => number): Challenges<T> {
 /** COSE algorithm numbers of EdDSA, ES256 and RS256. */
 export const ALGORITHMS = [-8, -7, -257];
 
-/** A browser's answer to `navigator.credentials.create`; what is in its texts is base64url. */
+/** A browser's response to `navigator.credentials.create`. Binary values are base64url. */
 export interface RegistrationAnswer {
   id: string;
   rawId: string;
   response: { clientDataJSON: string; attestationObject: string; transports?: string[] };
 }
 
-/** A browser's answer to `navigator.credentials.get`. */
+/** A browser's response to `navigator.credentials.get`. */
 export interface LoginAnswer {
   id: string;
   rawId: string;
@@ -117,7 +121,7 @@ export interface LoginAnswer {
 /** What a response must match. */
 interface Expectation {
   challenge: string;
-  /** Compared character by character, also where machines share an RPID. */
+  /** Compared character by character, even if machines share an RP ID. */
   origin: string;
   rpId: string;
 }
@@ -148,18 +152,19 @@ export function getChallenge(clientDataJSON: string): string {
   }
   // The library checks crossOrigin only at sign-in, and accepts it there without a topOrigin.
   if (("crossOrigin" in data && data.crossOrigin !== false) || "topOrigin" in data) {
-    throw new AppError("invalid_request", "The passkey was used inside a frame of another site");
+    throw new AppError("invalid_request", "Can't use the passkey: it was used inside a frame of another site");
   }
   return data.challenge;
 }
 
 /**
- * Verifies a registration. Attestation other than `none` is refused unread, because it could name addresses to contact.
+ * Verifies a registration.
  *
- * The library does the cryptography and is loaded with the first ceremony; responses that it would accept but Parlor
- * doesn't, or for which it would use the network, are refused first.
+ * The library does the cryptography and is loaded with the first ceremony. Responses that Parlor doesn't accept, or for
+ * which the library would use the network, are refused before: attestation other than `none` could contain addresses to
+ * contact.
  *
- * @throws {AppError} `invalid_request`, its cause says what did not fit.
+ * @throws {AppError} `invalid_request`, whose cause is the reason.
  */
 export async function verifyRegistration(
   answer: RegistrationAnswer,
@@ -171,7 +176,7 @@ export async function verifyRegistration(
     const attestation = decodeAttestationObject(
       new Uint8Array(Buffer.from(response.attestationObject, "base64url")),
     );
-    if (attestation.get("fmt") !== "none") throw new Error(`attestation is of another format than "none"`);
+    if (attestation.get("fmt") !== "none") throw new Error(`the attestation format isn't "none"`);
     const { verifyRegistrationResponse } = await import("@simplewebauthn/server");
     const { verified, registrationInfo } = await verifyRegistrationResponse({
       response: { id, rawId, type: "public-key", clientExtensionResults: {}, response },
@@ -183,7 +188,7 @@ export async function verifyRegistration(
     });
     if (!verified) throw new Error("not verified");
     const { credential } = registrationInfo;
-    if (credential.id !== id) throw new Error("the credential has another id than the answer");
+    if (credential.id !== id) throw new Error("the credential has a different ID than the response");
     const publicKey = Buffer.from(credential.publicKey).toString("base64url");
     return { id, publicKey, counter: credential.counter, transports: response.transports ?? [] };
   } catch (cause) {
@@ -196,7 +201,8 @@ export async function verifyRegistration(
 /**
  * Verifies a sign-in.
  *
- * @param credential `undefined` when the id is unknown here: the same work is done, and the answer is the same.
+ * @param credential `undefined` if the ID is unknown. The same work is done and the response is the same, so that it
+ *   reveals nothing.
  * @returns The authenticator's new signature counter, or why the response is refused.
  */
 export async function verifyLogin(
@@ -219,16 +225,20 @@ export async function verifyLogin(
         counter: credential?.counter ?? 0,
       },
     });
-    if (credential === undefined) return { refusal: "the passkey is not known here" };
-    if (!verified) return { refusal: "its signature is wrong" };
-    if ((userHandle ?? credential.user_handle) !== credential.user_handle) return { refusal: "it is another user's" };
+    if (credential === undefined) return { refusal: "the passkey is unknown" };
+    if (!verified) return { refusal: "the signature is wrong" };
+    if ((userHandle ?? credential.user_handle) !== credential.user_handle) {
+      return { refusal: "it belongs to another user" };
+    }
     return { counter: authenticationInfo.newCounter };
   } catch (error) {
     return { refusal: messageOf(error) };
   }
 }
 
-/** A valid ES256 key, so that an unknown id costs a verification like any other: the base point of P-256 (FIPS 186-5). */
+/**
+ * A valid ES256 key, so that verifying an unknown ID takes as long as any other: the base point of P-256 (FIPS 186-5).
+ */
 const DECOY_KEY = Buffer.from(
   "a501020326200121582" + "06b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296" +
     "2258204fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5",

@@ -42,8 +42,8 @@ export const CREDENTIALS_AAD: Aad = { table: "credentials.json", id: "credential
  */
 export interface CredentialStore {
   /**
-   * Returns whether an RPID is gated. All loopback names are one origin here: a passkey for one of them gates every one.
-   * If the file can't be read, every RPID is gated.
+   * Returns whether an RP ID requires sign-in. A passkey for one loopback name gates all of them. If the file can't be
+   * read, every RP ID is gated.
    */
   isGated(rpId: string): Promise<boolean>;
   /** Returns every RP ID with a passkey. @throws {AppError} `internal` if the file can't be read. */
@@ -57,10 +57,11 @@ export interface CredentialStore {
   /** Finds one passkey. @throws {AppError} `internal` if the file can't be read. */
   find(id: string): Promise<CredentialRecord | undefined>;
   /**
-   * Adds a passkey and gates its RPID.
+   * Adds a passkey and gates its RP ID.
    *
-   * @param mustBeFirst Refuses when the RPID is gated by then: of two who enrol at once under grace, one wins.
-   * @throws {AppError} `conflict` then, or when the id is enrolled already.
+   * @param mustBeFirst Requires that the RP ID isn't gated yet: if two devices enroll at once during the grace period,
+   *   one wins.
+   * @throws {AppError} `conflict` if it's gated, or if the ID is already enrolled.
    */
   add(record: CredentialRecord, mustBeFirst: boolean): Promise<void>;
   /**
@@ -77,7 +78,7 @@ export interface CredentialStore {
 
 /**
  * @param options.path `<datadir>/credentials.json`.
- * @param options.sealer Of the purpose `"credentials"`.
+ * @param options.sealer For the purpose `"credentials"`.
  * @param options.log Logs each unreadable state of the file once.
  */
 export function createCredentialStore(options: { path: string; sealer: PurposeSealer; log: Log }): CredentialStore {
@@ -85,7 +86,7 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
     ...options,
     aad: CREDENTIALS_AAD,
     parse: parseDocument,
-    untilRepaired: "every origin stays gated",
+    untilRepaired: "every address requires sign-in",
   });
   const present = async () => {
     const content = await document.read();
@@ -130,7 +131,7 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
       await document.change((current) => {
         const known = current?.credentials.find((record) => record.id === id);
         refusal = known === undefined
-          ? "the passkey was revoked during the sign-in"
+          ? "the passkey was revoked in the meantime"
           : (counter > 0 || known.counter > 0) && counter <= known.counter
           ? `its counter ${counter} isn't above the stored ${known.counter}`
           : undefined;
@@ -155,7 +156,10 @@ export function createCredentialStore(options: { path: string; sealer: PurposeSe
   };
 }
 
-/** Browsers can't create a passkey for `127.0.0.1` or `[::1]`, so without this rule their grace would never end. */
+/**
+ * Reports whether a list of RP IDs gates one. Browsers can't create passkeys for `127.0.0.1` or `[::1]`, so a passkey
+ * for any loopback name gates them all; otherwise their grace period would never end.
+ */
 function gates(gatedRpIds: readonly string[], rpId: string): boolean {
   return gatedRpIds.includes(rpId) || (isLoopbackName(rpId) && gatedRpIds.some(isLoopbackName));
 }
@@ -167,7 +171,9 @@ function parseDocument(value: unknown): CredentialDocument {
   const { credentials, gated_rp_ids } = value;
   if (!credentials.every(isCredentialRecord)) throw new Error("expected a list of credentials");
   if (!gated_rp_ids.every((rpId): rpId is string => typeof rpId === "string")) throw new Error("expected RP IDs");
-  if (!credentials.every(({ rp_id }) => gated_rp_ids.includes(rp_id))) throw new Error("a credential gates nothing");
+  if (!credentials.every(({ rp_id }) => gated_rp_ids.includes(rp_id))) {
+    throw new Error("the RP ID of a credential isn't in gated_rp_ids");
+  }
   return { credentials, gated_rp_ids };
 }
 
@@ -178,7 +184,7 @@ function isCredentialRecord(value: unknown): value is CredentialRecord {
       .every((field) => typeof field === "string");
 }
 
-/** What a token opens: everything, or only the OpenAI-compatible API below `/api/v1`. */
+/** What a token gives access to: everything, or only the OpenAI-compatible API below `/api/v1`. */
 export const TOKEN_SCOPES = ["all", "openai"] as const;
 
 /** One of the scopes. */
@@ -228,7 +234,7 @@ export interface TokenStore {
 
 /**
  * @param options.path `<datadir>/tokens.json`.
- * @param options.sealer Of the purpose `"tokens"`.
+ * @param options.sealer For the purpose `"tokens"`.
  */
 export function createTokenStore(options: {
   path: string;
@@ -242,7 +248,7 @@ export function createTokenStore(options: {
     aad: TOKENS_AAD,
     parse: parseTokens,
     stringify: (tokens) => JSON.stringify([...tokens.values()]),
-    untilRepaired: "no bearer token is accepted",
+    untilRepaired: "bearer tokens aren't accepted",
   });
   /** Last uses by token id that aren't saved yet. */
   const uses = new Map<string, number>();

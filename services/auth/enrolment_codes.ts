@@ -1,4 +1,4 @@
-/** Codes that allow a new device to add a passkey, and the limit of failed attempts to sign in or to guess a code. */
+/** Codes that allow a new device to add a passkey, and the limit of failed sign-ins and guessed codes. */
 import { Buffer } from "node:buffer";
 import { nodeCrypto, randomBytes } from "../crypto/random.ts";
 import { AppError } from "../errors.ts";
@@ -33,15 +33,15 @@ interface Invite {
 
 /** Creates, checks and consumes codes. */
 export interface EnrolmentCodes {
-  /** Creates an invite. @param rpId The only RP ID for which it's valid; any if undefined. */
+  /** Creates an invite. @param rpId The only RP ID for which it's valid; by default any. */
   invite(rpId?: string): Invite;
   /**
-   * Checks a code, typed by a person or taken from an address.
+   * Checks a code that a user typed or a link contains.
    *
-   * @param place.isInGrace Only then the pairing code counts.
-   * @param address Of the client; its wrong tries are counted.
-   * @throws {AppError} `pairing_code_required` when it is wrong, spent or over; `too_many_requests` with `Retry-After`
-   *   when the address has had too many wrong ones.
+   * @param place.isInGrace The pairing code is valid only then.
+   * @param address Address of the client; its wrong codes are counted.
+   * @throws {AppError} `pairing_code_required` if the code is wrong, used or expired; `too_many_requests` with
+   *   `Retry-After` after too many wrong codes from the address.
    */
   check(code: string, place: { rpId: string; isInGrace: boolean }, address: string): CodeTicket;
   /** Consumes a checked code. @throws {AppError} `pairing_code_required` if it was already used or replaced. */
@@ -49,7 +49,7 @@ export interface EnrolmentCodes {
 }
 
 interface Code extends CodeTicket {
-  /** Without hyphen. */
+  /** The code without its hyphen. */
   text: string;
   rpId: string | undefined;
   endsAtMs: number;
@@ -141,7 +141,7 @@ function shown(text: string): string {
   return `${text.slice(0, CODE_LENGTH / 2)}-${text.slice(CODE_LENGTH / 2)}`;
 }
 
-/** Normalizes a typed code: lower case, spaces, look-alike letters. */
+/** Normalizes a typed code: case, spaces and look-alike letters. */
 function normalized(given: string): string {
   return given.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1");
 }
@@ -152,7 +152,7 @@ function isSameText(one: string, other: string): boolean {
 }
 
 const HOUR_MS = 60 * 60 * 1000;
-/** Hours that `recent` counts. */
+/** Number of hours that `recent` covers. */
 const HOURS = 24;
 const WINDOW_MS = 5 * 60 * 1000;
 /** Failures per address and window before a 429 response. */
@@ -170,13 +170,13 @@ export interface FailureLimiter {
   /**
    * Counts a failure.
    *
-   * @param address Of the client.
-   * @param failure What to answer while there were few.
-   * @param attempt What was refused, for the log.
-   * @returns `failure`, or `too_many_requests` once there were too many.
+   * @param address Address of the client.
+   * @param failure The error to return below the limit.
+   * @param attempt The refused sign-in, for the log.
+   * @returns `failure`, or `too_many_requests` above the limit.
    */
   count(address: string, failure: AppError, attempt: RefusedAttempt): AppError;
-  /** Logs a refused sign-in that has another limit, and counts it for `recent` only. */
+  /** Logs a refused sign-in that another limit covers. It counts for `recent` only. */
   record(address: string, attempt: RefusedAttempt): void;
   /** Returns how many sign-ins were refused in the last 24 hours, or since the start if that is later. */
   recent(): number;
@@ -201,7 +201,8 @@ export function createFailureLimiter(now: () => number, log: Log): FailureLimite
   const isOver = ({ endsAtMs }: Window) => endsAtMs <= now() || endsAtMs > now() + WINDOW_MS;
 
   function record(address: string, { method, reason }: RefusedAttempt): void {
-    // The address comes first: whatever a client can choose follows it, so that no line can name another address.
+    // The address is the first field: clients can influence the others, and a line must not seem to be about another
+    // address.
     log("warn", "Refused a sign-in", { client: address, method, ...(reason && { reason: reason.slice(0, 200) }) });
     const hour = Math.floor(now() / HOUR_MS);
     hours.set(hour, (hours.get(hour) ?? 0) + 1);

@@ -1,8 +1,9 @@
 /**
- * Hosts: parsing names and addresses, loopback, RP IDs, the allowlist, and detection of proxies without forwarding headers.
+ * Hosts: parses names and addresses, recognizes loopback, derives RP IDs, checks the allowlist, and detects proxies
+ * that send no forwarding headers.
  *
- * Requests through such a proxy on this machine have no forwarding header and Host 127.0.0.1, so its clients look like
- * the owner. One request can't show it, but the page can: it knows the URL it was loaded from.
+ * Requests through such a proxy on this machine come from 127.0.0.1 without forwarding headers, so its clients look
+ * like the owner. The request alone doesn't reveal this, but the page does: it knows the URL it was loaded from.
  */
 import ipaddr from "ipaddr.js";
 import { AppError } from "../errors.ts";
@@ -12,7 +13,7 @@ import type { Log } from "../log.ts";
 interface HostAndPort {
   /** Lower case, no trailing dot; IPv6 in brackets in its canonical spelling. */
   host: string;
-  /** As written; `undefined` when it was not. */
+  /** As written; `undefined` if there is none. */
   port: number | undefined;
 }
 
@@ -31,7 +32,7 @@ export function parseHost(text: string): HostAndPort {
   if (host === undefined || (port !== undefined && port > 65535)) {
     throw new AppError(
       "invalid_request",
-      "Can't read the host of the request: expected a name or address and an optional port",
+      "Invalid host of the request: expected a name or address and an optional port",
     );
   }
   return { host, port };
@@ -39,7 +40,7 @@ export function parseHost(text: string): HostAndPort {
 
 function canonicalHost(text: string): string | undefined {
   if (!text.startsWith("[")) return text;
-  // A mapped address keeps its IPv6 form here, as browsers write it into origins; isLoopbackName sees through it.
+  // A mapped address stays an IPv6 address here, as in the origins that browsers send. isLoopbackName recognizes it.
   return URL.canParse(`http://${text}`) ? new URL(`http://${text}`).hostname : undefined;
 }
 
@@ -96,7 +97,10 @@ export function createHostPolicy(options: {
     return names.has(host) || isListedAddress(host) || suffixes.some((suffix) => host.endsWith(suffix));
   }
 
-  /** RPIDs that belong to a listed host or the own node: a made-up sibling must not enrol for them. */
+  /**
+   * Returns whether an RP ID belongs to a listed host or the own node: an invented sibling must not enroll passkeys for
+   * it.
+   */
   function isOwnedRpId(rpId: string): boolean {
     const node = ownNode();
     if (node !== undefined && rpId === getRpId(node.fqdn, tailnetSuffix, node.suffix)) return true;
@@ -115,23 +119,23 @@ export function createHostPolicy(options: {
   };
 }
 
-/** What of a request's facts the watch rests on. */
+/** The facts of a request that the detection uses. */
 interface PageFacts {
   isPeerLoopback: boolean;
   hasForwardingHeader: boolean;
-  /** `scheme://host[:port]` as we computed it. */
+  /** `scheme://host[:port]` as computed from the request. */
   origin: string;
 }
 
-/** Remembers, until the process ends, that such a proxy was seen. */
+/** Detects such a proxy and remembers it until the process ends. */
 export interface PageOriginWatch {
-  /** The loopback bypass must not hold any more. */
+  /** True once a proxy was detected: the loopback bypass is off. */
   readonly isTripped: boolean;
-  /** Compares where the page says it is (`X-Parlor-Page`) with where we think it is. */
+  /** Compares the page's own origin (`X-Parlor-Page`) with the origin of the request. */
   note(pageOrigin: string, facts: PageFacts): void;
 }
 
-/** @param options.corsOrigins Pages there call us from elsewhere by configuration and prove no proxy. */
+/** @param options.corsOrigins Pages of these origins may call the API, so their origin proves nothing. */
 export function createPageOriginWatch(options: { corsOrigins: readonly string[]; log: Log }): PageOriginWatch {
   let isTripped = false;
   return {
@@ -142,11 +146,11 @@ export function createPageOriginWatch(options: { corsOrigins: readonly string[];
       if (isTripped || !facts.isPeerLoopback || facts.hasForwardingHeader || pageOrigin === facts.origin) return;
       if (options.corsOrigins.includes(pageOrigin)) return;
       isTripped = true;
-      // Only an origin goes to the log as it came; anything else could carry control characters or a secret.
+      // Only a valid origin is logged: other text could contain control characters or a secret.
       const page = URL.canParse(pageOrigin) ? new URL(pageOrigin).origin : "another address";
       options.log(
         "warn",
-        `A page at ${page} reaches this server as ${facts.origin}: a proxy on this machine forwards requests without X-Forwarded headers. ` +
+        `A page at ${page} called this server as ${facts.origin}: a proxy on this machine forwards requests without X-Forwarded headers. ` +
           "The loopback bypass is off until the next start. Set loopback_auth_bypass = false, and set trusted_proxies to the " +
           "proxy's address once it sends X-Forwarded-For, -Proto and -Host",
       );
@@ -212,19 +216,20 @@ export function getClientKey(address: string): string {
 /**
  * Returns the WebAuthn RP ID for the host that the browser used.
  *
- * Machines of one tailnet share their parent domain, so one passkey serves them all. Any other host stands alone.
+ * Machines of one tailnet share their parent domain, so one passkey works for all of them. Any other host is its own RP
+ * ID.
  *
  * @param host Lower case, no port: `"desk.fox-owl.ts.net"`.
  * @param tailnetSuffix Without a leading dot: `"ts.net"`.
- * @param ownSuffix MagicDNS suffix of the own tailnet node, for control servers with names of their own: `"tail.test"`.
+ * @param ownSuffix MagicDNS suffix of the own tailnet node, for control servers with their own domain: `"tail.test"`.
  * @returns `"fox-owl.ts.net"` for the host above; other hosts unchanged.
- * @throws {AppError} `invalid_request` when the host is empty.
+ * @throws {AppError} `invalid_request` if the host is empty.
  * @see WebAuthn Level 2, section 4, "Relying Party Identifier"
  */
 export function getRpId(host: string, tailnetSuffix: string, ownSuffix?: string): string {
   if (host === "") throw new AppError("invalid_request", "Can't determine the RP ID: the host is empty");
   const parent = host.slice(host.indexOf(".") + 1);
   if (parent === host || parent === "") return host;
-  // Below the suffix, on a label boundary; the bare suffix is shared by strangers and never an RP ID.
+  // Only below the suffix, at a label boundary: the suffix itself is shared by strangers and never an RP ID.
   return parent.endsWith(`.${tailnetSuffix}`) || parent === ownSuffix ? parent : host;
 }

@@ -1,4 +1,4 @@
-/** The WebAuthn ceremonies: who may enrol a passkey, and signing in with one. */
+/** The WebAuthn ceremonies: checks who may enroll a passkey, registers passkeys, and signs in. */
 import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
@@ -36,7 +36,7 @@ export interface CeremonyCaller {
   origin: string;
   /** Canonical address of the client. */
   clientAddress: string;
-  /** The host is on the allowlist, not just open to ceremonies. */
+  /** Whether the host is on the allowlist; other hosts may be open to ceremonies only. */
   isHostListed: boolean;
   identity: Identity;
   /** Identifies the browser. */
@@ -55,8 +55,9 @@ export interface Passkeys {
   /**
    * Starts a registration.
    *
-   * @throws {AppError} `unauthenticated`, `session_required` (a bearer token isn't enough) or `pairing_code_required` if
-   *   the caller may not; `too_many_requests` after too many wrong codes, or when unlisted hosts hold too many RPIDs.
+   * @throws {AppError} `unauthenticated`, `session_required` (a bearer token isn't enough) or `pairing_code_required`
+   *   if the caller isn't allowed to; `too_many_requests` after too many wrong codes, or if too many hosts outside the
+   *   allowlist have passkeys.
    */
   beginRegistration(
     caller: CeremonyCaller,
@@ -65,15 +66,15 @@ export interface Passkeys {
   /**
    * Finishes a registration.
    *
-   * @throws {AppError} as `beginRegistration`; `invalid_request` when the answer fits no ceremony under way; `conflict`
-   *   when the RPID got its first passkey meanwhile, or this one is enrolled already.
+   * @throws {AppError} Like `beginRegistration`; `invalid_request` if the response doesn't match a running ceremony;
+   *   `conflict` if another device added the first passkey in the meantime, or this one is already enrolled.
    */
   finishRegistration(
     caller: CeremonyCaller,
     answer: RegistrationAnswer,
     name: string | undefined,
   ): Promise<CredentialRecord>;
-  /** Starts a sign-in. The options name no passkey, so that strangers don't learn about them. */
+  /** Starts a sign-in. The options don't list passkeys, so that strangers don't learn about them. */
   beginLogin(caller: CeremonyCaller): PublicKeyCredentialRequestOptionsJSON;
   /**
    * Signs in.
@@ -150,7 +151,7 @@ export function createPasskeys(options: {
     }
   }
 
-  /** A right of the beginning that is gone at the end is no right. */
+  /** Checks that the right to enroll, which the caller had when the ceremony started, still exists. */
   async function assertRightHolds({ kind }: EnrolmentRight, { identity, rpId }: CeremonyCaller): Promise<void> {
     if (kind === "grace" && await credentials.isGated(rpId)) {
       throw new AppError("conflict", `Can't add the passkey: another device just added the first one for "${rpId}"`);
@@ -167,11 +168,11 @@ export function createPasskeys(options: {
       if (own.length >= MAX_PER_RP_ID) {
         throw new AppError(
           "conflict",
-          `"${caller.rpId}" has ${own.length} passkeys, the most there may be; revoke one`,
+          `Can't add a passkey: "${caller.rpId}" already has ${own.length}, the maximum. Revoke one first`,
         );
       }
-      // One owner: every passkey is of the same user, so that an authenticator shows one account and not ten. Anyone can
-      // begin a registration under an unlisted host, so that host gets a user of its own: the owner's handle stays secret.
+      // All passkeys have the same user, so that an authenticator shows one account. Anyone can start a registration
+      // under an unlisted host, so such a host gets its own user: the owner's handle stays secret.
       const ofSameUser = own[0] ?? (caller.isHostListed ? known.find(({ rp_id }) => hosts.ownsRpId(rp_id)) : undefined);
       const userHandle = ofSameUser?.user_handle ?? randomToken(32);
       const challenge = registrations.issue(getScope("register", caller), caller.clientAddress, {
@@ -243,7 +244,7 @@ export function createPasskeys(options: {
       const credential = found?.rp_id === caller.rpId ? found : undefined;
       const result = isUnderWay
         ? await verifyLogin(answer, expected(caller, challenge), credential)
-        : { refusal: "the ceremony is unknown, used up or over" };
+        : { refusal: "the ceremony is unknown, used or expired" };
       const refuse = (reason: string) => {
         const refusal = new AppError("unauthenticated", "Can't sign in: the passkey wasn't accepted");
         return failures.count(caller.clientAddress, refusal, { method: "passkey", reason });

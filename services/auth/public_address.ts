@@ -1,4 +1,4 @@
-/** The check of an address that other devices are to use, made from outside as a phone would. */
+/** Checks from outside whether other devices can use an address of this server. */
 import { AppError } from "../errors.ts";
 import { parseOwnerUrl } from "../http/base_url.ts";
 import { type HttpClient, openHttpClient } from "../http/http_client.ts";
@@ -7,7 +7,7 @@ import { UpstreamError } from "../http/upstream_error.ts";
 import { asObject, type JsonObject } from "../json/type_guards.ts";
 import { isLoopbackName, parseAddress } from "./hosts.ts";
 
-/** What a check can find, in the order in which it looks. */
+/** Possible results of a check, in the order in which they are tested. */
 export const ADDRESS_CHECK_RESULTS = [
   "unresolved",
   "unreachable",
@@ -19,24 +19,27 @@ export const ADDRESS_CHECK_RESULTS = [
   "ok",
 ] as const;
 
-/** What a check found. */
+/** Result of a check. */
 type AddressCheckResult = typeof ADDRESS_CHECK_RESULTS[number];
 
 const LIMIT_MS = 5_000;
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Checks an address from outside, by the way that a phone takes. No credentials are sent.
+ * Checks an address from outside, like a phone would. No credentials are sent.
  *
- * A router may not lead its own network to its public address, so `unreachable` doesn't mean that others can't reach it.
+ * Some routers don't route their own network to their public address, so `unreachable` doesn't mean that others can't
+ * reach it.
  *
- * @param client Default: one of its own, for this check.
- * @throws {AppError} `invalid_request` unless it is HTTPS and a name that others can have; `address_not_allowed`
+ * @param client By default a new one.
+ * @throws {AppError} `invalid_request` unless it's HTTPS and a name that other devices can resolve;
+ *   `address_not_allowed`
  */
 export async function checkPublicAddress(address: string, client?: HttpClient): Promise<AddressCheckResult> {
   const url = parseOwnerUrl(address);
   if (url.protocol !== "https:" || isLoopbackName(url.hostname) || parseAddress(url.hostname) !== undefined) {
-    const message = "the address must start with https:// and have a name that other devices can resolve";
+    const message =
+      "Can't check the address: it must start with https:// and have a name that other devices can resolve";
     throw new AppError("invalid_request", message, { issues: [{ path: "url", message }] });
   }
   const used = client ?? openHttpClient({ keepsConnections: false });
@@ -48,7 +51,8 @@ export async function checkPublicAddress(address: string, client?: HttpClient): 
     const seenUrl = new URL(seen);
     if (hint !== undefined || seenUrl.protocol !== "https:") return "proxy_headers";
     if (seenUrl.hostname !== url.hostname) return "host_changed";
-    // The status is open on every host, so that a new one can get its first passkey. Everything else isn't.
+    // The setup status is open on every host, so that a new host can get its first passkey. All other paths require an
+    // allowed host.
     return isHostRefusal(await readJson(used, url.origin, "/api/setup/status")) ? "host_not_allowed" : "ok";
   } catch (error) {
     if (error instanceof UpstreamError) return toResult(error);
@@ -66,7 +70,7 @@ async function readJson(client: HttpClient, origin: string, path: string): Promi
   try {
     return asObject(JSON.parse(text));
   } catch {
-    return {}; // A page, say: another server.
+    return {}; // For example an HTML page of another server.
   }
 }
 

@@ -15,9 +15,9 @@ import { type FileState, readFileState } from "../storage/atomic_file.ts";
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Sessions end after 30 days without use (docs/protocols/auth.md#sessions). */
 export const SESSION_IDLE_MS = 30 * DAY_MS;
-/** Age at which the cookie is renewed, so that the browser keeps it as long as the server does. */
+/** Age at which the cookie is renewed, so that the browser doesn't drop it before the server does. */
 const REISSUE_AFTER_MS = DAY_MS;
-/** How much of the last use a killed process can lose. */
+/** How much time of the last use is lost if the process is killed. */
 const SEEN_WRITTEN_EVERY_MS = 10 * 60 * 1000;
 /** Cache size for cookie values with a verified signature; more than anyone has devices. */
 const MAX_VERIFIED = 256;
@@ -39,7 +39,8 @@ export interface Sessions {
   /**
    * Opens a session.
    *
-   * @param lifetimeMs Ends it after that time, and with the process: the command line needs one for a moment only.
+   * @param lifetimeMs Ends it after that time, or when the process ends. Used by the command line, which needs a
+   *   session only briefly.
    * @returns The value of its cookie.
    * @throws {AppError} `internal` if the session key can't be used.
    */
@@ -136,7 +137,7 @@ export async function openSessions(options: {
     try {
       credential = await credentials.find(session.credentialId);
     } catch {
-      return undefined; // The file can be restored, and the session with it.
+      return undefined; // The file can be restored, and then the session is valid again.
     }
     if (!isOver && credential?.rp_id === session.rpId) return session;
     await drop([session]);
@@ -244,7 +245,7 @@ export interface SessionKey {
   /**
    * Returns the key, the same object until it changes. Creates a missing file.
    *
-   * @returns `undefined` while the file is something that must not be used: then no session counts.
+   * @returns `undefined` while the file can't be used: then no session is valid.
    */
   read(): Promise<Uint8Array | undefined>;
 }
@@ -281,7 +282,7 @@ export async function openSessionKey(path: string, log: Log): Promise<SessionKey
       reading ??= refresh().catch((error) => {
         // Cached, so that an unusable file is reported once and not read for every request.
         if (state?.id !== seen.id) {
-          log("error", `${messageOf(error)}; nobody is signed in until it is put right or removed`);
+          log("error", `${messageOf(error)}; all sessions are invalid until the file is repaired or removed`);
         }
         state = seen;
         key = undefined;
@@ -296,7 +297,7 @@ function checkKey(content: Uint8Array, path: string): void {
   const fault = content.byteLength !== KEY_BYTES
     ? `it has ${content.byteLength} bytes instead of ${KEY_BYTES}`
     : content.every((byte) => byte === 0)
-    ? "it is all zeros"
+    ? "all bytes are zero"
     : undefined;
   if (fault !== undefined) {
     throw new AppError(

@@ -1,10 +1,10 @@
-/** Secrets sealed with a passphrase, such as an exported storage key. */
+/** Encrypts secrets with a passphrase, for example an exported storage key. */
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
 import { nodeCrypto, randomBytes } from "./random.ts";
 import { type Aad, createSealer, type PurposeSealer } from "./sealer.ts";
 
-/** A secret sealed with a passphrase, and the parameters to open it. JSON. */
+/** A secret encrypted with a passphrase, and the parameters to decrypt it. JSON. */
 export interface PassphraseSeal {
   kdf: "scrypt";
   n: number;
@@ -16,7 +16,11 @@ export interface PassphraseSeal {
   sealed: string;
 }
 
-/** 128 MiB and a few tenths of a second per attempt, for an attacker too. @see RFC 7914, section 2 */
+/**
+ * scrypt parameters: each attempt takes 128 MiB and a few tenths of a second, for an attacker too.
+ *
+ * @see RFC 7914, section 2
+ */
 const COST = { n: 2 ** 17, r: 8, p: 1 };
 /** Limits the memory that a damaged or hostile file can request. */
 const MAX_MEMORY_BYTES = 512 * 1024 * 1024;
@@ -31,7 +35,7 @@ const PLACE: Aad = { table: "passphrase", id: "secret", field: "sealed", version
  */
 export async function sealWithPassphrase(passphrase: string, secret: Uint8Array): Promise<PassphraseSeal> {
   if (passphrase.length < MIN_LENGTH) {
-    throw new AppError("invalid_request", `The passphrase is too short: use at least ${MIN_LENGTH} characters`);
+    throw new AppError("invalid_request", `The passphrase is too short. Use at least ${MIN_LENGTH} characters`);
   }
   const salt = randomBytes(16);
   const sealer = await sealerOf(passphrase, salt, COST);
@@ -45,7 +49,7 @@ export async function sealWithPassphrase(passphrase: string, secret: Uint8Array)
  */
 export async function openWithPassphrase(passphrase: string, seal: PassphraseSeal): Promise<Uint8Array<ArrayBuffer>> {
   if (!isPassphraseSeal(seal)) {
-    throw new AppError("unprocessable", "Can't open the key: the passphrase data is damaged");
+    throw new AppError("unprocessable", "Can't decrypt the key: the passphrase data is damaged");
   }
   const { n, r, p, salt, sealed } = seal;
   const sealer = await sealerOf(passphrase, Buffer.from(salt, "base64"), { n, r, p });

@@ -1,12 +1,13 @@
-/** Random ids, tokens and bytes from the runtime's cryptographic source. */
+/** Creates random IDs, tokens and bytes from the runtime's cryptographic source. */
 
 /**
- * Most bytes that one call of `getRandomValues` can fill. @see
- * https://www.w3.org/TR/WebCryptoAPI/#Crypto-method-getRandomValues
+ * Maximum number of bytes per call of `getRandomValues`.
+ *
+ * @see https://www.w3.org/TR/WebCryptoAPI/#Crypto-method-getRandomValues
  */
 const MAX_BYTES_PER_CALL = 65_536;
 
-/** Two hex digits for each byte. */
+/** Two hex digits per byte value. */
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /**
@@ -60,7 +61,7 @@ type NodeCrypto = typeof import("node:crypto");
 
 let loaded: NodeCrypto | undefined;
 
-/** Returns the module. */
+/** Returns the `node:crypto` module. */
 export function nodeCrypto(): NodeCrypto {
   // deno-lint-ignore no-process-global -- to import node:process takes half as long again, and that at every start
   return loaded ??= process.getBuiltinModule("node:crypto") as NodeCrypto;

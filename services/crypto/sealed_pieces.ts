@@ -1,6 +1,6 @@
 /**
- * Seals streams in chunks, so that none is held in memory as a whole. Each chunk is bound to its place, its index and a
- * flag for the last chunk: chunks can't be swapped or dropped, and a stream can't be truncated.
+ * Encrypts streams in chunks, so that they're never in memory as a whole. Each chunk is bound to its AAD, its index and
+ * a flag for the last chunk: chunks can't be swapped or dropped, and a stream can't be truncated.
  */
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
@@ -18,7 +18,7 @@ export async function* sealPieces(
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let index = 0;
-  // Hold a full chunk back until the next one arrives: it could be the last.
+  // Hold a full chunk back until the next one arrives, because it could be the last.
   for await (const [piece, isLast] of cut(source, PIECE_BYTES)) {
     yield await sealer.seal(piecePlace(aad, index++, isLast), piece);
   }
@@ -40,14 +40,14 @@ export async function* openPieces(
   }
 }
 
-/** A part of a sealed stream, in bytes of its content; both ends are included. */
+/** A range of bytes of the content, including both ends. */
 export interface PieceRange {
   start: number;
   end: number;
 }
 
 /**
- * Opens a part of a sealed file. Reads only the chunks that hold it.
+ * Decrypts a range of a sealed file. Only reads the necessary chunks.
  *
  * @throws {AppError} `internal` if one of them was modified or the file was truncated.
  */
@@ -62,7 +62,9 @@ export async function* openPieceRange(
   for (let index = Math.floor(start / PIECE_BYTES); index * PIECE_BYTES <= end; index++) {
     const at = index * RECORD_BYTES;
     const record = await readBytesAt(file, at, Math.min(RECORD_BYTES, size - at));
-    if (record === undefined) throw new AppError("internal", "Can't read a part of a sealed file: it became shorter");
+    if (record === undefined) {
+      throw new AppError("internal", "Can't read a range of an encrypted file: the file became shorter");
+    }
     const piece = await sealer.open(piecePlace(aad, index, index === lastIndex), record);
     const begin = index * PIECE_BYTES;
     yield piece.subarray(Math.max(0, start - begin), end + 1 - begin);
@@ -93,7 +95,7 @@ export async function* bytesOfFile(
   }
 }
 
-/** Cuts a stream into parts of one size, each with a flag for the last one, which may be shorter or empty. */
+/** Splits a stream into parts of equal size, each with a flag for the last one, which may be shorter or empty. */
 async function* cut(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<[Uint8Array, boolean]> {
   let waiting: Buffer = Buffer.alloc(0);
   for await (const chunk of source) {

@@ -1,9 +1,9 @@
-/** Encryption at rest: one subkey per purpose, a random IV per value, every value bound to its place. */
+/** Encryption at rest: one subkey per purpose, a random IV per value, and every value bound to its location. */
 import { Buffer } from "node:buffer";
 import { AppError } from "../errors.ts";
 import { nodeCrypto, randomBytes } from "./random.ts";
 
-/** Where a sealed value is stored. It opens nowhere else. */
+/** Location of a sealed value: the additional authenticated data (AAD). The value can't be opened anywhere else. */
 export interface Aad {
   /** SQL table, or the folder of a sealed file. */
   table: string;
@@ -18,12 +18,13 @@ export interface Aad {
 /**
  * Returns the bytes of the additional authenticated data.
  *
- * The parts are encoded as a JSON array so that no two places share their bytes: `["a","bc"]` differs from
+ * The parts are encoded as a JSON array, so that no two locations have the same bytes: `["a","bc"]` differs from
  * `["ab","c"]`, and unpaired surrogates are escaped, not replaced. The encoding is part of the stored format and must
  * not change.
  *
  * @param formatVersion First byte of the sealed value; authenticated with the rest.
- * @throws {AppError} `internal` unless the version is a safe integer from 0. Other numbers can share a spelling.
+ * @throws {AppError} `internal` unless the version is a safe integer from 0. Other numbers can be formatted
+ *   identically.
  */
 export function encodeAad(formatVersion: number, aad: Aad): Uint8Array<ArrayBuffer> {
   const { table, id, field, version } = aad;
@@ -42,13 +43,13 @@ const HEADER_BYTES = 1 + IV_BYTES;
 /** How much longer a sealed value is than its content, in bytes. */
 export const SEAL_OVERHEAD_BYTES = HEADER_BYTES + TAG_BYTES;
 
-/** Salt of the key derivation; names the scheme. */
+/** Salt of the key derivation; identifies the scheme. */
 const SCHEME = "parlor storage v1";
 
 /** Number of IVs read from the system at a time. */
 const IVS_AT_ONCE = 256;
 
-/** Most values that one subkey may seal. Beyond it, two random IVs could collide. @see NIST SP 800-38D, section 8.3 */
+/** Maximum number of values per subkey. With more, two random IVs could collide. @see NIST SP 800-38D, section 8.3 */
 const MAX_SEALS_PER_KEY = 2 ** 32;
 
 /** Seals and opens the values of one purpose. */
@@ -56,7 +57,7 @@ export interface PurposeSealer {
   /**
    * Seals a value off the serving thread (Web Crypto).
    *
-   * @param plain Bytes, or a text to be encoded as UTF-8. A text with an unpaired surrogate is refused because UTF-8
+   * @param plain Bytes, or a text to be encoded as UTF-8. A text with an unpaired surrogate is rejected, because UTF-8
    *   can't encode it; `JSON.stringify` escapes such characters.
    * @returns `[version byte][12-byte IV][ciphertext and tag]`.
    */
@@ -64,21 +65,21 @@ export interface PurposeSealer {
   /**
    * Opens a value off the serving thread (Web Crypto).
    *
-   * @throws {AppError} `internal` if the value was modified, truncated, moved from another place, or sealed with
+   * @throws {AppError} `internal` if the value was modified, truncated, moved from another location, or sealed with
    *   another key.
    */
   open(aad: Aad, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
   /**
    * Like `seal`, but synchronous, for values of a few KiB. The format is the same.
    *
-   * @param roomBytes Number of zero bytes to reserve in front of the sealed value.
+   * @param roomBytes Number of zero bytes to reserve before the sealed value.
    */
   sealNow(aad: Aad, plain: string | Uint8Array, roomBytes?: number): Uint8Array<ArrayBuffer>;
   /** Like `open`, but synchronous. */
   openNow(aad: Aad, sealed: Uint8Array): Uint8Array<ArrayBuffer>;
   /**
-   * Returns a copy of the subkey for a Worker that creates an opener. The subkey is the whole secret of the purpose:
-   * transfer it, so that no copy stays behind.
+   * Returns a copy of the subkey for a Worker that creates an opener. The subkey can decrypt everything of this
+   * purpose: transfer it, so that no copy remains.
    */
   copyKey(): Uint8Array<ArrayBuffer>;
   /** Number of values sealed for this purpose since the sealer was created. */
@@ -90,12 +91,12 @@ export interface Opener {
   /**
    * Opens a value off the calling thread (Web Crypto).
    *
-   * @throws {AppError} `internal`, as `PurposeSealer.open`.
+   * @throws {AppError} `internal`, like `PurposeSealer.open`.
    */
   open(aad: Aad, sealed: Uint8Array): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** Holds the storage key. */
+/** Derives subkeys from the storage key. */
 export interface Sealer {
   /**
    * Returns the sealer for a purpose; the same one for every call.
@@ -113,7 +114,7 @@ export interface Sealer {
  */
 export function createSealer(storageKey: Uint8Array): Sealer {
   if (storageKey.byteLength !== 32) {
-    throw new AppError("internal", `Can't use a storage key of ${storageKey.byteLength} bytes: it must have 32`);
+    throw new AppError("internal", `Can't use the storage key: it has ${storageKey.byteLength} bytes instead of 32`);
   }
   const rootKey = new Uint8Array(storageKey);
   const sealers = new Map<string, PurposeSealer>();
@@ -150,11 +151,11 @@ async function openWith(key: CryptoKey, aad: Aad, sealed: Uint8Array): Promise<U
     const plain = await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData: additional }, key, body);
     return new Uint8Array(plain);
   } catch (cause) {
-    throw cannotOpen(aad, "it was changed, moved, or sealed by another key", cause);
+    throw cannotOpen(aad, "it was modified, moved, or encrypted with another key", cause);
   }
 }
 
-/** Subkey of a purpose, derived on first use: synchronously, or off this thread. */
+/** Subkey of a purpose. It's derived on first use. */
 interface Subkey {
   /** Its 32 bytes. */
   bytes(): Uint8Array<ArrayBuffer>;
@@ -162,7 +163,7 @@ interface Subkey {
   forWeb(): Promise<CryptoKey>;
 }
 
-/** Derives a subkey with HKDF (RFC 5869): the salt names the scheme, the info names the purpose. */
+/** Derives a subkey with HKDF (RFC 5869): the salt is the scheme, the info is the purpose. */
 function subkeyOf(rootKey: Uint8Array<ArrayBuffer>, purpose: string): Subkey {
   const info = `purpose:${purpose}`;
   let bytes: Uint8Array<ArrayBuffer> | undefined;
@@ -182,7 +183,7 @@ function subkeyOf(rootKey: Uint8Array<ArrayBuffer>, purpose: string): Subkey {
 
 function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
   let sealCount = 0;
-  /** Random bytes for the next IVs. A system call for each would take longer than sealing a short text. */
+  /** Random bytes for the next IVs. A system call per value would take longer than encrypting a short text. */
   let ivs: Uint8Array<ArrayBuffer> | undefined;
   let ivsUsed = 0;
 
@@ -190,7 +191,7 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
     if (sealCount >= MAX_SEALS_PER_KEY) {
       throw new AppError(
         "internal",
-        `Can't seal more values for "${purpose}" before a restart: the limit of its key is reached`,
+        `Can't encrypt more values for "${purpose}": the limit of its key is reached. Restart the server`,
       );
     }
     sealCount++;
@@ -249,10 +250,10 @@ function createPurposeSealer(subkey: Subkey, purpose: string): PurposeSealer {
         decipher.setAuthTag(Buffer.from(body.subarray(textEnd)));
         const plain = new Uint8Array(textEnd);
         plain.set(decipher.update(body.subarray(0, textEnd)));
-        decipher.final(); // throws unless the tag matches
+        decipher.final(); // Throws unless the tag matches.
         return plain;
       } catch (cause) {
-        throw cannotOpen(aad, "it was changed, moved, or sealed by another key", cause);
+        throw cannotOpen(aad, "it was modified, moved, or encrypted with another key", cause);
       }
     },
   };
@@ -263,7 +264,7 @@ function plainBytes(aad: Aad, plain: string | Uint8Array): Uint8Array<ArrayBuffe
     return plain.buffer instanceof ArrayBuffer ? plain as Uint8Array<ArrayBuffer> : new Uint8Array(plain);
   }
   if (!plain.isWellFormed()) {
-    throw new AppError("internal", `Can't seal ${describe(aad)}: the text has an unpaired surrogate`);
+    throw new AppError("internal", `Can't encrypt ${describe(aad)}: the text has an unpaired surrogate`);
   }
   return utf8Bytes(plain);
 }
@@ -275,17 +276,17 @@ interface SealedParts {
 
 function splitSealed(aad: Aad, sealed: Uint8Array): SealedParts {
   if (sealed.byteLength < SEAL_OVERHEAD_BYTES) {
-    throw cannotOpen(aad, `it has ${sealed.byteLength} bytes, less than any sealed value`);
+    throw cannotOpen(aad, `it has only ${sealed.byteLength} bytes`);
   }
   if (sealed[0] !== FORMAT_VERSION) {
-    throw cannotOpen(aad, `its format is ${sealed[0]}, known is ${FORMAT_VERSION}`);
+    throw cannotOpen(aad, `its format version is ${sealed[0]}; only ${FORMAT_VERSION} is supported`);
   }
   const own = sealed.buffer instanceof ArrayBuffer ? sealed as Uint8Array<ArrayBuffer> : new Uint8Array(sealed);
   return { iv: own.subarray(1, HEADER_BYTES), body: own.subarray(HEADER_BYTES) };
 }
 
 function cannotOpen(aad: Aad, found: string, cause?: unknown): AppError {
-  return new AppError("internal", `Can't open ${describe(aad)}: ${found}`, { cause });
+  return new AppError("internal", `Can't decrypt ${describe(aad)}: ${found}`, { cause });
 }
 
 function describe(aad: Aad): string {
@@ -295,13 +296,12 @@ function describe(aad: Aad): string {
 const encoder = new TextEncoder();
 const BUFFER_BYTES = 4096;
 const buffer = new Uint8Array(BUFFER_BYTES);
-/** UTF-16 units that fit in any case: each takes at most 3 bytes. */
+/** Number of UTF-16 units that always fit: each takes at most 3 bytes. */
 const MAX_CHARS = Math.floor(BUFFER_BYTES / 3);
 
 /**
- * Encodes a text as UTF-8, exactly as `TextEncoder.encode` does. For short texts: stream frames, journal records,
- * additional authenticated data. `TextEncoder` has the runtime allocate each result, which takes longer than encoding a
- * short text.
+ * Encodes text as UTF-8, with the same result as `TextEncoder.encode`. Use it for short texts such as stream frames,
+ * journal records and AAD: `TextEncoder` allocates each result, which takes longer than encoding a short text.
  */
 export function utf8Bytes(text: string): Uint8Array<ArrayBuffer> {
   if (text.length > MAX_CHARS) return encoder.encode(text);

@@ -1,11 +1,10 @@
 /**
- * The storage key: found, or created on the first start.
- * `verifyStorageKey` verifies that the key belongs to the data. Files that hold a secret key are private (0600), created
- * atomically and never overwritten.
+ * Finds the storage key, or creates it on the first start. `verifyStorageKey` checks that it belongs to the data. Files
+ * with a secret key are private (0600), created atomically and never overwritten.
  *
- * A proof lets a command on the server's own machine show that it can read the data folder: a statement signed with the
- * session key. Anyone who can read that file could sign a session, so the proof grants nothing new. It works like the
- * loopback bypass, even if the bypass is off.
+ * Also creates and checks proofs, with which a command on the server's machine shows that it can read the data folder:
+ * statements signed with the session key. Anyone who can read that key could sign a session, so a proof grants no
+ * additional access. It works like the loopback bypass, even if the bypass is off.
  */
 import { AppError, messageOf } from "../errors.ts";
 import type { Aad, Sealer } from "./sealer.ts";
@@ -18,7 +17,7 @@ export const KEY_BYTES = 32;
 /** Name of the key file in the data directory. */
 export const STORAGE_KEY_FILE_NAME = "storage-key";
 
-/** Name of the key in errors. */
+/** Name of the key in error messages. */
 const WHAT = "storage key";
 
 /** Where the storage key can be. */
@@ -29,7 +28,7 @@ interface StorageKeyOptions {
    * readable by everyone.
    */
   storageKeyFile?: string;
-  /** True if the data directory has sealed data. A missing key is an error then, not a first start. */
+  /** True if the data directory has sealed data. Then a missing key is an error instead of a first start. */
   sealedDataExists: boolean;
 }
 
@@ -49,8 +48,8 @@ export async function loadStorageKey(options: StorageKeyOptions): Promise<Uint8A
   if (options.sealedDataExists) {
     throw new AppError(
       "internal",
-      `Can't find the storage key "${path}", but "${options.dataDir}" has data sealed with it: ` +
-        "restore the key file (parlor key import), or set storage_key_file to its path",
+      `Can't find the storage key "${path}", but "${options.dataDir}" has data encrypted with it. ` +
+        "Restore the key file (parlor key import), or set storage_key_file to its path",
     );
   }
   await createKeyFile(path, WHAT);
@@ -74,13 +73,13 @@ export async function findStorageKey(
   if (storageKeyFile === undefined && !await isPrivateFile(path, WHAT)) return undefined;
   const content = await readKeyFile(path, WHAT);
   if (content !== undefined) return parseStorageKey(content, path);
-  throw new AppError("internal", `Can't read the storage key from "${path}": no such file`);
+  throw new AppError("internal", `Can't read the storage key from "${path}": the file doesn't exist`);
 }
 
 /**
  * Parses a key: 32 raw bytes, 64 hex digits, or base64 (either alphabet). Text may end with white space.
  *
- * @param path For the error message.
+ * @param path Path for the error message.
  * @throws {AppError} `internal` for other content or an all-zero key.
  */
 export function parseStorageKey(content: Uint8Array, path: string): Uint8Array {
@@ -89,11 +88,11 @@ export function parseStorageKey(content: Uint8Array, path: string): Uint8Array {
     throw new AppError(
       "internal",
       `Can't use "${path}" as storage key: it has ${content.byteLength} bytes, ` +
-        "and a key is 32 raw bytes, 64 hex digits or 44 characters of base64",
+        "but a key has 32 raw bytes, 64 hex digits or 44 characters of base64",
     );
   }
   if (key.every((byte) => byte === 0)) {
-    throw new AppError("internal", `Can't use "${path}" as storage key: it is all zeros`);
+    throw new AppError("internal", `Can't use "${path}" as storage key: all bytes are zero`);
   }
   return key;
 }
@@ -123,7 +122,7 @@ interface KeyCheckStore {
 /**
  * Verifies that the data was sealed with this storage key. A new data directory records the key.
  *
- * The check is a known text, sealed in a row of the table `setting`.
+ * The check is a known text, encrypted in a row of the table `setting`.
  *
  * @throws {AppError} `internal` if the data was sealed with another key, or the check was modified.
  */
@@ -142,20 +141,20 @@ export async function verifyStorageKey(sealer: Sealer, store: KeyCheckStore): Pr
   } catch (cause) {
     throw new AppError(
       "internal",
-      "Wrong storage key: the data directory was sealed with another key. Restore the matching key file",
+      "Wrong storage key: the data was encrypted with another key. Restore the matching key file",
       { cause },
     );
   }
 }
 
-/** A key file has at most 64 hex digits and a newline. A much longer file is something else. */
+/** A key file has at most 64 hex digits and a line break. A much longer file is something else. */
 const MAX_KEY_FILE_BYTES = 1024;
 
 /**
  * Reads a key file, at most 1 KiB.
  *
- * @param what Name of the key in errors: `"storage key"`.
- * @returns `undefined` if there is no such file.
+ * @param what Name of the key in error messages: `"storage key"`.
+ * @returns `undefined` if the file doesn't exist.
  * @throws {AppError} `internal` if the file can't be read.
  */
 export async function readKeyFile(path: string, what: string): Promise<Uint8Array | undefined> {
@@ -189,13 +188,13 @@ export async function isPrivateFile(path: string, what: string): Promise<boolean
     throw new AppError("internal", `Can't read the ${what} from "${path}": ${messageOf(cause)}`, { cause });
   }
   if (!info.isFile) {
-    throw new AppError("internal", `Can't use "${path}" as ${what}: not a regular file`);
+    throw new AppError("internal", `Can't use "${path}" as ${what}: it isn't a regular file`);
   }
   if (Deno.build.os !== "windows" && info.mode !== null && (info.mode & 0o777) !== 0o600) {
     const mode = (info.mode & 0o777).toString(8).padStart(4, "0");
     throw new AppError(
       "internal",
-      `Can't use "${path}" as ${what}: its mode is ${mode} but must be 0600, because other users could have read it`,
+      `Can't use "${path}" as ${what}: other users could have read it, because its mode is ${mode} instead of 0600`,
     );
   }
   return true;
@@ -212,10 +211,10 @@ export async function createKeyFile(path: string, what: string): Promise<void> {
   try {
     await writeNewFile(temporary, randomBytes(KEY_BYTES));
     try {
-      await Deno.link(temporary, path); // never replaces a key that another process created first
+      await Deno.link(temporary, path); // Never replaces a key that another process created first.
     } catch (cause) {
       if (cause instanceof Deno.errors.AlreadyExists) return;
-      // The file system has no hard links. The process lock prevents a concurrent start.
+      // The file system has no hard links. The lock on the data folder prevents a concurrent start.
       await writeNewFile(path, await Deno.readFile(temporary));
     }
   } catch (cause) {
@@ -234,13 +233,13 @@ async function writeNewFile(path: string, content: Uint8Array): Promise<void> {
 }
 
 async function syncFolderOf(path: string): Promise<void> {
-  if (Deno.build.os === "windows") return; // Windows can't open a folder
+  if (Deno.build.os === "windows") return; // Windows can't open folders.
   using folder = await Deno.open(path.slice(0, path.lastIndexOf("/")) || "/");
   await folder.sync();
 }
 
 const PREFIX = "parlor-operator.";
-/** Long enough for a slow machine, too short to be useful if it leaks into a shell history. */
+/** Long enough for a slow machine, and too short to be useful if it leaks into a shell history. */
 const VALID_MS = 60_000;
 
 /** Creates a proof, sent as `Authorization: Bearer`. */

@@ -7,9 +7,9 @@ import type { Log } from "../log.ts";
 export interface ChangeEvent {
   /** What changed, such as `"conversation"`, `"draft"`, `"job"`. */
   kind: string;
-  /** Id of the changed thing. */
+  /** ID of the changed object. */
   id: string;
-  /** Its new revision, where it has one. */
+  /** Its new revision, if it has one. */
   revision?: number;
 }
 
@@ -20,19 +20,19 @@ export interface EventHub {
   /**
    * Adds a listener. It's called synchronously, so it should only record the event.
    *
-   * @returns Removes the listener. Can be called twice.
+   * @returns A function that removes the listener. Can be called twice.
    */
   subscribe(listener: (event: ChangeEvent) => void): () => void;
 }
 
 /** Creates a hub without listeners. */
 export function createEventHub(log: Log): EventHub {
-  // Wrapped, so that the same function subscribed twice is two listeners.
+  // Wrapped, so that a function subscribed twice is two listeners.
   const listeners = new Set<{ listener: (event: ChangeEvent) => void }>();
   return {
     publish(event) {
       for (const entry of [...listeners]) {
-        if (!listeners.has(entry)) continue; // ended by a listener before it
+        if (!listeners.has(entry)) continue; // Removed by an earlier listener
         try {
           entry.listener(event);
         } catch (error) {

@@ -21,18 +21,19 @@ const ENDPOINT_PATHS = [
 
 /** Options of `normalizeBaseUrl`. */
 export interface BaseUrlOptions {
-  /** The query stays, such as Azure's `?api-version=2024-10-21`. */
+  /** Whether to preserve the query, such as Azure's `?api-version=2024-10-21`. */
   keepsQuery?: boolean;
 }
 
 /**
  * Normalizes a pasted base URL to the form that is stored and compared.
  *
- * Removes spaces, trailing slashes, query (unless it is kept), fragment and the path of a known endpoint; adds a missing `http://`. Any other path
- * stays: it is the prefix of a reverse proxy.
+ * Removes spaces, trailing slashes, fragment, the path of a known endpoint, and by default the query; adds a missing
+ * `http://`. Any other path stays: it's the prefix of a reverse proxy.
  *
  * @returns Without a trailing slash: `"http://127.0.0.1:8080/v1"`.
- * @throws {AppError} `invalid_request` if it isn't a usable URL, `address_not_allowed` for link-local and metadata addresses
+ * @throws {AppError} `invalid_request` if it isn't a usable URL, `address_not_allowed` for link-local and metadata
+ *   addresses
  */
 export function normalizeBaseUrl(text: string, { keepsQuery = false }: BaseUrlOptions = {}): string {
   const trimmed = text.trim();
@@ -53,7 +54,7 @@ export function splitQuery(baseUrl: string): { baseUrl: string; query?: string }
   return at === -1 ? { baseUrl } : { baseUrl: baseUrl.slice(0, at), query: baseUrl.slice(at + 1) };
 }
 
-/** Returns the origin a key is bound to: scheme, host and port. @throws as `normalizeBaseUrl` */
+/** Returns the origin a key is bound to: scheme, host and port. @throws Like `normalizeBaseUrl` */
 export function parseOrigin(baseUrl: string): string {
   return parseOwnerUrl(baseUrl).origin;
 }
@@ -84,9 +85,9 @@ const METADATA_NAMES = new Set(["metadata.google.internal", "metadata.goog", "in
 /**
  * Parses the URL of a server that the owner entered.
  *
- * @returns The parsed URL. Use it for the check and the connection, never the text.
- * @throws {AppError} `invalid_request` if the text is not an http(s) URL or contains credentials; `address_not_allowed` for a
- *   link-local or metadata address in any spelling, and for metadata names
+ * @returns The parsed URL. Use it, never the text, for the check and the connection.
+ * @throws {AppError} `invalid_request` if the text is not an http(s) URL or contains credentials; `address_not_allowed`
+ *   for a link-local or metadata address in any notation, and for metadata names
  */
 export function parseOwnerUrl(text: string): URL {
   if (!URL.canParse(text)) throw new AppError("invalid_request", "Can't use the address: it isn't a URL");
@@ -94,13 +95,13 @@ export function parseOwnerUrl(text: string): URL {
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new AppError(
       "invalid_request",
-      `Can't use the address: it starts with "${url.protocol}" instead of http or https`,
+      `Can't use the address: it starts with "${url.protocol}" instead of http: or https:`,
     );
   }
   if (url.username !== "" || url.password !== "") {
     throw new AppError(
       "invalid_request",
-      `Can't use "${url.origin}": the address contains credentials. Enter them as the API key.`,
+      `Can't use "${url.origin}": the address contains credentials. Enter them as the API key`,
     );
   }
   const host = getHost(url);
@@ -109,7 +110,7 @@ export function parseOwnerUrl(text: string): URL {
 }
 
 /**
- * Resolves the host of a server and refuses it if any of its addresses is link-local or cloud metadata.
+ * Resolves the host of a server and rejects it if any of its addresses is link-local or cloud metadata.
  *
  * A name that can't be resolved passes: the request that follows fails with a better error.
  *
@@ -130,7 +131,7 @@ function getHost(url: URL): string {
 function createRefusalError(url: URL): AppError {
   return new AppError(
     "address_not_allowed",
-    `Can't use "${url.origin}": link-local and cloud metadata addresses are not allowed`,
+    `Can't use "${url.origin}": link-local and cloud metadata addresses aren't allowed`,
   );
 }
 
@@ -140,7 +141,7 @@ const MAX_REMEMBERED = 200;
 /** Errors that can mean a wrong path. */
 const PATH_ERRORS = new Set<UpstreamErrorKind>(["not_found", "web_page", "bad_answer"]);
 
-/** Remembers the working prefix of each base URL. */
+/** Finds the working prefix of each base URL and remembers it. */
 export class EndpointSearch {
   readonly #known = new Map<string, string>();
 
@@ -171,16 +172,16 @@ export class EndpointSearch {
   }
 }
 
-/** A stored key. It is sent to `origin` and nowhere else. */
+/** A stored key. It's only ever sent to `origin`. */
 export interface BoundKey {
   value: string;
   origin: string;
 }
 
 /**
- * Returns the key a profile has after it was saved.
+ * Returns the key of a profile after saving.
  *
- * @param input Undefined keeps the stored key if the origin stays the same; `null` and `""` clear it.
+ * @param input `undefined` preserves the stored key if the origin stays the same; `null` and `""` clear it.
  */
 export function updateBoundKey(
   baseUrl: string,
@@ -195,11 +196,11 @@ export function updateBoundKey(
 }
 
 /**
- * Returns a key ready for a header, or undefined if there is none.
+ * Returns a key for use in a header; `undefined` if there is none.
  *
- * Checked here because the runtime quotes an invalid header value in its error.
+ * Checks it first, because the runtime's error for an invalid header value contains the value.
  *
- * @throws {AppError} `invalid_request` if the key contains characters a header can't carry
+ * @throws {AppError} `invalid_request` if the key contains characters that aren't allowed in a header
  */
 export function toHeaderKey(apiKey: string | undefined): string | undefined {
   const key = apiKey?.trim();
@@ -208,18 +209,18 @@ export function toHeaderKey(apiKey: string | undefined): string | undefined {
   throw new AppError("invalid_request", "Can't use the API key: it contains spaces or non-ASCII characters");
 }
 
-/** Returns the `Authorization` header for a bearer token, or no header without a key. @throws as `toHeaderKey` */
+/** Returns the `Authorization` header for a bearer token, or no header without a key. @throws Like `toHeaderKey` */
 export function toBearerHeader(apiKey: string | undefined): Record<string, string> {
   const key = toHeaderKey(apiKey);
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
 }
 
 /**
- * Replaces a key with `[key]` in text a server sent.
+ * Replaces a key with `[key]` in text from a server.
  *
  * Keys shorter than four characters are placeholders such as "x"; masking them would garble the text.
  *
- * @param mask What replaces it.
+ * @param mask The replacement.
  */
 export function maskKey(text: string, apiKey: string | undefined, mask = "[key]"): string {
   const key = apiKey?.trim();
@@ -233,7 +234,7 @@ export function maskKey(text: string, apiKey: string | undefined, mask = "[key]"
 
 // Additional headers of a connection: stored bound to one origin, sent with every request.
 
-/** Stored headers. They are sent to `origin` and nowhere else. */
+/** Stored headers. They're only ever sent to `origin`. */
 export interface BoundHeaders {
   values: Record<string, string>;
   origin: string;
@@ -243,7 +244,7 @@ const MAX_HEADERS = 30;
 const MAX_VALUE_CHARS = 8_000;
 /** RFC 9110, section 5.6.2. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
-/** They frame the message or belong to the connection, so a wrong one breaks or redirects the request. */
+/** Headers that frame the message or belong to the connection. A wrong one breaks or redirects the request. */
 const REFUSED_NAMES = new Set([
   ...["host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive"],
   ...["te", "trailer", "upgrade", "expect", "accept", "accept-encoding", "origin", "referer", "date", "via"],
@@ -251,11 +252,11 @@ const REFUSED_NAMES = new Set([
 const REFUSED_PREFIXES = /^(proxy-|sec-|:)/;
 
 /**
- * Returns the headers a connection has after it was saved.
+ * Returns the headers of a connection after saving.
  *
- * @param input A value replaces a header, `null` removes it; names that aren't mentioned stay while the origin is the same.
- *   `null` as a whole removes all, undefined keeps all.
- * @throws {AppError} `invalid_request` for a name or value that can't be sent, or must not be
+ * @param input A string replaces a header, `null` removes it. Other headers stay if the origin stays the same. `null`
+ *   instead of an object removes all headers, `undefined` preserves all.
+ * @throws {AppError} `invalid_request` for a name or value that is invalid or not allowed
  */
 export function updateHeaders(
   baseUrl: string,
@@ -280,7 +281,7 @@ export function updateHeaders(
 
 function checkHeader(name: string, value: string): void {
   const lower = name.toLowerCase();
-  if (!TOKEN.test(name)) refuse(`"${name}" isn't the name of a header`);
+  if (!TOKEN.test(name)) refuse(`"${name}" isn't a valid header name`);
   if (REFUSED_NAMES.has(lower) || REFUSED_PREFIXES.test(lower)) refuse(`the header "${name}" can't be set`);
   if (value === "" || value.length > MAX_VALUE_CHARS || !/^[\x20-\x7e\t]+$/.test(value)) {
     refuse(`the value of the header "${name}" is empty, too long, or contains non-ASCII characters or line breaks`);

@@ -12,7 +12,7 @@ import { readText } from "./read_body.ts";
 
 /** A server of the owner. */
 export interface HttpTarget {
-  /** As `normalizeBaseUrl` returns it. Errors show it. */
+  /** From `normalizeBaseUrl`. Shown in errors. */
   baseUrl: string;
   /** Masked in errors. The caller builds the header: each protocol has its own. */
   apiKey?: string;
@@ -24,7 +24,7 @@ export interface HttpRequest {
   url: string;
   method?: "GET" | "POST" | "PUT" | "DELETE";
   headers?: Record<string, string>;
-  /** Text is sent with its length, because some servers refuse a body of unknown length. */
+  /** Text is sent with its length, because some servers reject a body of unknown length. */
   body?: BodyInit;
   /** `"manual"` returns redirects as they are. By default they are followed within the origin. */
   redirect?: "manual";
@@ -33,10 +33,10 @@ export interface HttpRequest {
 /** One call to a server: its timeouts and the errors it can fail with, which never contain the key. */
 export class HttpCall<Target extends HttpTarget = HttpTarget> {
   readonly timer: CallTimer;
-  /** How errors name the server: `the model at "http://127.0.0.1:8080"`. */
+  /** Name of the server in errors: `the model at "http://127.0.0.1:8080"`. */
   readonly server: string;
 
-  /** @param label How errors name the kind of server: `"the model"`. */
+  /** @param label Kind of server, for errors: `"the model"`. */
   constructor(label: string, readonly target: Target, signal?: AbortSignal) {
     this.server = `${label} at "${target.baseUrl}"`;
     this.timer = new CallTimer(target.timeouts, this.server, signal);
@@ -58,21 +58,22 @@ export class HttpCall<Target extends HttpTarget = HttpTarget> {
   }
 }
 
-/** Connections to the owner's servers. */
+/** Client for the owner's servers. */
 export interface HttpClient {
   /**
-   * Sends one request of a call. Returns the response whatever its status. The caller drives the call's timer and ends it.
+   * Sends one request of a call. Returns the response, whatever its status. The caller manages the call's timer and
+   * ends it.
    *
    * @throws {AppError} `invalid_request`, `address_not_allowed`, `upstream_error`, `upstream_timeout`
    * @throws The caller's abort reason.
    */
   send(call: HttpCall, request: HttpRequest): Promise<Response>;
   /**
-   * Makes a call of one request. Returns the response whatever its status. Its body must be read or canceled; reading it
-   * throws what `send` throws, and a body that nobody reads for the idle limit fails.
+   * Makes a call of one request. Returns the response, whatever its status. Its body must be read or canceled;
+   * otherwise it fails after the idle limit. Reading it throws the same errors as `send`.
    *
-   * @param label How errors name the kind of server: `"the speech server"`.
-   * @throws as `send`
+   * @param label Kind of server, for errors: `"the speech server"`.
+   * @throws Like `send`
    */
   fetch(label: string, target: HttpTarget, request: HttpRequest, signal?: AbortSignal): Promise<Response>;
   /** Closes all connections. Calls that are still running fail. */
@@ -88,7 +89,10 @@ export interface HttpClientOptions {
 }
 
 const MAX_REDIRECTS = 3;
-/** Below the 5 s after which common servers close an idle connection, so that a request never meets one that is closing. */
+/**
+ * Common servers close an idle connection after 5 s. This is shorter, so that a request never uses a connection that is
+ * closing.
+ */
 const POOL_IDLE_TIMEOUT_MS = 4_000;
 const MAX_IDLE_PER_HOST = 256;
 
@@ -156,7 +160,8 @@ function withTimeouts(call: HttpCall, response: Response, onEnd: () => void): Re
   const reader = response.body?.getReader();
   const { status, statusText, headers } = response;
   const end = () => (timer.end(), onEnd());
-  // A slow reader counts as silence, too: a browser that stops reading must not occupy a server that handles one call at a time.
+  // Time of a slow reader counts, too: a browser that stops reading must not block a server that handles one call at a
+  // time.
   const startWaiting = () => (timer.receivedBytes(), timer.startReading());
   startWaiting();
   if (reader === undefined) {
@@ -187,7 +192,7 @@ function withTimeouts(call: HttpCall, response: Response, onEnd: () => void): Re
   return new Response(body, { status, statusText, headers });
 }
 
-/** Returns where a redirect leads. A redirect to another origin is an error, with or without a key. */
+/** Returns the target of a redirect. A redirect to another origin is an error, with or without a key. */
 function findRedirectTarget(call: HttpCall, method: string, from: URL, response: Response): URL | undefined {
   if (![301, 302, 303, 307, 308].includes(response.status)) return undefined;
   const location = response.headers.get("location") ?? "";
@@ -200,7 +205,7 @@ function findRedirectTarget(call: HttpCall, method: string, from: URL, response:
 
 function createRedirectError(call: HttpCall, where: string): UpstreamError {
   const server = call.server[0]!.toUpperCase() + call.server.slice(1);
-  return new UpstreamError("redirect", `${server} redirects ${where}. Enter the final address instead.`);
+  return new UpstreamError("redirect", `${server} redirects ${where}. Enter the final address instead`);
 }
 
 /**
@@ -238,11 +243,11 @@ export interface ProbeResponse {
   status: number;
   headers: Headers;
   text: string;
-  /** The parsed text, undefined if it isn't JSON. */
+  /** The parsed body; `undefined` if it isn't JSON. */
   json: unknown;
 }
 
-/** Requests one path of a server. Returns undefined if there is no response in time. */
+/** Requests one path of a server. Returns `undefined` if there is no response in time. */
 export type Probe = (path: string) => Promise<ProbeResponse | undefined>;
 
 /** What to probe. */
@@ -250,7 +255,7 @@ export interface ProbeOptions<Port> {
   /** From the configuration, never from a request: otherwise any client could use Parlor as a port scanner. */
   hosts: readonly string[];
   ports: readonly (Port & { port: number })[];
-  /** For one request. */
+  /** Time limit per request. */
   deadlineMs?: number;
   resolve?: ResolveHost;
 }
@@ -263,8 +268,8 @@ const MAX_BODY_BYTES = 256 * 1024;
  *
  * Hosts that aren't allowed (link-local, cloud metadata) or can't be resolved are skipped.
  *
- * @param detect Identifies the server by its responses. Returns undefined if there is none of interest.
- * @returns What was found, in the order of hosts and ports.
+ * @param detect Identifies the server by its responses. Returns `undefined` if it's of no interest.
+ * @returns The detected servers, in the order of hosts and ports.
  */
 export async function probeAll<Port, Found>(
   options: ProbeOptions<Port>,
@@ -286,7 +291,11 @@ export async function probeAll<Port, Found>(
   }
 }
 
-/** Probes one address that the owner entered, which may have the path of a reverse proxy. @param baseUrl As `normalizeBaseUrl` returns it. */
+/**
+ * Probes one address that the owner entered, which may have the path of a reverse proxy.
+ *
+ * @param baseUrl From `normalizeBaseUrl`.
+ */
 export async function probeAddress<Found>(
   { baseUrl, deadlineMs, resolve }: { baseUrl: string; deadlineMs: number; resolve?: ResolveHost },
   detect: (probe: Probe) => Promise<Found>,
@@ -299,7 +308,7 @@ export async function probeAddress<Found>(
   }
 }
 
-/** Returns the origin for a host, or undefined if the host is invalid or not allowed. */
+/** Returns the origin for a host, or `undefined` if the host is invalid or not allowed. */
 function findOrigin(host: string, port: number): string | undefined {
   try {
     return parseOwnerUrl(`http://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`).origin;

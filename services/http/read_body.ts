@@ -3,7 +3,7 @@ import { maskKey } from "./base_url.ts";
 import type { HttpTarget } from "./http_client.ts";
 import { UpstreamError } from "./upstream_error.ts";
 
-/** Reads a body as text. Text beyond `maxBytes` is dropped and the connection closed. */
+/** Reads a body as text. Discards text beyond `maxBytes` and closes the connection. */
 export async function readText(response: Response, maxBytes: number): Promise<string> {
   if (!response.body) return "";
   const decoder = new TextDecoder();
@@ -18,7 +18,7 @@ export async function readText(response: Response, maxBytes: number): Promise<st
   return text + decoder.decode();
 }
 
-/** Reads a whole body. Returns undefined and closes the connection if the body is longer than `maxBytes`. */
+/** Reads a whole body. Returns `undefined` and closes the connection if the body is longer than `maxBytes`. */
 export async function readBytes(response: Response, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let sizeBytes = 0;
@@ -30,10 +30,10 @@ export async function readBytes(response: Response, maxBytes: number): Promise<U
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
-// Limits the size and the silence of a response body.
+// Limits the size of a response body and the time without data.
 
 interface BodyLimits {
-  /** Bytes after decompression. */
+  /** Maximum size after decompression. */
   maxBytes: number;
   /** Timeout of one read. */
   idleMs: number;
@@ -43,7 +43,7 @@ interface BodyLimits {
   onExceeded(limit: "bytes" | "idle"): void;
   /** Called once when the body ends: complete, failed or canceled. */
   onEnd(): void;
-  /** Returns the error the reader gets for a failed read. */
+  /** Converts an error of reading to the error for the caller. */
   toError(thrown: unknown): unknown;
 }
 
@@ -53,7 +53,7 @@ export function limitBody(
   limits: BodyLimits,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = body.getReader();
-  const cancel = () => void reader.cancel().catch(() => {}); // aborting the fetch alone can leave its socket open
+  const cancel = () => void reader.cancel().catch(() => {}); // Aborting the fetch alone can leave its socket open.
   limits.signal.addEventListener("abort", cancel);
   const end = () => {
     limits.signal.removeEventListener("abort", cancel);
@@ -64,7 +64,7 @@ export function limitBody(
     const idle = setTimeout(() => limits.onExceeded("idle"), limits.idleMs);
     try {
       const { done, value } = await reader.read();
-      limits.signal.throwIfAborted(); // a canceled reader reports a regular end
+      limits.signal.throwIfAborted(); // A canceled reader reports a regular end.
       if (done) return undefined;
       receivedBytes += value.length;
       if (receivedBytes <= limits.maxBytes) return new Uint8Array(value);
@@ -98,7 +98,7 @@ const MAX_MESSAGE_CHARS = 500;
 
 /**
  * Reads the start of an error response (docs/protocols/tts.md#speech-errors, docs/protocols/images.md#a1111-errors). If
- * the body breaks off, returns what arrived: the status is known anyway.
+ * the connection breaks, returns what was received: the status is known anyway.
  */
 export async function readErrorText(
   response: Response,
@@ -115,7 +115,7 @@ export async function readErrorText(
       if (sizeBytes >= maxBytes) break;
     }
   } catch {
-    // Use what arrived.
+    // Use what was received.
   }
   return maskKey(text, apiKey);
 }
@@ -123,7 +123,7 @@ export async function readErrorText(
 /**
  * Finds the message in an error body: nested, flat, or the `detail` of a validation error.
  *
- * @returns undefined if the body is empty, a web page, or JSON without a message
+ * @returns `undefined` if the body is empty, a web page, or JSON without a message
  */
 export function findErrorMessage(text: string): string | undefined {
   let value: unknown;
@@ -150,8 +150,8 @@ function findMessage(value: unknown, depth: number): string | undefined {
 /**
  * Creates the error for an error response.
  *
- * @param label How the message names the server: `"The speech server"`.
- * @param message What the server said, if anything.
+ * @param label Name of the server in the message: `"The speech server"`.
+ * @param message The server's own message, if any.
  * @param advice What to do, by status: `{ 401: "check its API key" }`.
  */
 export function createResponseError(

@@ -3,28 +3,28 @@ import { AppError, traceOf } from "../errors.ts";
 
 /** Why a call failed. */
 export type UpstreamErrorKind =
-  | "refused" // connection refused
-  | "unresolved" // unknown host name
-  | "unreachable" // no response in time, no route
+  | "refused" // Connection refused
+  | "unresolved" // Unknown host name
+  | "unreachable" // No response in time, no route
   | "certificate" // TLS certificate not trusted
-  | "protocol" // not HTTP, or TLS where the server speaks plain HTTP
-  | "blocked" // a bad port of the Fetch standard
-  | "timeout" // connected, then silent for too long
-  | "redirect" // redirects to another origin, in a loop, or without a location
+  | "protocol" // Not HTTP, or TLS with a server that speaks plain HTTP
+  | "blocked" // A bad port of the Fetch standard
+  | "timeout" // Connected, then no data for too long
+  | "redirect" // Redirects to another origin, in a loop, or without a location
   | "web_page" // HTML instead of an API response
-  | "bad_answer" // a response of unknown shape
-  | "auth" // key missing or refused
-  | "credit" // the account has no credit
-  | "not_found" // wrong model or wrong path
-  | "overflow" // the prompt is longer than the context
-  | "rate" // too many requests
-  | "starting" // the model is still loading
-  | "overloaded" // the server is busy
-  | "interrupted" // the response was cut off
-  | "empty" // a response without content
-  | "failed"; // anything else: with a status the server reported it, without one there was no response
+  | "bad_answer" // A response with an unknown structure
+  | "auth" // Key missing or rejected
+  | "credit" // The account has no credit.
+  | "not_found" // Wrong model or wrong path
+  | "overflow" // The prompt is longer than the context.
+  | "rate" // Too many requests
+  | "starting" // The model is still loading.
+  | "overloaded" // The server is busy.
+  | "interrupted" // The response was cut off.
+  | "empty" // A response without content
+  | "failed"; // Anything else: with a status, the server reported it; without one, there was no response.
 
-/** Optional facts about an UpstreamError. */
+/** Optional details of an UpstreamError. */
 export interface UpstreamErrorOptions {
   /** HTTP status of the response, if there was one. */
   status?: number;
@@ -52,7 +52,7 @@ export class UpstreamError extends AppError {
   }
 }
 
-/** Kinds of errors whose message is ours alone. Others may quote the server, and a server may quote the prompt. */
+/** Kinds of errors whose message is entirely Parlor's. Others may quote the server, which may quote the prompt. */
 const OWN_MESSAGES = new Set<UpstreamErrorKind>([
   "refused",
   "unresolved",
@@ -68,8 +68,8 @@ const OWN_MESSAGES = new Set<UpstreamErrorKind>([
 ]);
 
 /**
- * Returns what the log says of an error: what identifies it, and its message unless that may contain content. Queries of URLs
- * are left out.
+ * Returns the fields of an error for the log: what identifies it, and its message unless that may contain content.
+ * Removes queries from URLs.
  */
 export function errorFields(thrown: unknown): Record<string, unknown> {
   if (!(thrown instanceof AppError)) return { error: traceOf(thrown) };
@@ -93,16 +93,16 @@ export function errorFields(thrown: unknown): Record<string, unknown> {
 
 /** Why there was no complete response. */
 type ConnectFailureKind =
-  | "refused" // connection refused
-  | "unresolved" // unknown host name
-  | "unreachable" // no response in time, no route
+  | "refused" // Connection refused
+  | "unresolved" // Unknown host name
+  | "unreachable" // No response in time, no route
   | "certificate" // TLS certificate not trusted
-  | "protocol" // not HTTP, or TLS where the server speaks plain HTTP
-  | "interrupted" // closed before or during the response
-  | "blocked" // a bad port of the Fetch standard, https://fetch.spec.whatwg.org/#port-blocking
-  | "failed"; // anything else
+  | "protocol" // Not HTTP, or TLS with a server that speaks plain HTTP
+  | "interrupted" // Closed before or during the response
+  | "blocked" // A bad port of the Fetch standard, https://fetch.spec.whatwg.org/#port-blocking
+  | "failed"; // Anything else
 
-// The runtime throws a TypeError for all of them; only its message or its cause's tells them apart (Deno 2.6 and 2.9).
+// The runtime throws a TypeError for all of them. Only its message, or that of its cause, differs (Deno 2.6 and 2.9).
 const REASONS: [RegExp, ConnectFailureKind, string][] = [
   [/refused/i, "refused", "connection refused"],
   [/dns error|lookup|resolve/i, "unresolved", "unknown host name"],
@@ -126,7 +126,9 @@ export function explainConnectError(thrown: unknown): { kind: ConnectFailureKind
   return found ? { kind: found[1], reason: found[2] } : { kind: "failed", reason: "the request failed" };
 }
 
-/** Joins the messages of an error and its causes. URLs are removed: a host named "reset" must not match a pattern. */
+/**
+ * Joins the messages of an error and its causes. Removes URLs, because a host named "reset" must not match a pattern.
+ */
 function joinMessages(thrown: unknown): string {
   let text = "";
   let current = thrown;
@@ -147,11 +149,12 @@ export interface CallTimeouts {
   idleMs: number;
 }
 
-// Only usage and the end mark can follow the finish reason, so a server that keeps the connection open must not delay the reply.
+// Only usage and the end mark can follow the finish reason, so a server that leaves the connection open must not delay
+// the reply.
 const ENDING_MS = 10_000;
 /** How often the timer checks a silent stream within its limit. */
 const CHECKS_PER_LIMIT = 50;
-/** setTimeout takes at most 2^31 - 1 ms; a longer delay would fire at once. */
+/** Maximum for setTimeout, 2^31 - 1 ms. A longer delay would fire immediately. */
 const MAX_TIMER_MS = 2_147_483_647;
 /** The abort reason of finished calls. Shared, because creating an exception with its stack costs more than ending the call. */
 const ENDED = new Error("The call has ended");
@@ -159,7 +162,7 @@ const ENDED = new Error("The call has ended");
 /**
  * Enforces the time limits of one call.
  *
- * Receiving a byte does not read the clock. A timer checks from time to time whether bytes have arrived, so a silent
+ * Receiving a byte doesn't read the clock. A timer checks periodically whether bytes have arrived, so a silent
  * connection is detected up to 1/50 of the idle limit late.
  */
 export class CallTimer {
@@ -177,7 +180,7 @@ export class CallTimer {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failure: AppError | undefined;
 
-  /** @param server How errors name the server: `the model at "http://127.0.0.1:8080"`. */
+  /** @param server Name of the server in errors: `the model at "http://127.0.0.1:8080"`. */
   constructor(timeouts: CallTimeouts, server: string, caller?: AbortSignal) {
     this.#caller = caller;
     this.#server = server;
@@ -195,7 +198,7 @@ export class CallTimer {
     return this.#controller.signal;
   }
 
-  /** Call before each read. Time the reader spends elsewhere does not count as the server's silence. */
+  /** Call before each read. The reader's own time doesn't count as silence of the server. */
   startReading(): void {
     this.#isWaiting = true;
     if (this.#phase !== "first_byte") this.#wasActive = true;
@@ -212,13 +215,16 @@ export class CallTimer {
     if (this.#phase !== "ending") this.#enter("ending", Math.min(this.#idleMs, ENDING_MS));
   }
 
-  /** Aborts the call with an error. The first error wins. */
+  /** Aborts the call with an error. Only the first error counts. */
   fail(failure: AppError): void {
     this.#failure ??= failure;
     this.#controller.abort(failure);
   }
 
-  /** Returns why the call was aborted: our own error or the caller's reason. Undefined if neither happened. */
+  /**
+   * Returns why the call was aborted: Parlor's own error or the caller's reason. Returns `undefined` if it wasn't
+   * aborted.
+   */
   findAbortReason(): { reason: unknown } | undefined {
     if (this.#failure) return { reason: this.#failure };
     if (this.#caller?.aborted) return { reason: this.#caller.reason };

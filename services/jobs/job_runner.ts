@@ -1,4 +1,4 @@
-/** Runs every long job: one queue a kind, one table, cancel, and what becomes of them over a restart. */
+/** Runs long jobs: one queue per kind, cancellation, and resuming or failing jobs after a restart. */
 
 import { AppError, messageOf } from "../errors.ts";
 import { errorFields } from "../http/upstream_error.ts";
@@ -20,22 +20,22 @@ import {
 
 export type * from "./job_store.ts";
 
-/** Least time between two announcements of one job's progress. */
+/** Minimum time between two announcements of a job's progress. */
 const PROGRESS_INTERVAL_MS = 250;
 
-/** Ended jobs that stay in the list, and for how long. */
+/** Maximum number of ended jobs in the list, and how long they stay. */
 const MAX_ENDED_JOBS = 200;
 const ENDED_JOB_AGE_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** What the runner works with. */
+/** Dependencies of the runner. */
 export interface JobRunnerOptions {
   db: JobDatabase;
-  /** Of a purpose of its own, such as `"jobs"`. */
+  /** For its own purpose, such as `"jobs"`. */
   sealer: JobSealer;
   events: { publish(event: { kind: string; id: string }): void };
-  /** The clock, in milliseconds since 1970. */
+  /** Returns the time in milliseconds since 1970. */
   now?: () => number;
-  /** Makes the id of a new job. */
+  /** Creates the ID of a new job. */
   newId?: () => string;
   log: Log;
 }
@@ -47,13 +47,13 @@ interface LiveJob {
   isCancelled: boolean;
   isResumed: boolean;
   announcedAtMs: number;
-  /** Announces progress that came too soon after the last announcement. */
+  /** Announces progress that came too soon after the previous announcement. */
   announceTimer?: ReturnType<typeof setTimeout>;
   /** Resolves when the first save is done. */
   stored: Promise<void>;
   /** Resolves when a final state is stored. */
   over: PromiseWithResolvers<void>;
-  /** Resolves when `run` has ended and its state is stored; only while it runs. */
+  /** Resolves when `run` has ended and its state is stored. Only set while it runs. */
   settled?: Promise<void>;
 }
 
@@ -63,7 +63,7 @@ interface Lane {
   runningCount: number;
 }
 
-/** Opens the runner over the stored jobs. Nothing runs before its kind is registered. */
+/** Creates the runner and loads the stored jobs. A job doesn't run before its kind is registered. */
 export function createJobRunner(options: JobRunnerOptions): JobRunner {
   const { db, sealer, events, now = Date.now, log } = options;
   const { newId = () => crypto.randomUUID() } = options;
@@ -87,7 +87,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     events.publish({ kind: "job", id: job.record.id });
   }
 
-  /** Takes a legal step: at once in memory, then in the database. */
+  /** Changes the state of a job, first in memory and then in the database. Only allows legal steps. */
   async function step(job: LiveJob, to: JobState): Promise<void> {
     const { record } = job;
     assertLegalStep(record.id, record.state, to);
@@ -121,7 +121,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       signal.throwIfAborted();
       await definition.run(contextOf(job));
       if (record.state === "running") {
-        signal.throwIfAborted(); // it ended because of the signal, not because it was done
+        signal.throwIfAborted(); // It ended because of the signal, not because it was done.
         await step(job, "verifying");
       }
       await step(job, "done");
@@ -135,13 +135,13 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
 
   async function settleFailure(job: LiveJob, definition: JobKind, error: unknown): Promise<void> {
     const { record } = job;
-    if (isEnd(record.state)) throw error; // it has ended, but that couldn't be stored
+    if (isEnd(record.state)) throw error; // It has ended, but that couldn't be stored.
     if (job.isCancelled && record.state === "running") {
       await discard(job, definition);
       log("debug", "A job was canceled", { kind: record.kind, id: record.id });
       return await step(job, "cancelled");
     }
-    if (isClosing && definition.resumable) return; // found as it stands by the next start
+    if (isClosing && definition.resumable) return; // The next start finds it in this state.
     if (isClosing) return await fail(job, interrupted("Parlor was stopped while the job was running"));
     log(isDefect(error) ? "error" : "warn", "A job failed", {
       kind: record.kind,
@@ -151,7 +151,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     await fail(job, jobError(error));
   }
 
-  /** Cleans up after a cancelled job. A failure is logged and doesn't keep the job from ending. */
+  /** Cleans up after a cancelled job. A failure is logged and doesn't prevent the job from ending. */
   async function discard({ record }: LiveJob, definition: JobKind | undefined): Promise<void> {
     try {
       await definition?.discard?.(record.content?.params);
@@ -189,7 +189,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
     };
   }
 
-  /** What an earlier process left: this is no step of a living job but its new beginning or its late end. */
+  /** Continues a job of an earlier process: queues it again or ends it. The table of legal steps doesn't apply. */
   function takeUp(lane: Lane, job: LiveJob): void {
     const { record } = job;
     if (record.content !== undefined && (record.state === "queued" || lane.definition.resumable)) {
@@ -198,13 +198,13 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       lane.queue.push(job);
       return;
     }
-    if (record.state === "queued") record.state = "running"; // unreadable: the table knows no shorter way to its end
-    const reason = "Parlor ended while the job was running, and this kind of job can't be resumed";
-    log("warn", "A job was interrupted by the end of the server", { kind: record.kind, id: record.id });
+    if (record.state === "queued") record.state = "running"; // Unreadable: the only legal way to its end is through `running`.
+    const reason = "Parlor was stopped while the job was running, and jobs of this kind can't be resumed";
+    log("warn", "A job was interrupted because the server stopped", { kind: record.kind, id: record.id });
     inBackground(fail(job, interrupted(reason)), "Can't save the end of a job");
   }
 
-  /** Forgets ended jobs that are old or many. */
+  /** Deletes ended jobs that are too old or too many. */
   function prune(): void {
     const ended = [...jobs.values()].filter(({ record }) => isEnd(record.state))
       .sort((a, b) => b.record.updatedAtMs - a.record.updatedAtMs);
@@ -218,7 +218,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
 
   function getJob(id: string): LiveJob {
     const job = jobs.get(id);
-    if (job === undefined) throw new AppError("not_found", `No job "${id}"`);
+    if (job === undefined) throw new AppError("not_found", `Job "${id}" not found`);
     return job;
   }
 
@@ -231,7 +231,9 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
   prune();
   return {
     register(kind, definition) {
-      if (lanes.has(kind)) throw new AppError("internal", `Can't register job kind "${kind}": it's already registered`);
+      if (lanes.has(kind)) {
+        throw new AppError("internal", `Can't register the job kind "${kind}": it's already registered`);
+      }
       const lane: Lane = { definition, queue: [], runningCount: 0 };
       lanes.set(kind, lane);
       for (const job of [...jobs.values()]) {
@@ -242,14 +244,14 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
 
     async start(kind, request) {
       const lane = lanes.get(kind);
-      if (lane === undefined) throw new AppError("internal", `Can't start a job: unknown kind "${kind}"`);
+      if (lane === undefined) throw new AppError("internal", `Can't start a job: its kind "${kind}" is unknown`);
       const { title, params, key, progress = null, detail } = request;
       while (key !== undefined) {
         const same = findUnfinished(kind, key);
         if (same === undefined) break;
         await same.stored;
         if (!same.isCancelled) return createSnapshot(same);
-        await same.settled; // it is on its way out, and its leftovers must be gone before a new one begins
+        await same.settled; // It's being cancelled. Its leftovers must be gone before a new one starts.
       }
       if (isClosing) throw new AppError("not_available", `Can't start "${title}": Parlor is shutting down`);
       const nowMs = now();
@@ -271,7 +273,7 @@ export function createJobRunner(options: JobRunnerOptions): JobRunner {
       }
       announce(job);
       const snapshot = createSnapshot(job);
-      if (job.record.state === "queued") lane.queue.push(job); // unless cancelled meanwhile
+      if (job.record.state === "queued") lane.queue.push(job); // Unless it was cancelled in the meantime
       pump(lane);
       return snapshot;
     },
@@ -347,12 +349,12 @@ function createSnapshot({ record }: LiveJob): JobSnapshot {
   return { ...base, key, title, progress, detail, error };
 }
 
-/** Reports whether a failure is one of Parlor or its disk, and not of a request or another server. */
+/** Reports whether a failure is a bug or a problem of Parlor's disk, and not of a request or another server. */
 function isDefect(error: unknown): boolean {
   return !(error instanceof AppError) || error.code === "internal" || error.code === "storage_full";
 }
 
-/** The words of an AppError are made to be shown; a defect's are not. */
+/** Returns the error of a job. The message of an AppError can be shown; that of a bug can't. */
 function jobError(error: unknown): JobError {
   if (error instanceof AppError) return { code: error.code, message: error.message };
   return { code: "internal", message: "Internal error. See the server's log for details" };

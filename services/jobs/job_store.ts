@@ -1,11 +1,11 @@
 /** Jobs in table `job`: their states, the allowed transitions, and their rows. job_runner.ts decides what happens next. */
 import { AppError, type ErrorCode } from "../errors.ts";
 
-/** State of a job at one moment. */
+/** State of a job at one point in time. */
 export interface JobSnapshot {
   id: string;
   kind: string;
-  /** As given to `start`. */
+  /** The key passed to `start`. */
   key?: string;
   title: string;
   state: JobState;
@@ -21,7 +21,7 @@ export interface JobSnapshot {
 /** Context of a running job. */
 export interface JobContext {
   readonly id: string;
-  /** As given to `start`, in JSON's terms; after an update of the program an older version may have written them. */
+  /** The parameters passed to `start`, as JSON. After an update, they may be from an older version of the program. */
   readonly params: unknown;
   /** Fires on cancel and on shutdown. */
   readonly signal: AbortSignal;
@@ -32,10 +32,10 @@ export interface JobContext {
   /** Sets the details of this kind (JSON). Saved with the next change of state. */
   detail(detail: unknown): void;
   /**
-   * Begins the end of the job, after which it can't be cancelled: call it before the first lasting effect, such as
-   * the rename of a download. A `run` that returns without it passes through on its own.
+   * Starts the final phase of the job, in which it can't be cancelled. Call it before the first lasting effect, such as
+   * renaming a download. If `run` returns without calling it, the job still passes through this state.
    *
-   * @throws the signal's reason when the job was cancelled before.
+   * @throws The signal's reason if the job was already cancelled.
    */
   verifying(): Promise<void>;
 }
@@ -44,50 +44,50 @@ export interface JobContext {
 export interface JobKind {
   /** Maximum number of jobs of this kind at the same time. */
   parallel: number;
-  /** True if `run` can start again with the same parameters. Otherwise an interrupted job fails at the next start. */
+  /** True if `run` can start again with the same parameters. Otherwise, an interrupted job fails at the next start. */
   resumable: boolean;
   /** Does the work. Ends soon after the signal fires and cleans up, unless `discard` does that. */
   run(context: JobContext): Promise<void>;
   /**
-   * Removes what a cancelled job left, also where it was cancelled before it ran again. For kinds whose half-made things
-   * outlive a failure or a restart on purpose, so that the next run can go on with them.
+   * Deletes the leftovers of a cancelled job, even if it was cancelled before it ran again. For kinds that preserve
+   * unfinished results after a failure or restart, so that the next run can continue with them.
    */
   discard?(params: unknown): Promise<void>;
 }
 
-/** What a new job is to do. */
+/** A new job to start. */
 export interface JobRequest {
   title: string;
-  /** JSON. */
+  /** Parameters of the job; JSON. */
   params: unknown;
-  /** Two unfinished jobs of a kind with one key are the same job: `start` gives the one that exists. */
+  /** Identifies the job within its kind: while a job with this key is unfinished, `start` returns that job. */
   key?: string;
-  /** What shows of the job before it runs, in the form that the kind's `run` gives later. */
+  /** Initial progress, shown before the job runs. */
   progress?: JobProgress;
   detail?: unknown;
 }
 
-/** All background jobs. */
+/** Starts, cancels and lists background jobs. */
 export interface JobRunner {
   /**
-   * Makes a kind known, and takes up what an earlier process left of it: jobs still queued, and those left running
-   * when the kind is resumable, begin again; the others fail. They begin after the caller's present step.
+   * Registers a kind, and continues the jobs of an earlier process: queued ones start, running ones start again if the
+   * kind is resumable, and others fail. They start after the caller's current synchronous code.
    */
   register(kind: string, definition: JobKind): void;
   /**
    * Stores a job and queues it.
    *
-   * @throws {AppError} `not_available` while closing; what the database throws.
+   * @throws {AppError} `not_available` while closing; errors of the database
    */
   start(kind: string, request: JobRequest): Promise<JobSnapshot>;
   /**
    * Cancels a job and waits until it has cleaned up.
    *
-   * @throws {AppError} `not_found`; `conflict` when it has ended or is being verified.
+   * @throws {AppError} `not_found`; `conflict` if it has ended or is being verified
    */
   cancel(id: string): Promise<JobSnapshot>;
   /**
-   * Takes a job that has ended out of the list; its leftovers are the caller's.
+   * Removes an ended job from the list. The caller deletes its leftovers.
    *
    * @throws {AppError} `not_found`; `conflict` if it hasn't ended; errors of the database.
    */
@@ -98,7 +98,7 @@ export interface JobRunner {
   list(): JobSnapshot[];
   /** @throws {AppError} `not_found` */
   get(id: string): JobSnapshot;
-  /** Aborts what runs and waits for it. Resumable jobs go on at the next start. */
+  /** Aborts running jobs and waits for them. Resumable jobs continue at the next start. */
   close(): Promise<void>;
 }
 
@@ -131,9 +131,9 @@ export function isLegalStep(from: JobState, to: JobState): boolean {
 }
 
 /**
- * Refuses an illegal step.
+ * Checks that a step is legal.
  *
- * @throws {AppError} `conflict`, naming both states.
+ * @throws {AppError} `conflict`, with both states in the message.
  */
 export function assertLegalStep(id: string, from: JobState, to: JobState): void {
   if (!isLegalStep(from, to)) {
@@ -141,30 +141,30 @@ export function assertLegalStep(id: string, from: JobState, to: JobState): void 
   }
 }
 
-/** How far a job has come. */
+/** Progress of a job. */
 interface JobProgress {
   done: number;
-  /** `null` while unknown. */
+  /** `null` if unknown. */
   total: number | null;
   /** What is counted, such as `"bytes"`, `"steps"`. */
   unit: string;
 }
 
-/** Why a job failed, in words that may be shown. */
+/** Why a job failed. The message can be shown. */
 export interface JobError {
   code: ErrorCode;
   message: string;
 }
 
-/** What a job holds beside its state; sealed as one JSON text. */
+/** Content of a job besides its state; encrypted as one JSON text. */
 export interface JobContent {
   title: string;
-  /** Given back to the kind's `run`, also after a restart. */
+  /** Passed to the kind's `run`, even after a restart. */
   params: unknown;
-  /** Two unfinished jobs of one kind never share it. */
+  /** Unique among unfinished jobs of the kind. */
   key?: string;
   progress: JobProgress | null;
-  /** What only this kind of job can say; JSON. */
+  /** Details of this kind of job; JSON. */
   detail?: unknown;
   error?: JobError;
 }
@@ -175,7 +175,7 @@ export interface JobRecord {
   kind: string;
   state: JobState;
   createdAtMs: number;
-  /** Moves with every save, since it is the version the sealed content is bound to. */
+  /** Increases with every save, because it's the version in the AAD of the content. */
   updatedAtMs: number;
   /** `undefined` if it couldn't be decrypted. */
   content: JobContent | undefined;
@@ -195,9 +195,9 @@ export interface JobSealer {
 
 /** Reads and writes jobs. */
 export interface JobStore {
-  /** Lists all stored jobs, oldest first. One that can't be decrypted has no content. */
+  /** Lists all stored jobs, oldest first. Unreadable ones have no content. */
   loadAll(): JobRecord[];
-  /** Saves a job as it is now; saves of one job land in the order they were asked for. */
+  /** Saves the current state of a job. Saves of the same job are written in order. */
   save(record: JobRecord): Promise<void>;
   remove(ids: string[]): Promise<void>;
 }
@@ -211,14 +211,14 @@ interface JobRow {
   sealed: Uint8Array;
 }
 
-/** Makes the store over an open database. */
+/** Creates a store for an open database. */
 export function createJobStore(database: JobDatabase, sealer: JobSealer, now: () => number): JobStore {
   function openContent(row: JobRow): JobContent | undefined {
     try {
       const text = new TextDecoder().decode(sealer.openNow(placeOf(row.id, row.updated_at), row.sealed));
       return JSON.parse(text) as JobContent;
     } catch {
-      return undefined; // this job alone is lost, and the list shows it so
+      return undefined; // Only this job is lost. The list shows it as unreadable.
     }
   }
 
@@ -237,11 +237,11 @@ export function createJobStore(database: JobDatabase, sealer: JobSealer, now: ()
     async save(record) {
       const { id, kind, state, createdAtMs, content } = record;
       if (content === undefined) {
-        // The content can't be decrypted, so it stays as it is.
+        // The content can't be decrypted, so it's left unchanged.
         await database.write([{ sql: "UPDATE job SET state = ? WHERE id = ?", params: [state, id] }]);
         return;
       }
-      const updatedAtMs = Math.max(now(), record.updatedAtMs + 1); // a clock set back must not repeat a version
+      const updatedAtMs = Math.max(now(), record.updatedAtMs + 1); // A clock that is set back must not repeat a version.
       record.updatedAtMs = updatedAtMs;
       const sealed = sealer.sealNow(placeOf(id, updatedAtMs), JSON.stringify(content));
       await database.write([{

@@ -1,32 +1,32 @@
 /**
- * Long JSON documents: parsing in pieces, and scanning text without parsing it. `JSON.parse` alone would block the
- * thread for 5 ms per megabyte.
+ * Parses long JSON documents in pieces, and scans JSON without parsing it. `JSON.parse` alone would block the thread
+ * for 5 ms per megabyte.
  */
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 
-/** Bytes of a list to parse at a time: about 0.3 ms of work. */
+/** Number of bytes of a list to parse at a time: about 0.3 ms of work. */
 const PIECE_BYTES = 64 * 1024;
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [LIST_BEGIN, LIST_END, OBJECT_BEGIN, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** A list that is a direct member of the document's object, between its brackets. */
+/** A list that is a direct member of the document's object, from bracket to bracket. */
 interface List {
   start: number;
   end: number;
-  /** Positions of the commas where the list is split. */
+  /** Positions of the commas at which the list is split. */
   cuts: number[];
 }
 
 /**
  * Parses a document like `JSON.parse`, but yields to the event loop between pieces of lists that are direct members of
- * its object. Other documents are parsed at once.
+ * its object. Other documents are parsed in one step.
  *
  * @param bytes UTF-8, with or without a byte order mark.
- * @param maxDepth Most levels of nesting.
+ * @param maxDepth Maximum number of nesting levels.
  * @throws {TypeError} if the bytes aren't UTF-8.
  * @throws {SyntaxError} if the text isn't JSON.
- * @throws {RangeError} if it nests deeper.
+ * @throws {RangeError} if it's nested deeper.
  */
 export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Promise<unknown> {
   const search = new ListSearch(bytes);
@@ -35,7 +35,7 @@ export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Pro
     if (search.deepest > maxDepth) throw new RangeError(`Nested deeper than ${maxDepth} levels`);
     await yieldIfTickUsedUp();
   }
-  // A placeholder for the items of a list. No document can contain it.
+  // A placeholder for the items of a list. Documents can't contain it.
   const token = crypto.randomUUID();
   let [around, from] = ["", 0];
   const lists: unknown[][] = [];
@@ -57,7 +57,7 @@ export async function parseJsonInTurns(bytes: Uint8Array, maxDepth: number): Pro
   return document;
 }
 
-/** Parses the items of a list. Text that isn't valid JSON as a whole is invalid in one of the pieces or around them. */
+/** Parses the items of a list. If the whole text isn't valid JSON, then a piece or the rest isn't, either. */
 async function itemsOf(bytes: Uint8Array, { start, end, cuts }: List): Promise<unknown[]> {
   const items: unknown[] = [];
   let from = start;
@@ -75,10 +75,10 @@ function textOf(bytes: Uint8Array, ignoreBOM: boolean): string {
   return new TextDecoder("utf-8", { fatal: true, ignoreBOM }).decode(bytes);
 }
 
-/** Finds lists that are long enough to be split. It doesn't validate: for invalid JSON it can find anything. */
+/** Finds lists that are long enough to be split. Doesn't validate: for invalid JSON, the result is undefined. */
 class ListSearch {
   readonly lists: List[] = [];
-  /** Deepest level of nesting so far. */
+  /** Maximum nesting so far. */
   deepest = 0;
   readonly #isObject: boolean;
   readonly #bytes: Uint8Array;
@@ -151,7 +151,7 @@ const OPENING_BRACKET = 0x5b;
 /**
  * Reports whether JSON has more levels than a limit. Recursive code over such a value would overflow the stack.
  *
- * @param bytes UTF-8. For invalid JSON the result means nothing; the parser refuses it anyway.
+ * @param bytes UTF-8. For invalid JSON, the result is undefined; the parser rejects it anyway.
  */
 export function isNestedDeeper(bytes: Uint8Array, limit: number): boolean {
   if (bytes.length <= limit) return false;
@@ -174,7 +174,7 @@ export function isNestedDeeper(bytes: Uint8Array, limit: number): boolean {
  * @throws {SyntaxError} if the text isn't an array or ends early
  */
 export function* splitArray(bytes: Uint8Array): Generator<Uint8Array> {
-  let at = bytes.findIndex((byte) => byte > 0x20 && byte < 0x80); // after white space and a byte order mark
+  let at = bytes.findIndex((byte) => byte > 0x20 && byte < 0x80); // After white space and a byte order mark
   if (at < 0 || bytes[at] !== OPENING_BRACKET) throw new SyntaxError("Not a JSON array");
   let depth = 0;
   let start = at + 1;

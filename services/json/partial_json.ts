@@ -1,11 +1,11 @@
-/** Reads JSON that is still being streamed or that a model wrote carelessly. Never throws. */
+/** Reads JSON that is still being streamed, or that a model wrote with mistakes. Never throws. */
 
 type Value = string | number | boolean | null | Value[] | { [key: string]: Value };
 
 /** An object, as far as it was received. */
 export type PartialObject = { [key: string]: Value };
 
-/** No card is nested deeper. Deeper values are dropped. */
+/** Maximum nesting. Deeper values are dropped; no card is nested deeper. */
 const MAX_DEPTH = 32;
 
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
@@ -13,7 +13,7 @@ const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f:
 /**
  * Finds the first object in a text and reads it, even inside a code fence or after other text.
  *
- * Unescaped line breaks and quotation marks inside a string are accepted where no other reading makes sense.
+ * Unescaped line breaks and quotation marks inside a string are accepted if no other interpretation makes sense.
  *
  * @returns `undefined` if the text has no object.
  */
@@ -105,7 +105,7 @@ class Reader {
   }
 }
 
-/** An incomplete escape yields nothing yet; an unknown one yields its letter. */
+/** Decodes an escape. An incomplete one yields nothing yet, an unknown one its letter. */
 function escapeAt(text: string, at: number): { said: string; length: number } {
   const letter = text[at + 1];
   if (letter === undefined) return { said: "", length: 1 };
@@ -120,7 +120,7 @@ function escapeAt(text: string, at: number): { said: string; length: number } {
   return { said: "", length: at + 6 > text.length ? text.length - at : 2 };
 }
 
-/** A quotation mark ends a string only if valid JSON follows. */
+/** Reports whether a quotation mark ends a string: only if valid JSON follows. */
 function endsText(text: string, at: number): boolean {
   return /^\s*(?:$|[}\]:]|,\s*(?:$|["}\]{[]))/.test(text.slice(at, at + 200));
 }

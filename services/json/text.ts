@@ -1,6 +1,8 @@
-/** Texts: Unicode normalization of untrusted ones, their order in lists, and templates of messages. */
+/** Normalizes untrusted text, sorts names, and fills message templates. */
 
-/** More combining marks in a row than any script uses. Two of them are letters until they are folded. */
+/**
+ * Matches more combining marks in a row than any script uses. Two of the characters are letters until they're folded.
+ */
 const MANY_MARKS = /[\p{M}\uFF9E\uFF9F]{31}/u;
 
 /**
@@ -25,7 +27,7 @@ export function fillTemplate(text: string, params: TextParams): string {
   return text.replace(/\{(\w+)\}/g, (place, name: string) => String(params[name] ?? place));
 }
 
-/** Letters that Unicode doesn't decompose, with their place in a dictionary. */
+/** Letters that Unicode doesn't decompose, with the letters by which they're sorted. */
 const ALIKE: Record<string, string> = { ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ł: "l", ı: "i", þ: "th" };
 /** ASCII symbols in collation order: punctuation, other symbols, currency. */
 const MARKS = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
@@ -42,21 +44,22 @@ export function foldForSorting(text: string): string {
 /**
  * Returns a sort key for a name, for places that can only compare whole strings, such as a database. Compared by code
  * points, the keys sort like `Intl.Collator` with `numeric` for English, German and most other names; case is ignored.
+ * The order is: spaces, punctuation, symbols, digits, letters; then accents.
  *
- * @see https://www.unicode.org/reports/tr10/ Spaces, punctuation, symbols, digits, letters; then accents.
+ * @see https://www.unicode.org/reports/tr10/
  */
 export function nameKey(name: string): string {
   const letters = foldForSorting(name)
     .replace(/[ßæœøđłıþ]/g, (letter) => ALIKE[letter]!)
     .replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - KATAKANA_TO_HIRAGANA))
     .replace(/[\p{P}\p{S}]/gu, placeOfMark)
-    // A number with more digits is larger; with equally many, digits are compared.
+    // A number with more digits is larger. With the same number of digits, they're compared.
     .replace(/0*(\d+)/g, (_, digits: string) => `0${String.fromCharCode(0x30 + digits.length)}${digits}`);
   const accents = normalized(name.toWellFormed(), "NFKD").replaceAll("\0", "").toLowerCase().trim();
   return letters + END + accents;
 }
 
-/** Sorts items by name, then by id. */
+/** Sorts items by name, then by ID. */
 export function sortByName<T extends { id: string; name: string }>(items: readonly T[]): T[] {
   const keyed = items.map((item) => ({ item, key: nameKey(item.name) }));
   keyed.sort((a, b) => compare(a.key, b.key) || compare(a.item.id, b.item.id));

@@ -3,7 +3,10 @@
 /** A JSON object. */
 export type JsonObject = Record<string, unknown>;
 
-/** Nesting limit. No card, lorebook or preset comes near it, and recursive code is safe from stack overflows below it. */
+/**
+ * Nesting limit. No card, lorebook or preset is nested nearly as deeply, and recursive code can't overflow the stack
+ * below it.
+ */
 const MAX_DEPTH = 100;
 
 /** Reports whether a value is an object and not an array. */
@@ -16,22 +19,24 @@ export function isNonEmptyString(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** Returns the entry of a table by a name from elsewhere, which may be that of a method of all objects ("constructor"). */
+/**
+ * Returns an own property of a table. The name is untrusted and may be that of a method of all objects ("constructor").
+ */
 export function getOwn<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-/** Returns an object as it is, and `{}` for anything else. */
+/** Returns an object unchanged, and `{}` for anything else. */
 export function asObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Returns an array as it is, and `[]` for anything else. */
+/** Returns an array unchanged, and `[]` for anything else. */
 export function asArray(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Returns a string as it is, and `undefined` for anything else. */
+/** Returns a string unchanged, and `undefined` for anything else. */
 export function asString(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
@@ -42,13 +47,13 @@ export function asText(value: unknown): string {
   return value === null || value === undefined || typeof value === "object" ? "" : String(value);
 }
 
-/** Converts a value to a list of texts. A string is split at its commas. */
+/** Converts a value to a list of texts. A string is split at commas. */
 export function asTexts(value: unknown): string[] {
   if (Array.isArray(value)) return value.map(asText);
   return typeof value === "string" ? value.split(",").map((item) => item.trim()).filter((item) => item !== "") : [];
 }
 
-/** Converts a value to a finite number, also from a string; `undefined` for anything else. */
+/** Converts a number or string to a finite number; `undefined` for anything else. */
 export function asNumber(value: unknown): number | undefined {
   const number = typeof value === "string" ? Number.parseFloat(value) : value;
   return typeof number === "number" && Number.isFinite(number) ? number : undefined;
@@ -59,9 +64,9 @@ export function readField(value: unknown, name: string): unknown {
   return asObject(value)[name];
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true }); // drops a byte order mark
+const utf8 = new TextDecoder("utf-8", { fatal: true }); // Removes a byte order mark.
 
-/** Parses JSON from UTF-8 bytes. @throws {TypeError | SyntaxError} if the bytes aren't UTF-8 or not JSON */
+/** Parses JSON from UTF-8 bytes. @throws {TypeError | SyntaxError} if the bytes aren't UTF-8 or aren't JSON */
 export function parseJsonBytes(bytes: Uint8Array): unknown {
   return JSON.parse(utf8.decode(bytes));
 }
@@ -69,9 +74,9 @@ export function parseJsonBytes(bytes: Uint8Array): unknown {
 /**
  * Finds a reason why a value can't be stored as JSON: nested too deeply, or a number like `1e999`.
  *
- * Walks level by level instead of recursively, so that no nesting overflows the stack.
+ * Goes level by level instead of recursively, so that nesting can't overflow the stack.
  *
- * @returns A clause about "it", or `undefined` if the value is fine.
+ * @returns A clause that starts with "it", or `undefined` if there is none.
  */
 export function findJsonFault(json: unknown): string | undefined {
   let level = [json];

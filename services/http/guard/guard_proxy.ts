@@ -1,6 +1,6 @@
 /**
- * The proxy for all guarded requests: from guarded_fetch.ts, and from other programs by its URL and password. target_policy.ts
- * decides which targets are allowed.
+ * The proxy for all guarded requests: those of guarded_fetch.ts, and those of other programs, which get its URL and
+ * password. target_policy.ts decides which targets are allowed.
  */
 import { Buffer } from "node:buffer";
 import { randomBytes, timingSafeEqual } from "node:crypto";
@@ -32,7 +32,7 @@ export interface GuardProxy {
 export const REFUSAL_HEADER = "x-guard-refusal";
 
 const ACCEPT_PAUSE_MS = 50;
-const LINGER_MS = 1000; // lets a client read the last bytes before its socket closes
+const LINGER_MS = 1000; // Lets a client read the last bytes before its socket closes.
 
 interface Context {
   policy: TargetPolicy;
@@ -106,7 +106,7 @@ async function serve(client: Deno.Conn, context: Context): Promise<void> {
     deadline.set(context.limits.headMs);
     await serveRequest(client, context, deadline, sockets);
   } catch {
-    // The client or server broke off or sent invalid data. Close the connection.
+    // The client or server disconnected or sent invalid data. Close the connection.
   } finally {
     deadline.clear();
     context.unauthenticated.delete(client);

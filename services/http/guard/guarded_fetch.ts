@@ -19,7 +19,7 @@ import { limitBody } from "../read_body.ts";
 export type GuardedInit = RequestInit & {
   /** Limit of the decompressed body; default 32 MiB. */
   maxBytes?: number;
-  /** Until the last byte of the body, including redirects; default 30,000. */
+  /** Time limit until the last byte of the body, including redirects; default 30,000. */
   timeoutMs?: number;
 };
 
@@ -30,19 +30,19 @@ export interface Guard {
   /**
    * Fetches from a public address over http or https.
    *
-   * Follows at most 5 redirects and checks each; `redirect: "manual"` returns the first response as it is. The body must be
-   * read or canceled, or the time limit ends it.
+   * Follows at most 5 redirects and checks each; `redirect: "manual"` returns the first response unchanged. The body
+   * must be read or canceled; otherwise the time limit ends it.
    *
-   * @throws {AppError} `invalid_request` if the text is not a URL; `address_not_allowed` if the host or port is forbidden;
-   *   `upstream_error` with the same message if the target is refused after the lookup or doesn't respond;
-   *   `not_available` if the guard is closed. While the body is read: `too_large`, `upstream_timeout`, `upstream_error`.
-   *   The abort reason of `init.signal`.
+   * @throws {AppError} `invalid_request` if the text is not a URL; `address_not_allowed` if the host or port is
+   *   forbidden; `upstream_error` with the same message if the target is refused after the lookup or doesn't respond;
+   *   `not_available` if the guard is closed. While the body is read: `too_large`, `upstream_timeout`,
+   *   `upstream_error`. The abort reason of `init.signal`.
    */
   fetch(url: string | URL, init?: GuardedInit): Promise<Response>;
   /**
-   * Checks an address without a request. A name may still lead to a forbidden address, which only `fetch` can tell.
+   * Checks an address without a request. A name may still resolve to a forbidden address, which only `fetch` detects.
    *
-   * @throws {AppError} As `fetch`: `invalid_request`, `address_not_allowed`.
+   * @throws {AppError} Like `fetch`: `invalid_request`, `address_not_allowed`.
    */
   check(url: string | URL): void;
   /** Closes the proxy. Running requests fail. */
@@ -173,7 +173,7 @@ class Call {
   }
 
   /**
-   * Sends one hop with its own lookup, connection and client, so that no earlier check is reused.
+   * Sends one hop with its own lookup, connection and client, so that earlier checks are never reused.
    *
    * Deno 2.9 also resolves the name for its --deny-net rules, and for nothing else.
    */
@@ -185,14 +185,14 @@ class Call {
     const { signal } = this.#controller;
     signal.throwIfAborted();
     this.#client?.close();
-    dropProxyEnvironment(); // read by the runtime for each new client; NO_PROXY would bypass the proxy
+    dropProxyEnvironment(); // The runtime reads them for each new client, and NO_PROXY would bypass the proxy.
     this.#client = Deno.createHttpClient({
       proxy: {
         url: `http://127.0.0.1:${proxy.port}`,
         basicAuth: { username: proxy.username, password: proxy.password },
       },
       caCerts,
-      http2: false, // one request per connection
+      http2: false, // One request per connection
       poolMaxIdlePerHost: 0,
     });
     const request = { ...sent, client: this.#client, redirect: "manual" as const, signal };
@@ -253,7 +253,7 @@ class Call {
     return this.#error(code, REFUSAL_TEXT, cause);
   }
 
-  /** Names the requested host, not the target of redirects. */
+  /** Creates an error with the requested host, not the target of redirects. */
   #error(
     code: "address_not_allowed" | "upstream_error" | "upstream_timeout" | "too_large",
     found: string,
@@ -281,7 +281,7 @@ function closedError(): AppError {
   return new AppError("not_available", "Can't fetch the address: Parlor is shutting down");
 }
 
-// Follows redirects as the Fetch standard does (https://fetch.spec.whatwg.org/#http-redirect-fetch), with stricter rules.
+// Follows redirects like the Fetch standard (https://fetch.spec.whatwg.org/#http-redirect-fetch), with stricter rules.
 
 /** One request in a chain of redirects. */
 interface Hop {
@@ -309,8 +309,8 @@ const CROSS_ORIGIN_HEADERS = new Set([
 /**
  * Returns the next request. The caller checks its address.
  *
- * @returns undefined if the response isn't a redirect; `"refused"` if it has no valid URL, leads from https to http, or would
- *   send a stream a second time
+ * @returns `undefined` if the response isn't a redirect; `"refused"` if it has no valid URL, leads from https to http,
+ *   or would send a stream a second time
  */
 function toNextHop(hop: Hop, response: Response): Hop | "refused" | undefined {
   const location = response.headers.get("location");

@@ -15,12 +15,12 @@ import {
 } from "./sockets.ts";
 import { DEFAULT_PROXY_LIMITS, REFUSAL_TEXT, type TargetPolicy, toTarget } from "./target_policy.ts";
 
-/** Limits, as for the proxy. */
+/** Limits, like those of the proxy. */
 export interface GuardedGetLimits {
   /** For the lookup, all connection attempts and TLS. */
   connectMs: number;
   headBytes: number;
-  /** Without data. */
+  /** Maximum time without data. */
   idleMs: number;
 }
 
@@ -36,7 +36,7 @@ export interface GuardedGetOptions {
   caCerts?: string[];
 }
 
-/** A response whose body has not been read. Dispose it at the end. */
+/** A response whose body hasn't been read. Dispose it at the end. */
 export interface GuardedResponse extends Disposable {
   readonly status: number;
   /** The values of a header, joined by commas. */
@@ -47,7 +47,7 @@ export interface GuardedResponse extends Disposable {
    * Reads at least one byte.
    *
    * @returns 0 at the end of the body.
-   * @throws {AppError} `upstream_timeout` if no data arrives, `upstream_error` if the body breaks off
+   * @throws {AppError} `upstream_timeout` if no data arrives, `upstream_error` if the connection breaks
    */
   read(into: Uint8Array): Promise<number>;
 }
@@ -157,7 +157,7 @@ class Connection {
   }
 }
 
-/** Reads from the socket. Returns null at its end. */
+/** Reads from the socket. Returns `null` at its end. */
 type ReadSocket = (into: Uint8Array) => Promise<number | null>;
 
 const BUFFER_BYTES = 64 * 1024;
@@ -173,7 +173,7 @@ class BodyReader {
   /** Bytes read from the socket but not returned yet. */
   #rest: Uint8Array;
   #buffer: Uint8Array | undefined;
-  /** Bytes missing from the body, or from the current chunk. */
+  /** Number of bytes missing from the body, or from the current chunk. */
   #missing: number;
   #isFirstChunk = true;
   #isOver = false;
@@ -226,12 +226,12 @@ class BodyReader {
   }
 
   async #nextChunk(): Promise<void> {
-    if (!this.#isFirstChunk && await this.#line() !== "") throw new Error("A chunk does not end where it should");
+    if (!this.#isFirstChunk && await this.#line() !== "") throw new Error("A chunk doesn't end where it should");
     this.#isFirstChunk = false;
     const [, size] = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/.exec(await this.#line()) ?? [];
     if (size === undefined) throw new Error("The size of a chunk isn't a number");
     this.#missing = parseInt(size, 16);
-    this.#isOver = this.#missing === 0; // trailers are ignored; the connection closes
+    this.#isOver = this.#missing === 0; // Trailers are ignored: the connection closes.
   }
 
   async #line(): Promise<string> {
@@ -249,6 +249,6 @@ class BodyReader {
       this.#rest = this.#rest.subarray(end < 0 ? this.#rest.length : end + 1);
       if (end >= 0) return line.replace(/\r$/, "");
     }
-    throw new Error("The line before a chunk is too long");
+    throw new Error("The size line of a chunk is too long");
   }
 }

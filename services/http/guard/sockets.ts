@@ -1,6 +1,6 @@
 /**
- * Sockets of guarded requests: connecting to one of several addresses, writing, copying and closing; the HTTP/1.1 heads
- * sent over them, and the requests to the guard's proxy.
+ * Sockets of guarded requests (connecting to one of several addresses, writing, copying and closing), the HTTP/1.1
+ * heads sent over them, and the requests to the guard's proxy.
  */
 import { Buffer } from "node:buffer";
 import { type Target, toTarget } from "./target_policy.ts";
@@ -18,16 +18,17 @@ export async function pump(from: Deno.Conn, take: (bytes: Uint8Array) => Promise
   }
 }
 
-/** Closes a socket that may be closed already. */
+/** Closes a socket that may already be closed. */
 export function closeQuietly(socket: Deno.Conn | Deno.Listener): void {
   try {
     socket.close();
   } catch {
-    // closed already
+    // Already closed
   }
 }
 
-// Enough for a name with both address families. A name with hundreds of addresses must not turn us into a port scanner.
+// Enough for a name with both address families. A name with hundreds of addresses must not turn the server into a port
+// scanner.
 const MAX_ATTEMPTS = 4;
 
 /**
@@ -36,7 +37,7 @@ const MAX_ATTEMPTS = 4;
  * @param resolve Returns the allowed addresses. Called once.
  * @param limitMs For the lookup and all attempts; each attempt gets an equal share of the rest.
  * @param signal Ends the wait. A connection that opens later is closed.
- * @returns undefined if there is no address, none accepts in time, or the lookup fails
+ * @returns `undefined` if there is no address, none accepts in time, or the lookup fails
  */
 export async function connectToFirst(
   resolve: () => Promise<string[]>,
@@ -57,7 +58,7 @@ export async function connectToFirst(
   return undefined;
 }
 
-/** Returns the value, or undefined after the timeout, a failure or an abort. */
+/** Returns the value, or `undefined` after the timeout, a failure or an abort. */
 async function within<T>(ms: number, signal: AbortSignal, promise: Promise<T>): Promise<T | undefined> {
   const { promise: stopped, resolve: resolveStopped } = Promise.withResolvers<undefined>();
   const stop = () => resolveStopped(undefined);
@@ -174,13 +175,14 @@ interface ForwardRequest {
 
 export type ProxyRequest = TunnelRequest | ForwardRequest;
 
-// Narrow on purpose: no credentials, escapes, backslashes or whitespace that two parsers could read differently.
+// Strict on purpose: without credentials, escapes, backslashes or white space, which parsers could interpret
+// differently.
 const AUTHORITY = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 /**
  * Parses the head of a proxy request: CONNECT with host and port, or any other method with an absolute `http:` target.
  *
- * The host that is checked is the one that is connected to and sent as `Host`.
+ * The checked host is also the one to connect to and the one sent as `Host`.
  *
  * @throws {Error} for anything else, a second `Content-Length`, or a body of unknown length
  */
@@ -202,7 +204,7 @@ export function parseProxyRequest(head: HttpHead): ProxyRequest {
       headers: [
         ["Host", url.host],
         ...keepEndToEndHeaders(head).filter(([name]) => name.toLowerCase() !== "host"),
-        ["Connection", "close"], // the next request needs its own check
+        ["Connection", "close"], // The next request needs its own check.
       ],
     },
     bodyBytes: parseBodyBytes(head),
@@ -214,7 +216,7 @@ function parseAuthority(authority: string): URL {
   const url = AUTHORITY.test(authority) && URL.canParse(`http://${authority}`)
     ? new URL(`http://${authority}`)
     : undefined;
-  // The URL parser turns 0x7f.1 or 2130706433 into an address. Nobody writes that in good faith.
+  // The URL parser turns 0x7f.1 or 2130706433 into an address. Such a notation is suspicious.
   if (url === undefined || (/^[\d.]+$/.test(url.hostname) && url.hostname !== authority.replace(/:\d+$/, ""))) {
     throw new Error("Can't read the host and port of the proxy request");
   }
@@ -224,7 +226,7 @@ function parseAuthority(authority: string): URL {
 function parseBodyBytes(head: HttpHead): number {
   const [length = "0", ...more] = getHeaderValues(head, "content-length");
   if (!/^\d{1,15}$/.test(length) || more.length > 0 || getHeaderValues(head, "transfer-encoding").length > 0) {
-    throw new Error("Can't forward a body whose length is not known");
+    throw new Error("Can't forward a body of unknown length");
   }
   return Number(length);
 }

@@ -1,7 +1,7 @@
 /**
- * Decides where a guarded request may go (first by host and port, then by every address of the host), and its limits.
- * Also which addresses the owner's servers may have: all but a few. Proxy settings inherited from the environment are
- * removed, because they would bypass the guard.
+ * Decides which targets guarded requests may have: first by host and port, then by every address of the host. Also
+ * decides which addresses the owner's servers may have (all but a few), defines the limits of requests, and removes
+ * proxy settings from the environment, because they would bypass the guard.
  */
 import { lookup } from "node:dns/promises";
 import ipaddr from "ipaddr.js";
@@ -15,14 +15,17 @@ export interface Target {
 export interface TargetPolicy {
   /** Reports whether the target is refused without a lookup: wrong port, blocked name, or an address that isn't public. */
   isRefusedUnresolved(target: Target): boolean;
-  /** Resolves the target once and checks every address. Returns none if the target is refused or has no address. */
+  /**
+   * Resolves the target once and checks every address. Returns an empty list if the target is refused or has no
+   * address.
+   */
   resolveAllowed(target: Target): Promise<string[]>;
 }
 
 export interface TargetPolicyOptions {
   /** CIDRs that are allowed on any port and under any name. */
   allow: string[];
-  /** URLs whose host and port are exempt from the name and port rules. Their addresses are checked like all others. */
+  /** URLs whose host and port are exempt from the name and port rules. Their addresses are still checked. */
   exactOrigins: string[];
   resolve: ResolveHost;
 }
@@ -51,7 +54,7 @@ export function createTargetPolicy({ allow, exactOrigins, resolve }: TargetPolic
     async resolveAllowed(target) {
       if (isRefusedUnresolved(target)) return [];
       const addresses = isAddress(target.host) ? [target.host] : await resolve(target.host);
-      // One forbidden address refuses all: a mix is an attack or a mistake.
+      // One forbidden address forbids all: a mixture is an attack or a mistake.
       return addresses.every((address) => isAllowed(address, target)) ? addresses : [];
     },
   };
@@ -71,7 +74,7 @@ function toKey({ host, port }: Target): string {
   return `${host} ${port}`;
 }
 
-/** Returns all addresses of a host name in the order to try them. Throws or returns none if there are none. */
+/** Returns all addresses of a host name in the order to try them. Throws or returns an empty list if there are none. */
 export type ResolveHost = (host: string) => Promise<string[]>;
 
 /**
@@ -91,13 +94,13 @@ export const resolveWithSystem: ResolveHost = async (host) => {
 export interface ProxyLimits {
   /** For the lookup and all connection attempts. */
   connectMs: number;
-  /** Until a client has sent its request head. */
+  /** Time limit for the request head of a client. */
   headMs: number;
-  /** Of one head, request or response. */
+  /** Maximum size of a request or response head. */
   headBytes: number;
-  /** Without data in either direction. */
+  /** Maximum time without data in either direction. */
   idleMs: number;
-  /** Concurrent connections. Beyond that, a new one replaces the oldest that has not authenticated. */
+  /** Maximum number of connections. Above it, a new one replaces the oldest that hasn't authenticated. */
   connections: number;
 }
 
@@ -109,7 +112,7 @@ export const DEFAULT_PROXY_LIMITS: ProxyLimits = {
   connections: 128,
 };
 
-/** One text for a target that is forbidden, closed, silent or unknown, so that it reveals nothing about the network. */
+/** The same text for forbidden, closed, silent and unknown targets, so that it reveals nothing about the network. */
 export const REFUSAL_TEXT = "the address is not allowed or does not answer";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -118,7 +121,8 @@ export type Cidr = [Address, number];
 
 const cidrs = (list: string): Cidr[] => list.trim().split(/\s+/).map((text) => ipaddr.parseCIDR(text));
 
-// IANA IPv4 Special-Purpose Address Registry, multicast, class E; 168.63.129.16 is Azure's host agent on a public number.
+// IANA IPv4 Special-Purpose Address Registry, multicast, class E; 168.63.129.16 is Azure's host agent, which has a
+// public address.
 const NOT_PUBLIC_V4 = cidrs(`
   0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
   192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32`);
@@ -126,7 +130,7 @@ const NOT_PUBLIC_V4 = cidrs(`
 // All global unicast addresses are in 2000::/3 (RFC 4291, section 2.4); everything else is not public.
 const GLOBAL_UNICAST_V6 = cidrs("2000::/3");
 const NOT_PUBLIC_V6 = cidrs("2001::/23 2001:db8::/32 2002::/16 3fff::/20");
-const NAT64_WELL_KNOWN = cidrs("64:ff9b::/96"); // RFC 6052: the last 32 bits are the IPv4 address
+const NAT64_WELL_KNOWN = cidrs("64:ff9b::/96"); // RFC 6052: the last 32 bits are the IPv4 address.
 
 // Link-local, and the metadata services of clouds: Azure, Alibaba, Oracle; AWS, Google and Scaleway over IPv6.
 const FORBIDDEN_TO_OWNER = cidrs(`
@@ -135,14 +139,15 @@ const FORBIDDEN_TO_OWNER = cidrs(`
 
 // Forms that end in an IPv4 address: compatible, mapped, translated (RFC 2765), NAT64 well-known and local (RFC 8215).
 const ENDS_IN_V4 = cidrs("::/96 ::ffff:0:0/96 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48");
-const SIX_TO_FOUR = cidrs("2002::/16"); // RFC 3056: the IPv4 address follows the prefix
+const SIX_TO_FOUR = cidrs("2002::/16"); // RFC 3056: the IPv4 address follows the prefix.
 
 /**
  * Returns whether a public-only call may reach this address.
  *
  * IPv6 outside global unicast is never public.
  *
- * @param ip Canonical dotted IPv4, or IPv6 without brackets and zone; any other spelling (octal, hex, short) is not public.
+ * @param ip Canonical dotted IPv4, or IPv6 without brackets and zone; any other notation (octal, hex, short) isn't
+ *   public.
  * @see https://www.iana.org/assignments/iana-ipv4-special-registry
  */
 export function isPublicAddress(ip: string): boolean {
@@ -158,7 +163,7 @@ export function isPublicAddress(ip: string): boolean {
  *
  * IPv6 addresses that embed such an IPv4 address are forbidden, too. Loopback and private addresses are allowed.
  *
- * @param ip As for {@link isPublicAddress}. Text that isn't an address is forbidden.
+ * @param ip Like for {@link isPublicAddress}. Text that isn't an address is forbidden.
  */
 export function isForbiddenToOwner(ip: string): boolean {
   const address = parseAddress(ip);
@@ -183,12 +188,12 @@ export function isInsideCidrs(ip: string, networks: readonly Cidr[]): boolean {
   return address !== undefined && isInside(address, networks);
 }
 
-/** Reports whether the text is an address in the spelling this file accepts. */
+/** Reports whether text is an address in the notation that this file accepts. */
 export function isAddress(text: string): boolean {
   return parseAddress(text) !== undefined;
 }
 
-/** Parses strictly: one spelling of IPv4, and no IPv6 zone, which would select an interface. */
+/** Parses strictly: one notation for IPv4, and no IPv6 zones, which would select an interface. */
 function parseAddress(text: string): Address | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   return !text.includes("%") && ipaddr.IPv6.isValid(text) ? ipaddr.IPv6.parse(text) : undefined;
@@ -202,7 +207,7 @@ function embeddedV4(address: ipaddr.IPv6, firstByte: number): ipaddr.IPv4 {
   return new ipaddr.IPv4(address.toByteArray().slice(firstByte, firstByte + 4));
 }
 
-// NODE_USE_ENV_PROXY makes Node-compatible clients read the others.
+// NODE_USE_ENV_PROXY makes Node-compatible clients read the other variables.
 const NAMES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_USE_ENV_PROXY"];
 
 /**

@@ -316,13 +316,13 @@ test(
       connection: { peerAddress: "192.168.1.5" },
       config: { allowedHosts: ["192.168.1.10", "desk.example"] },
     });
-    const lines = app.logLines.filter((line) => line.includes("No browser makes a passkey"));
+    const lines = app.logLines.filter((line) => line.includes("Browsers don't create passkeys"));
     expect(lines).toEqual([expect.stringContaining("192.168.1.10"), expect.stringContaining("desk.example")]);
     for (const host of ["192.168.1.10", "desk.example"]) {
       const { json } = await new Visitor(app, { host }).get("/api/auth/status");
       expect(json).toMatchObject({ passkeys_supported: false, bypass: "grace" });
     }
     await using quiet = await openTestApp();
-    expect(quiet.logLines.filter((line) => line.includes("No browser makes a passkey"))).toEqual([]);
+    expect(quiet.logLines.filter((line) => line.includes("Browsers don't create passkeys"))).toEqual([]);
   },
 );

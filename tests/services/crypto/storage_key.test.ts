@@ -65,7 +65,9 @@ test.each([
 test("refuses an all-zero key", { tags: ["K05"] }, async () => {
   await using folder = await tempFolder();
   await Deno.writeFile(folder.file("storage-key"), new Uint8Array(32), { mode: 0o600 });
-  expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }))).toContain("all zeros");
+  expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }))).toContain(
+    "all bytes are zero",
+  );
 });
 
 test.skipIf(Deno.build.os === "windows").each([0o644, 0o640, 0o604, 0o660, 0o700, 0o400])(
@@ -77,7 +79,7 @@ test.skipIf(Deno.build.os === "windows").each([0o644, 0o640, 0o604, 0o660, 0o700
     await Deno.writeFile(path, randomBytes(32));
     await Deno.chmod(path, mode);
     const message = await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: true }));
-    expect(message).toContain(`its mode is 0${mode.toString(8)} but must be 0600`);
+    expect(message).toContain(`its mode is 0${mode.toString(8)} instead of 0600`);
     expect(await modeOf(path)).toBe(mode.toString(8));
   },
 );
@@ -86,13 +88,13 @@ test("refuses a folder or a link in place of the key file", { tags: ["K05"] }, a
   await using folder = await tempFolder();
   await Deno.mkdir(folder.file("storage-key"));
   expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: false }))).toContain(
-    "not a regular file",
+    "isn't a regular file",
   );
   await Deno.remove(folder.file("storage-key"));
   await Deno.writeFile(folder.file("elsewhere"), randomBytes(32), { mode: 0o600 });
   await Deno.symlink(folder.file("elsewhere"), folder.file("storage-key"));
   expect(await refusalOf(loadStorageKey({ dataDir: folder.path, sealedDataExists: false }))).toContain(
-    "not a regular file",
+    "isn't a regular file",
   );
 });
 
@@ -119,7 +121,7 @@ test(
     await using folder = await tempFolder();
     const storageKeyFile = folder.file("secret");
     const message = await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile, sealedDataExists: false }));
-    expect(message).toBe(`Can't read the storage key from "${storageKeyFile}": no such file`);
+    expect(message).toBe(`Can't read the storage key from "${storageKeyFile}": the file doesn't exist`);
     expect(
       await refusalOf(loadStorageKey({ dataDir: folder.path, storageKeyFile: folder.path, sealedDataExists: false })),
     )
@@ -159,6 +161,6 @@ test("accepts the right key at every start and refuses a wrong one without writi
   const before = database.all("SELECT * FROM setting");
   expect(before).toHaveLength(1);
   expect(await refusalOf(verifyStorageKey(createSealer(randomBytes(32)), database)))
-    .toBe("Wrong storage key: the data directory was sealed with another key. Restore the matching key file");
+    .toBe("Wrong storage key: the data was encrypted with another key. Restore the matching key file");
   expect(database.all("SELECT * FROM setting")).toEqual(before);
 });

@@ -118,7 +118,7 @@ test.each([
   const url = parseOwnerUrl("http://innocent.example:8080/v1");
   await expect(assertOwnerAddress(url, () => Promise.resolve(addresses))).rejects.toMatchObject({
     code: "address_not_allowed",
-    message: 'Can\'t use "http://innocent.example:8080": link-local and cloud metadata addresses are not allowed',
+    message: `Can't use "http://innocent.example:8080": link-local and cloud metadata addresses aren't allowed`,
   });
 });
 

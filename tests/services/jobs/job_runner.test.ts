@@ -281,7 +281,7 @@ test("jobs are listed newest first, and an unknown id isn't found", async () => 
   const jobs = bench.open({ download: heldKind() }, () => nowMs++);
   for (const title of ["a", "b", "c"]) await jobs.start("download", { title, params: null });
   expect(jobs.list().map(({ title }) => title)).toEqual(["c", "b", "a"]);
-  expect(() => jobs.get("absent")).toThrow('No job "absent"');
+  expect(() => jobs.get("absent")).toThrow('Job "absent" not found');
   await expect(jobs.cancel("absent")).rejects.toMatchObject({ code: "not_found" });
   await expect(jobs.start("unknown", { title: "t", params: null })).rejects.toMatchObject({ code: "internal" });
   await jobs.close();
