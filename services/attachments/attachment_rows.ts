@@ -2,9 +2,9 @@
  * Names of attachments, and the table rows of attachments and of the references to them.
  *
  * Owners of references: `conversation` (messages, revisions, head, draft), `trash`, `settings` (the owner's), and
- * `gallery` (generated images of no message). Others aren't owners: `grace` keeps an attachment until the time in its
- * id, `trash_file` keeps the file of a removed attachment, with the version in its id, and `generated` leads from an
- * image of a message to its settings.
+ * `gallery` (generated images that aren't in a message). Other kinds aren't owners: `grace` retains an attachment until
+ * the time in its ID, `trash_file` retains the file of a removed attachment and has the version in its ID, and
+ * `generated` links an image of a message to its settings.
  */
 import { isDeviceName } from "../storage/ids.ts";
 import type { ImageType } from "./images/image_header.ts";
@@ -53,7 +53,7 @@ export const ATTACHMENT_URL = new RegExp(`^${URL_PREFIX}${NAME}$`);
 /**
  * Finds all attachments that JSON text refers to: URLs anywhere, and names in `attachments` fields.
  *
- * May find too many, for example in a message that only mentions a URL. Those images are kept longer than needed.
+ * May find too many, for example in a message that only mentions a URL. Those images are stored longer than needed.
  */
 export function findAttachmentNames(json: string): string[] {
   const names = new Set<string>();
@@ -84,13 +84,13 @@ export interface AttachmentRow {
   created_at: number;
 }
 
-/** Owner kind of generated images that are in no message. */
+/** Owner kind of generated images that aren't in a message. */
 export const GALLERY = "gallery";
-/** Leads to the settings of a generated image, without keeping it. */
+/** Links a generated image to its settings. Doesn't retain the image. */
 export const GENERATED = "generated";
 const OWNERS = `'conversation', 'trash', 'settings', '${GALLERY}'`;
 
-/** How long an unreferenced attachment stays. */
+/** How long an unreferenced attachment is stored. */
 export const GRACE_MS = 24 * 60 * 60 * 1000;
 
 const COLUMNS = "name, type, bytes, width, height, created_at";
@@ -112,12 +112,12 @@ export function removeRow({ name, created_at }: AttachmentRow): Statement {
   };
 }
 
-/** Returns the statement that keeps an attachment until a time. */
+/** Returns the statement that retains an attachment until a time. */
 export function setGracePeriod(name: string, untilMs: number): Statement {
   return refStatement([name], "grace", String(untilMs));
 }
 
-/** Returns the statements by which an owner refers to all attachments in JSON text. */
+/** Returns the statements that record an owner's references to all attachments in JSON text. */
 export function addReferences(
   ownerKind: "conversation" | "trash" | "settings",
   ownerId: string,
@@ -127,7 +127,7 @@ export function addReferences(
   return names.length === 0 ? [] : [refStatement(names, ownerKind, ownerId)];
 }
 
-/** Returns the statements by which an owner refers to all attachments in JSON text, and to no others. */
+/** Returns the statements that replace an owner's references with those to all attachments in JSON text. */
 export function replaceReferences(ownerKind: "settings", ownerId: string, json: string): Statement[] {
   return [
     { sql: "DELETE FROM attachment_ref WHERE owner_kind = ? AND owner_id = ?", params: [ownerKind, ownerId] },
@@ -135,7 +135,7 @@ export function replaceReferences(ownerKind: "settings", ownerId: string, json: 
   ];
 }
 
-/** Returns the statement that keeps the file of a removed attachment. */
+/** Returns the statement that retains the file of a removed attachment. */
 export function retainFile({ name, created_at }: AttachmentRow): Statement {
   return refStatement([name], "trash_file", String(created_at));
 }
@@ -218,7 +218,7 @@ export class AttachmentRows {
           (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND r.owner_kind NOT IN ('trash_file', '${GENERATED}'))`,
         params: [String(nowMs + GRACE_MS)],
       },
-      // The settings of images that are gone.
+      // The settings of deleted images.
       {
         sql: `DELETE FROM document WHERE kind = 'generated_image' AND NOT EXISTS (SELECT 1 FROM attachment_ref r
           JOIN attachment a ON a.name = r.name WHERE r.owner_id = document.id AND r.owner_kind IN (?, ?))`,
@@ -245,7 +245,7 @@ export class AttachmentRows {
   }
 }
 
-/** No owner and no grace period left. Takes the current time. */
+/** SQL condition: no owner, and the grace period is over. Its parameter is the current time. */
 const UNUSED = `NOT EXISTS (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND
   (r.owner_kind IN (${OWNERS}) OR r.owner_kind = 'grace' AND CAST(r.owner_id AS INTEGER) > ?))
   AND EXISTS (SELECT 1 FROM attachment_ref r WHERE r.name = attachment.name AND r.owner_kind = 'grace')`;
@@ -277,7 +277,7 @@ export function sniffRecording(head: Uint8Array): AudioType | undefined {
     case "m4a":
       return MP4_BRAND.test(String.fromCharCode(...head.subarray(8, 12))) ? "audio/mp4" : undefined;
     case "mp3": {
-      // One frame header is too little to go by. A tag before it is enough.
+      // A single frame header could be a coincidence. A tag before it is enough.
       const isTagged = head[0] === 0x49;
       return isTagged || hasTwoMp3Frames(head) ? "audio/mpeg" : undefined;
     }

@@ -55,7 +55,7 @@ export interface AttachmentDeps {
   db: Database;
   /** For the purpose "attachments". */
   sealer: PurposeSealer;
-  /** For the purpose "attachment names": images of messages are named by a keyed hash of their bytes. */
+  /** For the purpose "attachment names": the name of a message's image is a keyed hash of its bytes. */
   nameSealer: Pick<PurposeSealer, "copyKey">;
   /** `<datadir>/attachments` */
   folder: string;
@@ -105,8 +105,8 @@ export class Attachments {
   /**
    * Opens an attachment for reading.
    *
-   * @returns The attachment, and a function that yields its content, or a part inside it, in chunks of about 64 KiB. Reading
-   *   may throw `internal` at any of them.
+   * @returns The attachment, and a function that yields its content or a range of it in chunks of about 64 KiB. Any
+   *   chunk may throw `internal`.
    * @throws {AppError} `not_found`
    */
   open(name: string): {
@@ -222,7 +222,7 @@ export class Attachments {
     return this.#locks.run(toLockKey(row.name), async () => {
       const { db, events, versions, now } = this.#deps;
       if (this.#rows.find(row.name) !== undefined) {
-        throw new AppError("conflict", `There is an attachment "${row.name}" again`);
+        throw new AppError("conflict", `Can't restore "${row.name}": another attachment has this name now`);
       }
       this.#refuseCaseClash(row.name);
       await db.write([takeOut, saveRow(row), releaseFile(row), setGracePeriod(row.name, now() + GRACE_MS)]);
@@ -275,7 +275,7 @@ export class Attachments {
     const checked = await checkContent(source, this.#deps.maxBytes);
     const file = this.#fileOf({ name, created_at: version });
     const { facts } = checked;
-    // A recording that was cut off still plays.
+    // A truncated recording still plays.
     const content = mustBeWhole && "widthPx" in facts ? passWholeImage(checked.source, facts.type) : checked.source;
     const bytes = await writeSealedFile(sealer, file, content);
     const { type, widthPx: width = null, heightPx: height = null } = facts as Partial<ImageFacts> & ContentFacts;
@@ -298,14 +298,14 @@ export class Attachments {
 
   #get(name: string): AttachmentRow {
     const row = this.#rows.find(name);
-    if (row === undefined) throw new AppError("not_found", `There is no attachment "${name}"`);
+    if (row === undefined) throw new AppError("not_found", `Attachment "${name}" not found`);
     return row;
   }
 
   #refuseCaseClash(name: string): void {
     const clash = this.#rows.findCaseClash(name);
     if (clash !== undefined) {
-      throw new AppError("conflict", `The name "${name}" differs from "${clash}" by letter case alone`);
+      throw new AppError("conflict", `The name "${name}" differs from "${clash}" only in case`);
     }
   }
 
@@ -314,7 +314,7 @@ export class Attachments {
     return attachmentFile(this.#deps.folder, name, version);
   }
 
-  /** A file that can't be removed now is removed by the next sweep. */
+  /** Removes the file of a version. If that fails, the next sweep removes it. */
   async #removeFile(row: AttachmentRow): Promise<void> {
     await Deno.remove(this.#fileOf(row).path).catch((error) => {
       if (error instanceof Deno.errors.NotFound) return;
@@ -333,12 +333,15 @@ function toResource(name: string) {
   return { kind: "attachments" as const, id: name };
 }
 
-/** Names the sealed file in a version by what it's bound to, so that it can be opened anywhere. */
+/**
+ * Returns the name of the sealed file in a version. It contains the AAD of the file, so the file can be opened
+ * anywhere.
+ */
 function toPartName({ name, created_at: version }: AttachmentRow): string {
   return `${version}.${name}`;
 }
 
-/** Returns what the file of an earlier version is bound to. @param part Its name. */
+/** Parses the AAD of a version's file from its name. */
 export function parseVersionPart(part: string): { name: string; version: number } {
   const dot = part.indexOf(".");
   return { version: Number(part.slice(0, dot)), name: part.slice(dot + 1) };
@@ -357,18 +360,18 @@ function isImage(attachment: Attachment): attachment is ImageAttachment {
   return attachment.widthPx !== undefined;
 }
 
-/** What a file is. */
+/** Type and dimensions of a file. */
 type ContentFacts = ImageFacts | { type: AudioType };
 
 /** Rejects images that no browser could show: decoding would take gigabytes of memory. */
 function checkSize(facts: ImageFacts | undefined): ImageFacts | undefined {
   if (facts === undefined || facts.widthPx * facts.heightPx <= MAX_PIXELS) return facts;
   const { widthPx, heightPx } = facts;
-  const found = `it says it is ${widthPx} × ${heightPx} pixels, more than ${MAX_PIXELS / 1e6} million`;
+  const found = `its header claims ${widthPx} × ${heightPx} pixels; the limit is ${MAX_PIXELS / 1e6} million`;
   throw new AppError("unprocessable", `Can't store the attachment: ${found}`);
 }
 
-/** Reads enough to recognize the file. @returns What it is, and the whole stream. */
+/** Reads enough to recognize the file. @returns Its type and dimensions, and the whole stream. */
 async function checkContent(
   source: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -412,7 +415,7 @@ async function* limitBytes(
   for await (const chunk of rest) {
     sizeBytes += chunk.length;
     if (sizeBytes > maxBytes) {
-      throw new AppError("too_large", `Can't store the attachment: it is larger than ${maxBytes} bytes`);
+      throw new AppError("too_large", `Can't store the attachment: it's larger than ${maxBytes} bytes`);
     }
     yield chunk;
   }
@@ -421,6 +424,6 @@ async function* limitBytes(
 async function* splitBytes(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += STEP_BYTES) {
     yield bytes.subarray(at, at + STEP_BYTES);
-    await yieldToEventLoop(); // lets other work run
+    await yieldToEventLoop(); // Lets other work run.
   }
 }

@@ -92,7 +92,7 @@ async function readHead(file: Deno.FsFile, path: string): Promise<{ line: string
     text += decoder.decode(part, { stream: true });
   }
   const [, line, json] = /^(parlor backup (\{.*\})\n)/.exec(text) ?? [];
-  if (line === undefined) throw new AppError("unprocessable", `"${path}" is not a Parlor backup`);
+  if (line === undefined) throw new AppError("unprocessable", `Can't read "${path}": it isn't a Parlor backup`);
   const damaged = () => new AppError("unprocessable", `Can't read the backup "${path}": its header is damaged`);
   let head: unknown;
   try {
@@ -126,8 +126,8 @@ async function deriveKey({ key }: BackupHead, keys: BackupKeys, path: string): P
   if (storageKey !== undefined) return storageKey;
   throw new AppError(
     "invalid_request",
-    `Can't open "${path}": it is sealed by the storage key of the data it was made of; put that key into the data ` +
-      "folder (parlor key import) or name it by --storage-key-file",
+    `Can't open "${path}": it was encrypted with the storage key of the original data. Import that key into the data ` +
+      "folder (parlor key import), or pass it with --storage-key-file",
   );
 }
 
@@ -194,12 +194,12 @@ async function* readArchive(source: AsyncIterable<Uint8Array>): AsyncGenerator<A
   for (let count = 0;; count++) {
     const head = await readEntryHead(bytes);
     if ("end" in head) {
-      if (head.entries !== count || !await bytes.isAtEnd()) throw damaged("its end is not where it should be");
+      if (head.entries !== count || !await bytes.isAtEnd()) throw damaged("the last entry is wrong");
       return;
     }
     const content = bytes.take(head.size);
     yield { path: head.path, sizeBytes: head.size, mtimeMs: head.mtime, content };
-    for await (const _ of content); // skip what wasn't read
+    for await (const _ of content); // Skip what wasn't read.
   }
 }
 
@@ -214,12 +214,12 @@ function headBytes(head: Head): Uint8Array {
 async function readEntryHead(bytes: ByteSource): Promise<Head> {
   const length = await bytes.exactly(LENGTH_BYTES);
   const size = new DataView(length.buffer, length.byteOffset).getUint32(0);
-  if (size > MAX_ENTRY_HEAD_BYTES) throw damaged("the head of a file is too long");
+  if (size > MAX_ENTRY_HEAD_BYTES) throw damaged("the header of a file is too long");
   const head = JSON.parse(new TextDecoder().decode(await bytes.exactly(size)));
   const isFile = typeof head.path === "string" && Number.isSafeInteger(head.size) && head.size >= 0 &&
     (head.mtime === undefined || Number.isSafeInteger(head.mtime));
   if (!isFile && !(head.end === true && Number.isSafeInteger(head.entries))) {
-    throw damaged("the head of a file is none");
+    throw damaged("the header of a file is invalid");
   }
   return head;
 }
@@ -245,7 +245,7 @@ class ByteSource {
 
   async *take(size: number): AsyncGenerator<Uint8Array> {
     for (let left = size; left > 0;) {
-      if (!await this.#fill()) throw damaged("it was cut off");
+      if (!await this.#fill()) throw damaged("the file is truncated");
       const part = this.#rest.subarray(0, left);
       this.#rest = this.#rest.subarray(part.byteLength);
       left -= part.byteLength;

@@ -1,4 +1,4 @@
-/** Where backups go, under which names and how often, and the owner's command that runs after one. */
+/** Backup settings: folder, file names and schedule, and the owner's command that runs after a backup. */
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { type Config, saveConfigKey } from "../config/config.ts";
 import type { ConfigKeyName } from "../config/config_keys.ts";
@@ -7,7 +7,7 @@ import { AppError } from "../errors.ts";
 import { fileError } from "../storage/atomic_file.ts";
 import { startWatched } from "../process/supervised_process.ts";
 
-/** When backups are made without being asked for. */
+/** How often backups are made automatically. */
 type BackupSchedule = "daily" | "weekly" | "off";
 
 /** Folder, schedule and number of backups. */
@@ -25,7 +25,7 @@ const KEYS = { folder: "backup_dir", schedule: "backup_schedule", keep: "backup_
   ConfigKeyName
 >;
 
-/** Reads the settings of a configuration. */
+/** Reads the backup settings from a configuration. */
 export function readBackupSettings(config: Pick<Config, "backupDir" | "backupSchedule" | "backupKeep">) {
   const schedule = config.backupSchedule as BackupSchedule;
   return { folder: config.backupDir, schedule, keep: config.backupKeep } satisfies BackupSettings;
@@ -39,7 +39,11 @@ export function listFixedSettings({ sources }: Pick<Config, "sources">): (keyof 
   });
 }
 
-/** Saves what changed to config.toml. @throws {AppError} `conflict` if a flag or the environment sets it. */
+/**
+ * Saves changed settings to config.toml.
+ *
+ * @throws {AppError} `conflict` if a flag or the environment sets one of them.
+ */
 export async function saveBackupSettings(
   config: Config,
   before: BackupSettings,
@@ -50,17 +54,17 @@ export async function saveBackupSettings(
   }
 }
 
-/** A file that a folder may have besides backups: what file managers and file systems leave there. */
+/** Files that may be in a backup folder: file managers and file systems create them. */
 const HARMLESS_NAMES = new Set([".DS_Store", "desktop.ini", "Thumbs.db", "lost+found", ".stfolder", ".stignore"]);
 
 /**
  * Checks a folder that a client asks for, and creates it if its parent exists.
  *
- * Parlor lists, serves and deletes the backups in this folder, so one with other files isn't taken: a client can't point
- * it at the backups of another program. Links are resolved first.
+ * Parlor lists, serves and deletes the backups in this folder, so a folder with other files is refused: a client can't
+ * choose the backups of another program. Links are resolved first.
  *
  * @returns The folder without links.
- * @throws {AppError} `invalid_request` if it isn't absolute, lies in the data folder, has other files, or its parent is
+ * @throws {AppError} `invalid_request` if it isn't absolute, is in the data folder, has other files, or its parent is
  *   missing; `storage_full` and others if it can't be written.
  */
 export async function prepareBackupFolder(path: string, dataDir: string): Promise<string> {
@@ -110,7 +114,7 @@ async function assertWritable(folder: string, asked: string): Promise<void> {
   }
 }
 
-/** Says whether two folders are on the same disk; `undefined` if one is missing or the system doesn't say. */
+/** Reports whether two folders are on the same disk; `undefined` if one is missing or the system doesn't say. */
 export async function isSameDisk(one: string, other: string): Promise<boolean | undefined> {
   const [a, b] = await Promise.all([one, other].map((path) => Deno.stat(path).catch(() => undefined)));
   return a === undefined || b === undefined || a.dev === null ? undefined : a.dev === b.dev;
@@ -125,7 +129,7 @@ export const DAILY_NAME = /^parlor-\d{4}-\d\d-\d\dT\d{6}Z\.backup$/;
 /** Names of the backups that Parlor makes, scheduled ones and others. */
 export const BACKUP_NAME = /^parlor-(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-asked)?\.backup$/;
 
-/** Builds the name of a backup. @param isAsked Made on request: not deleted by the rotation. */
+/** Builds the name of a backup. @param isAsked True for a backup made on request: not deleted by the rotation. */
 export function getBackupName(nowMs: number, isAsked: boolean): string {
   const time = new Date(nowMs).toISOString().slice(0, 19).replaceAll(":", "");
   return `parlor-${time}Z${isAsked ? "-asked" : ""}.backup`;
@@ -171,7 +175,7 @@ interface AfterBackup {
   timeoutMs: number;
 }
 
-/** An upload of a large backup over a slow line fits in. */
+/** Enough to upload a large backup over a slow connection. */
 export const AFTER_BACKUP_TIMEOUT_MS = 60 * 60 * 1000;
 /** Lines of output in the error message, and the length of each. */
 const SHOWN_LINES = 3;
@@ -182,7 +186,7 @@ const SHOWN_CHARS = 200;
  * inherits the environment without Parlor's own variables.
  *
  * @throws {AppError} `not_available` if it can't be started; `upstream_error` if it fails, with the last lines of its
- *   output; `upstream_timeout` if it isn't done in time; the signal's reason.
+ *   output; `upstream_timeout` after a timeout; the signal's reason.
  */
 export async function runAfterBackup({ command, file, signal, timeoutMs }: AfterBackup): Promise<void> {
   signal.throwIfAborted();
@@ -200,7 +204,7 @@ export async function runAfterBackup({ command, file, signal, timeoutMs }: After
     signal.throwIfAborted();
     if (success && !isLate) return;
     const end = isLate
-      ? `wasn't done after ${Math.round(timeoutMs / 60_000)} minutes`
+      ? `was stopped after ${Math.round(timeoutMs / 60_000)} minutes`
       : `ended with ${endedBy ?? `code ${code}`}`;
     const output = running.lines.slice(-SHOWN_LINES).map((line) => line.slice(0, SHOWN_CHARS)).join("; ");
     throw new AppError(

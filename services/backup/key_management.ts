@@ -105,9 +105,9 @@ interface RotationRequest {
   storageKeyFile?: string;
   /** Where to write the new key if `storageKeyFile` is outside the data directory; never overwritten. */
   newKeyFile?: string;
-  /** Continues if single values can't be opened with the current key; they stay lost. */
+  /** Continues if some values can't be decrypted with the current key; they're lost. */
   keepUnreadable: boolean;
-  /** Called at each step; tests stop there. */
+  /** Called at each step. Tests use it to interrupt the rotation. */
   watch?: StepWatch;
 }
 
@@ -131,15 +131,17 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
     throw new AppError(
       "invalid_request",
       storageKeyFile === undefined
-        ? "Bad value for --new-key-file: the key is in the data folder and stays there; leave the option out"
-        : `The storage key is in "${storageKeyFile}", which Parlor doesn't write: use --new-key-file FILE for the new one`,
+        ? "Invalid --new-key-file: the key is in the data folder and stays there. Omit the option"
+        : `Can't rotate the key: it's in "${storageKeyFile}", which Parlor doesn't write to. Use --new-key-file FILE for the new key`,
     );
   }
   const dataDir = await openDataDir(request.dataDir);
   try {
     await finishIncoming(dataDir.path, watch);
     const oldKey = await findStorageKey({ dataDir: dataDir.path, storageKeyFile });
-    if (oldKey === undefined) throw new AppError("not_found", `"${dataDir.path}" has no storage key to rotate`);
+    if (oldKey === undefined) {
+      throw new AppError("not_found", `Can't rotate the key: "${dataDir.path}" has no storage key`);
+    }
     await refuseUnknownFiles(dataDir.path);
     await settleDatabase(dataDir.file(DATABASE_NAME), oldKey);
     watch("checked");
@@ -151,8 +153,8 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
     if (report.unreadable.length > 0 && !keepUnreadable) {
       throw new AppError(
         "conflict",
-        `Can't rotate the key: ${report.unreadable.length} values can't be opened with the current key, such as ` +
-          `${report.unreadable.slice(0, 3).join(", ")}; --keep-unreadable goes on without them`,
+        `Can't rotate the key: ${report.unreadable.length} values can't be decrypted with the current key, such as ` +
+          `${report.unreadable.slice(0, 3).join(", ")}. Use --keep-unreadable to continue without them`,
       );
     }
     await writeKey(newKeyFile ?? join(incoming.folder, STORAGE_KEY_FILE_NAME), newKey);
@@ -170,7 +172,7 @@ export async function rotateKey(request: RotationRequest): Promise<RotationRepor
 
 /** Upgrades the schema, so that every sealed value is known, and verifies the key. */
 async function settleDatabase(path: string, key: Uint8Array): Promise<void> {
-  if (!await fileExists(path)) throw new AppError("not_found", `There is no database "${path}"`);
+  if (!await fileExists(path)) throw new AppError("not_found", `The database "${path}" is missing`);
   const database = await openDatabase({ path });
   try {
     await verifyStorageKey(createSealer(key), database);
@@ -185,7 +187,7 @@ async function resealAll(dataDir: string, folder: string, oldKey: Uint8Array, ne
   await upgradeSchema(path, MIGRATIONS);
   using source = new DatabaseSync(join(dataDir, DATABASE_NAME), { readOnly: true });
   using target = new DatabaseSync(path);
-  target.exec("PRAGMA journal_mode = DELETE"); // a log would have to move with the database
+  target.exec("PRAGMA journal_mode = DELETE"); // A log would have to move with the database.
   const { resealed, unreadable } = resealRows(source, target, from, to);
   const lost = await resealFiles({ dataDir, folder, from, to }, target);
   return { resealed, unreadable: [...unreadable, ...lost] };

@@ -11,7 +11,7 @@ import { linkOrCopy, parseVersionNumber, versionAad } from "../storage/versions.
 import { DATABASE_NAME, isBackedUp } from "./backup.ts";
 import { reseal, type SealCandidate } from "./reseal_rows.ts";
 
-/** Names in the data directory that aren't sealed. */
+/** Names in the data directory whose files aren't sealed. */
 const IN_THE_CLEAR = ["characters", "personas", "voices", "workflows", "config.toml", "session-key", "lost+found"];
 const LENGTH_BYTES = 4;
 
@@ -39,7 +39,7 @@ export async function refuseUnknownFiles(dataDir: string): Promise<void> {
     if (!isBackedUp(name) || name.startsWith(DATABASE_NAME) || known.includes(name)) continue;
     throw new AppError(
       "conflict",
-      `Can't seal the data anew: nobody knows whether "${name}" is sealed; move it away first`,
+      `Can't rotate the key: "${name}" is unknown, so it's unclear whether it's encrypted. Move it out of the data folder first`,
     );
   }
 }
@@ -99,7 +99,7 @@ async function resealAttachments({ dataDir, folder, from, to }: ResealPlan, data
   return unreadable;
 }
 
-/** Originals of documents, also of those in the trash. A link that isn't fetched has none. */
+/** Reseals the original files of documents, including those in the trash. A link that wasn't fetched has none. */
 async function resealOriginals({ dataDir, folder, from, to }: ResealPlan, database: DatabaseSync): Promise<string[]> {
   const unreadable: string[] = [];
   await Deno.mkdir(`${folder}/documents`, { mode: 0o700 });
@@ -133,7 +133,7 @@ async function resealPieces(
 /** Files in the trash that are sealed in chunks, by field: removed personas, and the assets of removed cards. */
 export const TRASH_PIECES = ["persona", "assets"];
 
-/** Removed cards are sealed as one value. */
+/** Reseals the files in the trash. Removed cards are sealed as one value. */
 async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
   const { dataDir, folder, from, to } = plan;
   await Deno.mkdir(`${folder}/trash`, { mode: 0o700 });
@@ -156,7 +156,7 @@ async function resealTrashFolder(plan: ResealPlan): Promise<string[]> {
   );
 }
 
-/** A torn record ends its journal. */
+/** Reseals journals. A journal ends at the first incomplete record. */
 async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
   await Deno.mkdir(`${folder}/replies`, { mode: 0o700 });
   for (const name of await listNames(`${dataDir}/replies`)) {
@@ -171,7 +171,7 @@ async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promis
         ? undefined
         : reseal(bytes.subarray(at + LENGTH_BYTES, end), [{ purpose: "journal", aad }], from, to);
       if (fresh === undefined) break;
-      records.push(bytes.subarray(at, at + LENGTH_BYTES), fresh); // of the same length
+      records.push(bytes.subarray(at, at + LENGTH_BYTES), fresh); // Same length as before.
       at = end;
     }
     await writeFileAtomic(
@@ -182,7 +182,7 @@ async function resealJournals({ dataDir, folder, from, to }: ResealPlan): Promis
   return [];
 }
 
-/** Versions of cards, personas and workflows aren't sealed; the new folder has the same files. */
+/** Copies versions. Those of cards, personas and workflows aren't sealed. */
 async function resealVersions({ dataDir, folder, from, to }: ResealPlan): Promise<string[]> {
   const unreadable: string[] = [];
   await Deno.mkdir(`${folder}/versions`, { mode: 0o700 });

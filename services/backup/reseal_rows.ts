@@ -9,7 +9,7 @@ import { AppError } from "../errors.ts";
 
 type Row = Record<string, string | number | null | Uint8Array>;
 
-/** One way a value may be sealed. The first that opens it counts. */
+/** One way a value may be sealed. The first that opens the value is used. */
 export interface SealCandidate {
   purpose: string;
   aad: Aad;
@@ -68,7 +68,7 @@ const COLUMNS: Record<string, Record<string, (row: Row) => SealCandidate[]>> = {
   variant: {
     sealed: (row) => [
       ...chat("variant", "text", `${row.mid}/${row.n}/${row.conversation_id}`, row.version),
-      ...chat("variant", "text", `${row.mid}/${row.n}`, row.version), // before schema 3
+      ...chat("variant", "text", `${row.mid}/${row.n}`, row.version), // Before schema 3
     ],
   },
   tool_call: {
@@ -181,7 +181,7 @@ export function reseal(
     try {
       plain = from.forPurpose(purpose).openNow(aad, sealed);
     } catch {
-      continue; // not this one
+      continue; // Not this one
     }
     return to.forPurpose(purpose).sealNow(aad, plain);
   }

@@ -61,8 +61,8 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
         "conflict",
         `Can't restore into "${dataDir.path}": it has data (${
           others.slice(0, 3).join(", ")
-        }); name another folder by ` +
-          "--data-dir, or use --replace to move what is there aside",
+        }). Choose another folder with ` +
+          "--data-dir, or use --replace to move the existing data aside",
       );
     }
     const presentKey = await findStorageKey({ dataDir: dataDir.path, storageKeyFile }).catch((error) => {
@@ -98,7 +98,7 @@ export async function restoreBackup(request: RestoreRequest): Promise<RestoreRep
   }
 }
 
-/** Lists what a restore would replace; lock, models and caches don't count as data. */
+/** Lists what a restore would replace. The lock, models and caches don't count as data. */
 async function namesIn(dataDir: string): Promise<string[]> {
   const names: string[] = [];
   for await (const { name, isDirectory } of Deno.readDir(dataDir)) {
@@ -131,7 +131,7 @@ async function writeEntry(folder: string, { path, mtimeMs, content }: ArchiveEnt
   const segments = path.split("/");
   const isInside = segments.every((segment) => !/^\.{0,2}$/.test(segment) && !/[\\\0]/.test(segment)) &&
     isBackedUp(segments[0]!);
-  if (!isInside) throw new AppError("unprocessable", `Can't read the backup: it contains a file "${path}"`);
+  if (!isInside) throw new AppError("unprocessable", `Can't read the backup: it contains an unexpected file "${path}"`);
   const to = join(folder, ...segments);
   try {
     await Deno.mkdir(dirname(to), { recursive: true, mode: 0o700 });
@@ -139,7 +139,7 @@ async function writeEntry(folder: string, { path, mtimeMs, content }: ArchiveEnt
     for await (const chunk of content) {
       for (let at = 0; at < chunk.byteLength;) at += await file.write(chunk.subarray(at));
     }
-    // Cards and voice samples show when they were changed last.
+    // Cards and voice samples display their modification time.
     if (mtimeMs !== undefined) await file.utime(mtimeMs / 1000, mtimeMs / 1000);
   } catch (cause) {
     throw fileError(`Can't write "${path}"`, cause);
@@ -148,12 +148,12 @@ async function writeEntry(folder: string, { path, mtimeMs, content }: ArchiveEnt
 
 function otherKey(storageKeyFile: string | undefined): AppError {
   const remedy = storageKeyFile === undefined
-    ? "move it away, or use --replace to move what is there aside"
-    : "restore without storage_key_file, then move the file storage-key of the data folder to where the key is to lie";
+    ? "move it away, or use --replace to move the existing data aside"
+    : "restore without storage_key_file, then move the file storage-key from the data folder to its place";
   const where = storageKeyFile === undefined ? "in the data folder" : `"${storageKeyFile}"`;
   return new AppError(
     "conflict",
-    `Can't restore next to the storage key ${where}: the backup was made with another one; ${remedy}`,
+    `Can't restore with the storage key ${where}: the backup was made with another key; ${remedy}`,
   );
 }
 
@@ -164,13 +164,16 @@ async function checkUnpacked(folder: string, key: Uint8Array): Promise<void> {
   if (version > newest) {
     throw new AppError(
       "unprocessable",
-      `Can't restore the backup: its database has schema ${version} and this program knows schemas up to ${newest}; ` +
-        "use the newer program",
+      `Can't restore the backup: its database has schema version ${version}, and this program supports versions up to ${newest}. ` +
+        "Use the newer program",
     );
   }
   const reader = openReader(path);
   try {
-    const write = () => Promise.reject(new AppError("unprocessable", "Can't restore the backup: it has no key check"));
+    const write = () =>
+      Promise.reject(
+        new AppError("unprocessable", "Can't restore the backup: its database doesn't say which key encrypts it"),
+      );
     await verifyStorageKey(createSealer(key), { get: reader.get, write });
   } finally {
     reader.close();

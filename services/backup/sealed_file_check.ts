@@ -95,7 +95,7 @@ async function* entriesOf(
   const documents = () => database.all<{ id: string; bytes: number }>("SELECT id, bytes FROM document_file");
   for (const { id, bytes } of documents()) {
     const file = originalFile(`${dataDir}/documents`, id);
-    if (bytes === 0 && !await fileExists(file.path)) continue; // a link that isn't fetched
+    if (bytes === 0 && !await fileExists(file.path)) continue; // A link that wasn't fetched
     yield {
       path: `documents/${id}`,
       open: () => drain("documents", file),
@@ -118,7 +118,7 @@ async function* entriesOf(
   }
 }
 
-/** Tries one after another. @throws The last one's error. */
+/** Tries functions until one succeeds. @throws The last one's error. */
 async function firstOf(tries: (() => Promise<void>)[]): Promise<void> {
   let failure: unknown;
   for (const attempt of tries) {

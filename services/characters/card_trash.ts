@@ -95,10 +95,12 @@ export class CardTrash {
     await index.refresh();
     const path = join(folder, record.name);
     if (findCardRow(db, record.id) ?? findCaseClash(db, record.id) ?? await fileExists(path)) {
-      throw new AppError("conflict", `There is a character "${record.id}" again`);
+      throw new AppError("conflict", `Can't restore the character "${record.id}": another one has this ID now`);
     }
     const sealed = await readFileIfExists(this.#sealedPath(record));
-    if (sealed === undefined) throw new AppError("internal", "The file of this entry of the trash is missing");
+    if (sealed === undefined) {
+      throw new AppError("internal", "Can't restore the character: its file is missing from the trash");
+    }
     const content = await sealer.open(toSealedPlace(record), sealed);
     if (record.sealedAssets !== undefined) {
       const pieces = readSealedFile(sealer, this.#sealedAssets(record.sealedAssets));
@@ -154,7 +156,7 @@ function toSealedPlace({ sealedName }: TrashedCard) {
 /** Enough bytes to recognize a CHARX. */
 const SIGNATURE_BYTES = 4;
 
-/** Receives uploaded card files. Possible CHARX files are written to disk, others are small and kept in memory. */
+/** Receives uploaded card files. Possible CHARX files are written to disk, others are small and stay in memory. */
 export class CardUploads {
   readonly #folder: string;
 
@@ -226,7 +228,7 @@ async function* limitBytes(pieces: AsyncIterable<Uint8Array>, maxBytes: number):
   for await (const piece of pieces) {
     size += piece.length;
     if (size > maxBytes) {
-      throw new AppError("too_large", `The card file is larger than the ${maxBytes} bytes it may have`);
+      throw new AppError("too_large", `The card file is larger than ${maxBytes} bytes`);
     }
     yield piece;
   }

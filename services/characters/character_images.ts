@@ -94,7 +94,7 @@ export class Avatars {
   async #resize(id: string, path: string, widthPx: number): Promise<Uint8Array<ArrayBuffer>> {
     // Named by the file that was read, which may be newer than the requested one.
     const file = await this.#readCardFile(id, path);
-    if (file.bytes.length < 33) throw new AppError("unprocessable", `The picture of character "${id}" is broken`);
+    if (file.bytes.length < 33) throw new AppError("unprocessable", `The image of character "${id}" is damaged`);
     if (parsePngHeader(file.bytes.subarray(16, 29)).widthPx <= widthPx) return file.bytes;
     const name = toCacheName(path, file, widthPx);
     const same = this.#resizing.get(name);
@@ -114,7 +114,7 @@ export class Avatars {
     const kept = await this.#loadEntries();
     const size = kept.get(name);
     if (size === undefined) return undefined;
-    kept.delete(name); // moves it to the end: most recently used
+    kept.delete(name); // Moves it to the end: most recently used.
     kept.set(name, size);
     const held = this.#inMemory.get(name);
     if (held !== undefined) return this.#remember(name, held);
@@ -124,7 +124,7 @@ export class Avatars {
     } catch (error) {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     }
-    if (kept.delete(name)) this.#bytesOnDisk -= size; // someone emptied the folder
+    if (kept.delete(name)) this.#bytesOnDisk -= size; // Someone emptied the folder.
     return undefined;
   }
 
@@ -142,7 +142,7 @@ export class Avatars {
       kept.set(name, png.length);
       this.#bytesOnDisk += png.length;
       await this.#evict(kept);
-    })().catch((error) => this.#deps.log("warn", "Can't keep a reduced picture", { error: messageOf(error) }))
+    })().catch((error) => this.#deps.log("warn", "Can't cache a reduced image", { error: messageOf(error) }))
       .finally(() => this.#saving.delete(saving));
     this.#saving.add(saving);
   }
@@ -195,10 +195,10 @@ function isCompletePng(bytes: Uint8Array): boolean {
 }
 
 function avatarNotFound(id: string): AppError {
-  return new AppError("not_found", `There is no portrait of a character "${id}"`);
+  return new AppError("not_found", `Character "${id}" has no image`);
 }
 
-/** One expression. */
+/** An expression: the image of a mood. */
 interface Expression {
   /** Its position in the card, from 0. */
   n: number;
@@ -206,12 +206,12 @@ interface Expression {
   name: string;
 }
 
-/** Most expressions of a card that are listed. */
+/** Maximum number of expressions listed per card. */
 const MAX_EXPRESSIONS = 2000;
 const MAX_NAME = 200;
-/** Expressions have 100 kB to 3 MB. */
+/** Maximum size. Expressions usually have 100 kB to 3 MB. */
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
-/** Endings of the image types that are served. */
+/** File extensions of the supported image types. */
 const IMAGE_ENDING = /\.?(png|apng|jpe?g|jfif|webp|gif)$/i;
 
 /** Reads the expressions of characters, which are in the assets of their cards. @see docs/protocols/cards.md */
@@ -247,7 +247,7 @@ export class Expressions {
     if (bytes === undefined) throw new AppError("not_found", `Character "${id}" has no expression ${n}`);
     const type = sniffImage(bytes)?.type;
     if (type === undefined) {
-      throw new AppError("unprocessable", `Expression ${n} of character "${id}" is not a PNG, JPEG, WebP or GIF`);
+      throw new AppError("unprocessable", `Expression ${n} of character "${id}" isn't a PNG, JPEG, WebP or GIF`);
     }
     return { bytes, type };
   }
@@ -261,7 +261,7 @@ export class Expressions {
   }
 }
 
-/** Finds the expressions that a card names: V3 assets, and those of RisuAI's earlier cards. */
+/** Finds the expressions that a card lists: V3 assets, and those of RisuAI's earlier cards. */
 function findExpressions({ data }: Card): (Expression & { uri: string })[] {
   const assets = asArray(data.assets).map((asset) =>
     isJsonObject(asset) && asset.type === "emotion" && IMAGE_ENDING.test(String(asset.ext ?? asset.uri))

@@ -209,7 +209,7 @@ export class Characters {
   }
 
   /**
-   * Replaces the image of a character and keeps its card.
+   * Replaces the image of a character without changing its card.
    *
    * @param image PNG, JPEG, WebP or GIF. A card inside it is ignored.
    * @throws {AppError} `not_found`, `conflict`, `revision_mismatch`; `unprocessable` if it isn't an image
@@ -258,7 +258,7 @@ export class Characters {
    */
   async versionAvatar(id: string, n: number, widthPx?: number): Promise<Uint8Array<ArrayBuffer>> {
     const { png } = await this.version(id, n);
-    if (png === undefined) throw new AppError("not_found", `Version ${n} of character "${id}" has no picture`);
+    if (png === undefined) throw new AppError("not_found", `Version ${n} of character "${id}" has no image`);
     return widthPx === undefined ? png : await this.#deps.images.resizePng(png, { widthPx });
   }
 
@@ -336,11 +336,11 @@ export class Characters {
     let file = stored && await readPlainFile(stored.path);
     const now = findCardRow(this.#deps.db, id);
     if (file === undefined && now !== undefined && now.path !== stored?.path) {
-      stored = now; // it got an image in between
+      stored = now; // It got an image in the meantime.
       file = await readPlainFile(now.path);
     }
     if (file === undefined) {
-      if (stored !== undefined) this.#deps.index.markStale(); // it was deleted a moment ago
+      if (stored !== undefined) this.#deps.index.markStale(); // It was deleted in the meantime.
       throw notFound(id);
     }
     const card = parseCardFile(stored!.path, file.bytes);
@@ -364,7 +364,7 @@ export class Characters {
   async #openOwn(id: string, expected: ExpectedVersion | undefined): Promise<OpenCard> {
     const stored = this.#getOwn(id);
     if (!stored.isReadable) {
-      throw new AppError("conflict", `Character "${id}" is a file without a readable card; remove it first`);
+      throw new AppError("conflict", `Can't change character "${id}": its file has no readable card. Delete it first`);
     }
     const opened = await this.open(id);
     assertExpected(`character "${id}"`, expected, opened.version);
@@ -416,10 +416,12 @@ export class Characters {
   /** Creates the file of a new character. */
   async #create(id: string, card: Card, png?: Uint8Array, files?: CardFiles): Promise<ReadCharacter> {
     const { db } = this.#deps;
-    if (findCardRow(db, id) !== undefined) throw new AppError("conflict", `There is a character "${id}" already`);
+    if (findCardRow(db, id) !== undefined) {
+      throw new AppError("conflict", `The ID "${id}" is already taken by another character`);
+    }
     const clash = findCaseClash(db, id);
     if (clash !== undefined) {
-      throw new AppError("conflict", `The id "${id}" differs from "${clash}" by letter case alone`);
+      throw new AppError("conflict", `The ID "${id}" differs from "${clash}" only in case`);
     }
     for (const ending of ["png", "json"] as const) await this.#refuseTaken(this.#getPath(id, ending));
     const content = png === undefined ? serializeCard(card, 2) : embedCard(png, card);
@@ -458,7 +460,7 @@ export class Characters {
   async #refuseTaken(path: string): Promise<void> {
     if (!await fileExists(path)) return;
     this.#deps.index.markStale();
-    throw new AppError("conflict", `Can't write "${path}": something else has that name`);
+    throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
   }
 
   #getPath(id: string, ending: "png" | "json"): string {
@@ -468,7 +470,7 @@ export class Characters {
 
 async function statCardFile(id: string, path: string, isExternal: boolean): Promise<CardFileStat> {
   const info = await statPlainFile(path);
-  if (info === undefined) throw new AppError("internal", `Can't find "${path}" after it was written`);
+  if (info === undefined) throw new AppError("internal", `Can't find "${path}" after writing it`);
   return { id, path, isExternal, ...info };
 }
 
@@ -485,5 +487,5 @@ function isEqual(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 function notFound(id: string): AppError {
-  return new AppError("not_found", `There is no character "${id}"`);
+  return new AppError("not_found", `Character "${id}" not found`);
 }

@@ -108,7 +108,7 @@ export async function openCharacters(
 /** Id of the built-in character. */
 const BUILTIN_CHARACTER_ID = "pim";
 
-/** Persistent flag: the character was installed once, even if it was deleted later. */
+/** A stored flag: true once the character was installed, even if it was deleted later. */
 interface InstalledFlag {
   isSet(): boolean;
   /** @throws {AppError} `conflict` if a command-line flag or the environment sets another value */

@@ -54,7 +54,7 @@ export function decodeImage(
 
 function checkSize(width: number, height: number, { maxPixels }: DecodeLimits): void {
   if (width * height > maxPixels) {
-    throw new ImageError(`${width} × ${height} pixels, more than ${maxPixels / 1e6} million`);
+    throw new ImageError(`${width} × ${height} pixels; the limit is ${maxPixels / 1e6} million`);
   }
 }
 
@@ -73,7 +73,7 @@ async function decodePng(bytes: Uint8Array): Promise<Raster> {
   const png = instantiate<PngCodec>(await loadCodec("png"), { env });
   const address = copyIn(png, picture);
   const pixels = png.decode(address, picture.length);
-  if (pixels < 0) throw new ImageError(`its pixels cannot be read (${pixels})`);
+  if (pixels < 0) throw new ImageError(`its pixels can't be decoded (${pixels})`);
   const [width, height] = [png.width(), png.height()];
   return { width, height, pixels: copyOut(png, pixels, width * height * 4) };
 }
@@ -103,7 +103,7 @@ async function decodeJpeg(
   checkSize(Math.ceil(widthPx / 2 ** halvings), Math.ceil(heightPx / 2 ** halvings), limits);
   const jpeg = instantiate<JpegCodec>(await loadCodec("jpeg"));
   const handle = jpeg.decode(copyIn(jpeg, bytes), bytes.length, wanted.width, wanted.height);
-  if (handle === 0 || handle === 1) throw new ImageError("its pixels cannot be read");
+  if (handle === 0 || handle === 1) throw new ImageError("its pixels can't be decoded");
   const [width, height] = [jpeg.decode_width(handle), jpeg.decode_height(handle)];
   const samples = copyOut(jpeg, jpeg.decode_buffer(handle), jpeg.wlen());
   const pixels = toPixels(samples, jpeg.decode_format(handle), width * height);
@@ -114,7 +114,7 @@ async function decodeJpeg(
 function toPixels(samples: Uint8Array, format: number, count: number): Uint8Array<ArrayBuffer> {
   const channels = [1, 3, 4][format];
   if (channels === undefined || samples.length !== count * channels) {
-    throw new ImageError("its colors are of a kind that cannot be read");
+    throw new ImageError("its color space isn't supported");
   }
   const pixels = new Uint8Array(count * 4);
   for (let from = 0, to = 0; from < samples.length; from += channels, to += 4) {
@@ -159,7 +159,7 @@ async function decodeGif(bytes: Uint8Array, facts: ImageFacts, limits: DecodeLim
   const gif = instantiate<GifCodec>(await loadCodec("gif"), { env: { push_to_stream: () => {} } });
   const decoder = gif.decoder_new(copyIn(gif, bytes), bytes.length, 0);
   const handle = decoder === 0 ? 0 : gif.decoder_frame(decoder);
-  if (handle === 0 || handle === 1) throw new ImageError("its first frame cannot be read");
+  if (handle === 0 || handle === 1) throw new ImageError("its first frame can't be decoded");
   const pixels = copyOut(gif, gif.decoder_frame_buffer(handle), gif.wlen());
   return placeOnCanvas(facts, frame, pixels);
 }
@@ -197,7 +197,7 @@ function instantiate<Codec>(module: WebAssembly.Module, imports: WebAssembly.Imp
 
 function copyIn(codec: { memory: WebAssembly.Memory; walloc(sizeBytes: number): number }, bytes: Uint8Array): number {
   const address = codec.walloc(bytes.length);
-  if (address === 0) throw new ImageError("no memory is left for it");
+  if (address === 0) throw new ImageError("not enough memory to decode it");
   new Uint8Array(codec.memory.buffer, address, bytes.length).set(bytes);
   return address;
 }
@@ -230,7 +230,7 @@ function findFirstGifFrame(bytes: Uint8Array): FrameRect {
     while (at < bytes.length && bytes[at] !== 0) at += 1 + bytes[at]!;
     at++;
   }
-  if (bytes[at] !== 0x2c || at + 10 > bytes.length) throw new ImageError("the file ends before its first frame");
+  if (bytes[at] !== 0x2c || at + 10 > bytes.length) throw new ImageError("the file ends before the first frame");
   const [x, y, width, height] = [1, 3, 5, 7].map((offset) => view.getUint16(at + offset, true));
   return { x: x!, y: y!, width: width!, height: height! };
 }
@@ -263,7 +263,7 @@ function extractFirstWebpFrame(bytes: Uint8Array): WebpFrame | undefined {
     }
     at = end + (end & 1);
   }
-  throw new ImageError("the file ends before its first frame");
+  throw new ImageError("the file ends before the first frame");
 }
 
 function createStillWebp({ width, height }: FrameRect, frame: Buffer): Uint8Array {

@@ -1,11 +1,11 @@
-/** What the header of an image says, without decoding it: type, size, and the Exif block. */
+/** Reads image headers without decoding the image: type, dimensions, and the Exif block. */
 import { isPngFormat } from "./png.ts";
 import { Buffer } from "node:buffer";
 
 /** Supported image types, and the only types served for images. */
 export type ImageType = "image/png" | "image/jpeg" | "image/webp" | "image/gif";
 
-/** What an image header says. */
+/** Contents of an image header. */
 export interface ImageFacts {
   type: ImageType;
   widthPx: number;
@@ -40,11 +40,11 @@ function sniffJpeg(view: DataView): ImageFacts | undefined {
     if (view.getUint8(at) !== 0xff) return undefined;
     const marker = view.getUint8(at + 1);
     if (marker === 0xff) {
-      at++; // fill byte
+      at++; // Fill byte
     } else if (isFrame(marker)) {
       return toFacts("image/jpeg", view.getUint16(at + 7), view.getUint16(at + 5));
     } else if (marker === 0xd9 || marker === 0xda || marker < 0xc0 || view.getUint16(at + 2) < 2) {
-      return undefined; // end or data of the image before any frame
+      return undefined; // End of the image, or image data before any frame
     } else {
       at += 2 + view.getUint16(at + 2);
     }
@@ -169,7 +169,7 @@ function findJpegBlock(jpeg: Uint8Array): Uint8Array | undefined {
   }
 }
 
-/** @see RFC 9649, section 2.7 */
+/** Finds the Exif chunk of a WebP file. @see RFC 9649, section 2.7 */
 function findWebpBlock(webp: Uint8Array): Uint8Array | undefined {
   const view = new DataView(webp.buffer, webp.byteOffset, webp.byteLength);
   if (webp.length < 12 || view.getUint32(0) !== 0x52494646 || view.getUint32(8) !== 0x57454250) return undefined;

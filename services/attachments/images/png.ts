@@ -1,4 +1,7 @@
-/** PNG files: their chunks, validated before memory is allocated, what the decoder needs of them, and new files. */
+/**
+ * Reads, checks and writes PNG files: chunks are validated before memory is allocated, and only those that a decoder
+ * needs remain.
+ */
 import { crc32, deflateSync } from "node:zlib";
 import { AppError } from "../../errors.ts";
 import { joinBytes } from "../../storage/atomic_file.ts";
@@ -53,7 +56,7 @@ export function isPng(bytes: Uint8Array): boolean {
  * @throws {AppError} `unprocessable` for an invalid file, too many pixels or too many chunks
  */
 export function parsePng(png: Uint8Array): PngFile {
-  if (!isPng(png)) throw broken("it does not begin as one");
+  if (!isPng(png)) throw broken("it has no PNG signature");
   const view = new DataView(png.buffer, png.byteOffset, png.byteLength);
   const chunks: PngChunk[] = [];
   for (let at = PNG_SIGNATURE.length; at < png.length;) {
@@ -66,13 +69,13 @@ export function parsePng(png: Uint8Array): PngFile {
       bytes: png.subarray(at, end),
       data: png.subarray(at + 8, end - 4),
     };
-    if (isCritical(chunk) && !hasValidCrc(chunk)) throw broken(`the check sum of its ${chunk.type} is wrong`);
+    if (isCritical(chunk) && !hasValidCrc(chunk)) throw broken(`the checksum of its ${chunk.type} chunk is wrong`);
     chunks.push(chunk);
     if (chunks.length > MAX_CHUNKS) throw broken(`it has more than ${MAX_CHUNKS} chunks`);
     if (chunk.type === "IEND") return checkOrder(chunks);
     at = end;
   }
-  throw broken("it has no end");
+  throw broken("the IEND chunk is missing");
 }
 
 /** Joins chunks to a file. */
@@ -103,18 +106,20 @@ export function hasValidCrc({ bytes }: { bytes: Uint8Array }): boolean {
  * @throws {AppError} `unprocessable`
  */
 export function parsePngHeader(data: Uint8Array): { widthPx: number; heightPx: number; colorType: number } {
-  if (data.length !== 13) throw broken("its header has a wrong length");
+  if (data.length !== 13) throw broken("its IHDR chunk has the wrong length");
   const view = new DataView(data.buffer, data.byteOffset, data.length);
   const [widthPx, heightPx] = [view.getUint32(0), view.getUint32(4)];
-  if (widthPx === 0 || heightPx === 0) throw broken("it has no pixels");
+  if (widthPx === 0 || heightPx === 0) throw broken("its width or height is 0");
   if (widthPx * heightPx > MAX_PIXELS) {
-    throw broken(`it has ${widthPx} × ${heightPx} pixels, more than ${MAX_PIXELS}`);
+    throw broken(`it has ${widthPx} × ${heightPx} pixels; the limit is ${MAX_PIXELS}`);
   }
-  if (!isPngFormat(data.subarray(8))) throw broken("its header names a format that does not exist");
+  if (!isPngFormat(data.subarray(8))) {
+    throw broken("its header has an invalid combination of color type, bit depth and methods");
+  }
   return { widthPx, heightPx, colorType: data[9]! };
 }
 
-/** Reports whether the last five bytes of an IHDR chunk name a format that exists. */
+/** Reports whether the last five bytes of an IHDR chunk are a valid combination. */
 export function isPngFormat([bitDepth, colorType, compression, filter, interlace]: Iterable<number>): boolean {
   return BIT_DEPTHS[colorType!]?.includes(bitDepth!) === true && compression === 0 && filter === 0 && interlace! <= 1;
 }
@@ -122,28 +127,30 @@ export function isPngFormat([bitDepth, colorType, compression, filter, interlace
 /** Checks the order of chunks. @see https://www.w3.org/TR/png-3/#5ChunkOrdering */
 function checkOrder(chunks: PngChunk[]): PngFile {
   const [first] = chunks;
-  if (first?.type !== "IHDR") throw broken("it does not begin with its header");
+  if (first?.type !== "IHDR") throw broken("it doesn't start with an IHDR chunk");
   const { widthPx, heightPx, colorType } = parsePngHeader(first.data);
   const types = chunks.map(({ type }) => type);
   const firstData = types.indexOf("IDAT");
   const palette = types.indexOf("PLTE");
-  if (firstData < 0) throw broken("it has no pixels");
+  if (firstData < 0) throw broken("it has no IDAT chunk");
   if (types.slice(firstData, types.lastIndexOf("IDAT")).some((type) => type !== "IDAT")) {
-    throw broken("its pixels are scattered");
+    throw broken("its IDAT chunks aren't consecutive");
   }
   if (palette < 0 ? colorType === 3 : palette > firstData || types.lastIndexOf("PLTE") !== palette) {
-    throw broken("its palette is missing or out of place");
+    throw broken("its palette is missing or in the wrong place");
   }
   const paletteBytes = chunks[palette]?.data.length ?? 3;
-  if (paletteBytes === 0 || paletteBytes > 768 || paletteBytes % 3 !== 0) throw broken("its palette has a wrong size");
-  if (types.lastIndexOf("IHDR") > 0) throw broken("it has two headers");
-  if (chunks.at(-1)!.data.length > 0) throw broken("its end holds something");
+  if (paletteBytes === 0 || paletteBytes > 768 || paletteBytes % 3 !== 0) {
+    throw broken("its palette has the wrong size");
+  }
+  if (types.lastIndexOf("IHDR") > 0) throw broken("it has two IHDR chunks");
+  if (chunks.at(-1)!.data.length > 0) throw broken("its IEND chunk isn't empty");
   return { widthPx, heightPx, chunks };
 }
 
 function readChunkType(png: Uint8Array, at: number): string {
   const type = String.fromCharCode(...png.subarray(at, at + 4));
-  if (!/^[A-Za-z]{4}$/.test(type)) throw broken("a chunk has no proper name");
+  if (!/^[A-Za-z]{4}$/.test(type)) throw broken("the type of a chunk is invalid");
   return type;
 }
 
@@ -178,13 +185,13 @@ export function keepPixelChunks(bytes: Uint8Array): Uint8Array {
     if (end > bytes.length) throw new ImageError(`the chunk at byte ${at} is longer than the file`);
     if (PICTURE_CHUNKS.includes(type)) {
       if (crc32(bytes.subarray(at + 4, end - 4)) !== view.getUint32(end - 4)) {
-        throw new ImageError(`the check sum of the ${type} chunk at byte ${at} is wrong`);
+        throw new ImageError(`the checksum of the ${type} chunk at byte ${at} is wrong`);
       }
       checkPixelOrder(type, seen);
       seen.push(type);
       kept.push(bytes.subarray(at, end));
     } else if (type[0] === type[0]!.toUpperCase()) {
-      throw new ImageError("it needs a chunk of an unknown kind"); // https://www.w3.org/TR/png-3/#5Chunk-naming-conventions
+      throw new ImageError("it has an unknown critical chunk"); // https://www.w3.org/TR/png-3/#5Chunk-naming-conventions
     }
     at = end;
   }
@@ -193,7 +200,7 @@ export function keepPixelChunks(bytes: Uint8Array): Uint8Array {
   return Buffer.concat(kept);
 }
 
-/** @see https://www.w3.org/TR/png-3/#5ChunkOrdering */
+/** Checks that a chunk comes in the right order. @see https://www.w3.org/TR/png-3/#5ChunkOrdering */
 function checkPixelOrder(type: string, seen: string[]): void {
   const isMisplaced = type === "IHDR" ? seen.length > 0 : seen[0] !== "IHDR" ||
     (type === "PLTE" && seen.length > 1) ||
@@ -229,7 +236,11 @@ function chunk(type: string, body: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Filters that pay off: None suits palettes, Average hardly ever wins. @see https://www.w3.org/TR/png-3/#9Filters */
+/**
+ * The filters that reduce the size: None is for palettes, and Average is hardly ever the best.
+ *
+ * @see https://www.w3.org/TR/png-3/#9Filters
+ */
 const FILTERS = [1, 2, 4];
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Checks that an image file is complete: all chunks, segments and blocks up to the end marker, including PNG checksums.
- * Works on a stream without buffering or decoding, so it needs no memory.
+ * Works on a stream without buffering or decoding, so memory use is constant.
  */
 import { crc32 } from "node:zlib";
 import { AppError } from "../../errors.ts";
@@ -45,7 +45,7 @@ export class WholeImageCheck {
 
   /** Call after the last chunk. @throws {AppError} `unprocessable` if the file is truncated */
   end(): void {
-    if (this.#want !== undefined) throw cannotUse("it is cut off");
+    if (this.#want !== undefined) throw cannotUse("the file is truncated");
   }
 
   #read(bytes: Uint8Array): number {
@@ -111,19 +111,19 @@ function* parsePng(): Parser {
     const head = yield { take: 8 };
     const length = view(head).getUint32(0);
     type = latin1(head.subarray(4));
-    if (!/^[A-Za-z]{4}$/.test(type) || length > 0x7fffffff) throw new FormatError("a chunk isn't one");
+    if (!/^[A-Za-z]{4}$/.test(type) || length > 0x7fffffff) throw new FormatError("a chunk is invalid");
     const found = yield { skip: length, crc: crc32(head.subarray(4)) };
     const stated = yield { take: 4 };
     const isCritical = type[0] === type[0]!.toUpperCase();
     if (isCritical && view(found).getUint32(0) !== view(stated).getUint32(0)) {
-      throw new FormatError(`the check sum of its ${type} chunk is wrong`);
+      throw new FormatError(`the checksum of its ${type} chunk is wrong`);
     }
     hasPixels ||= type === "IDAT";
   }
-  if (!hasPixels) throw new FormatError("it has no pixels");
+  if (!hasPixels) throw new FormatError("it has no image data");
 }
 
-/** Segments, and after each start of scan its data up to the next marker. @see ITU T.81, annex B */
+/** Parses segments, and after each start of scan the data up to the next marker. @see ITU T.81, annex B */
 function* parseJpeg(): Parser {
   yield { take: 2 };
   let hasScan = false;
@@ -135,19 +135,19 @@ function* parseJpeg(): Parser {
       continue;
     }
     const length = view(yield { take: 2 }).getUint16(0);
-    if (length < 2 || marker < 0xc0) throw new FormatError("a segment isn't one");
+    if (length < 2 || marker < 0xc0) throw new FormatError("a segment is invalid");
     yield { skip: length - 2 };
     if (marker === 0xda) {
       hasScan = true;
       marker = yield* readMarkerAfterScan();
     } else marker = yield* readMarker();
   }
-  if (!hasScan) throw new FormatError("it has no pixels");
+  if (!hasScan) throw new FormatError("it has no image data");
 }
 
 function* readMarker(): Generator<Want, number, Uint8Array> {
   let [byte] = yield { take: 1 };
-  if (byte !== 0xff) throw new FormatError("a segment isn't one");
+  if (byte !== 0xff) throw new FormatError("a segment is invalid");
   while (byte === 0xff) [byte] = yield { take: 1 };
   return byte!;
 }
@@ -162,7 +162,7 @@ function* readMarkerAfterScan(): Generator<Want, number, Uint8Array> {
   }
 }
 
-/** @see GIF89a specification, sections 15 to 27 */
+/** Parses the blocks of a GIF. @see GIF89a specification, sections 15 to 27 */
 function* parseGif(): Parser {
   const screen = yield { take: 13 };
   yield { skip: getTableBytes(screen[10]!) };
@@ -177,20 +177,20 @@ function* parseGif(): Parser {
       yield { skip: getTableBytes(frame[8]!) };
       yield { take: 1 };
       hasFrame = true;
-    } else throw new FormatError("a block isn't one");
+    } else throw new FormatError("a block is invalid");
     for (let length = 1; length !== 0;) {
       length = (yield { take: 1 })[0]!;
       yield { skip: length };
     }
   }
-  if (!hasFrame) throw new FormatError("it has no pixels");
+  if (!hasFrame) throw new FormatError("it has no image data");
 }
 
 function getTableBytes(flags: number): number {
   return flags & 0x80 ? 3 << (flags & 7) + 1 : 0;
 }
 
-/** Chunks that fill the RIFF container. @see RFC 9649, section 2.3 */
+/** Parses the chunks of the RIFF container. @see RFC 9649, section 2.3 */
 function* parseWebp(): Parser {
   let left = view(yield { take: 12 }).getUint32(4, true) - 4;
   let hasPixels = false;
@@ -204,7 +204,7 @@ function* parseWebp(): Parser {
     left -= 8 + padded;
     hasPixels ||= ["VP8 ", "VP8L", "ANMF"].includes(latin1(head.subarray(0, 4)));
   }
-  if (!hasPixels) throw new FormatError("it has no pixels");
+  if (!hasPixels) throw new FormatError("it has no image data");
 }
 
 function view(bytes: Uint8Array): DataView {

@@ -1,12 +1,12 @@
 /**
- * Character cards in one internal form: V3, regardless of the source version, and their JSON text in files: plain or
- * base64. Unknown fields are kept; only renamed fields and wrong types are corrected.
+ * Parses character cards of any version into V3, and reads and writes their text in files, plain or base64. Unknown
+ * fields are preserved; only renamed fields and wrong types are corrected.
  */
 import { AppError } from "../../errors.ts";
 import { asNumber, asObject, findJsonFault, getOwn, isJsonObject, type JsonObject } from "../../json/type_guards.ts";
 import { Buffer } from "node:buffer";
 
-/** The data of a card. Unknown fields are kept. */
+/** The data of a card. Unknown fields are preserved. */
 export interface CardData {
   name: string;
   description: string;
@@ -56,7 +56,7 @@ export interface Card {
   [field: string]: unknown;
 }
 
-/** The six V1 fields. Other programs leave copies of them at the root. */
+/** The six V1 fields. Other programs write copies of them at the root. */
 const V1_FIELDS = ["name", "description", "personality", "scenario", "first_mes", "mes_example"] as const;
 const TEXT_FIELDS = [
   ...V1_FIELDS,
@@ -88,9 +88,11 @@ const PLACEHOLDER_NOTES = "Creator's notes go here.";
  */
 export function parseCard(json: unknown): Card {
   assertPlainJson(json);
-  if (!isJsonObject(json)) throw cannotRead("it isn't an object");
+  if (!isJsonObject(json)) throw cannotRead("it isn't a JSON object");
   const { spec } = json;
-  if (typeof spec === "string" && !/^chara_card_v\d+$/.test(spec)) throw cannotRead(`it is a "${spec.slice(0, 40)}"`);
+  if (typeof spec === "string" && !/^chara_card_v\d+$/.test(spec)) {
+    throw cannotRead(`its "spec" is "${spec.slice(0, 40)}"`);
+  }
   const card = isJsonObject(json.data) ? parseWrapped(json, json.data) : parseFlat(json);
   if (card.data.name.trim() === "") throw cannotRead("it has no name");
   return card;
@@ -114,16 +116,19 @@ export function toV2(card: Card): JsonObject {
   return { ...card, spec: "chara_card_v2", spec_version: "2.0", data };
 }
 
-/** Longer names of folders are cut. In characters. */
+/** Maximum length of a folder name in characters. Longer names are truncated. */
 export const MAX_FOLDER_LENGTH = 200;
 
-/** Returns the folder that a character is in: `extensions.parlor.folder` of its card, so that it moves with the card. */
+/**
+ * Returns the folder of a character, which is stored in its card as `extensions.parlor.folder`, so that it moves with
+ * the card.
+ */
 export function getFolder({ data }: Card): string | null {
   const { folder } = asObject(data.extensions.parlor);
   return typeof folder === "string" && folder.trim() !== "" ? folder.trim().slice(0, MAX_FOLDER_LENGTH) : null;
 }
 
-/** Returns a card to give away: without the folder, which says how its owner sorts characters. */
+/** Returns a card to share, without the folder: that shows how its owner sorts characters. */
 export function withoutFolder(card: Card): Card {
   const { parlor, ...others } = card.data.extensions;
   if (getFolder(card) === null) return card;
@@ -164,7 +169,7 @@ function parseFlat(root: JsonObject): Card {
   const found = entries.filter(([key]) => inData(key));
   if (entries.length > found.length && found.length < 2) {
     const isNamed = Object.hasOwn(renamed, "name");
-    throw cannotRead(`it has none of a card's fields${isNamed ? " but a name" : ""}`);
+    throw cannotRead(`it has no card fields${isNamed ? " except a name" : ""}`);
   }
   const { creatorcomment, ...fields }: JsonObject = Object.fromEntries(found);
   const data = parseData({ ...fields, creator_notes: creatorcomment || fields.creator_notes });
@@ -231,7 +236,8 @@ function cannotRead(found: string): AppError {
 /** Maximum JSON size of a card, in bytes. A long novel has one million. */
 export const MAX_CARD_BYTES = 10 * 1024 * 1024;
 
-// Both drop a byte order mark. Without `fatal`, decoding is several times faster and yields U+FFFD for invalid UTF-8.
+// Both remove a byte order mark. Without `fatal`, decoding is several times faster and replaces invalid UTF-8 with
+// U+FFFD.
 const utf8 = new TextDecoder();
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 const latin1 = new TextDecoder("latin1");
@@ -251,7 +257,7 @@ function parseWith(bytes: Uint8Array, decoded: (bytes: Uint8Array) => string): C
   try {
     json = JSON.parse(decoded(bytes));
   } catch (cause) {
-    throw new AppError("unprocessable", "Can't read the character card: its text isn't JSON in UTF-8", { cause });
+    throw new AppError("unprocessable", "Can't read the character card: its text isn't valid JSON in UTF-8", { cause });
   }
   return parseCard(json);
 }
@@ -320,5 +326,5 @@ export function encodeChunkText(card: unknown): string {
 
 function assertLength(bytes: Uint8Array): void {
   if (bytes.length <= MAX_CARD_BYTES) return;
-  throw new AppError("too_large", `The character card is longer than ${MAX_CARD_BYTES} bytes`);
+  throw new AppError("too_large", `The character card is larger than ${MAX_CARD_BYTES} bytes`);
 }

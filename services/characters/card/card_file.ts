@@ -38,7 +38,7 @@ export function parseCardBytes(bytes: Uint8Array): CardFile {
   if (isPng(bytes)) return { card: parseWholePngCard(bytes), avatarPng: bytes };
   if (startsWithBrace(bytes)) return { card: parseCardText(bytes) };
   if (sniffImage(bytes) !== undefined) return { card: parseExifCard(bytes), avatarImage: bytes };
-  throw new AppError("unprocessable", "Can't read the character card: it is neither PNG nor JSON nor CHARX");
+  throw new AppError("unprocessable", "Can't read the character card: it isn't a PNG, JSON or CHARX file");
 }
 
 /**
@@ -49,7 +49,7 @@ export function parseCardBytes(bytes: Uint8Array): CardFile {
 export async function readCardFile(path: string): Promise<CardFile> {
   const begin = await readSignature(path);
   const charx = isCharx(begin) ? await readCharx(path) : undefined;
-  // An image may have a ZIP appended. A file that starts as a ZIP has to be one.
+  // An image may have a ZIP appended. A file that starts like a ZIP must be one.
   if (charx === undefined && !isZip(begin)) {
     return parseCardBytes((await readPlainFile(path))?.bytes ?? new Uint8Array());
   }
@@ -100,7 +100,7 @@ const latin1 = new TextDecoder("latin1");
 function parseExifCard(picture: Uint8Array): Card {
   const comment = readUserComment(picture);
   if (comment === undefined) {
-    throw new AppError("unprocessable", "Can't read the character card: the picture holds none");
+    throw new AppError("unprocessable", "Can't read the character card: the image doesn't contain one");
   }
   return parseChunkText(comment);
 }
@@ -111,7 +111,7 @@ function readUserComment(picture: Uint8Array): Uint8Array | undefined {
   if (exif === undefined || pointer === undefined) return undefined;
   const { tiff, isLittle } = exif;
   const entry = findEntry(exif, tiff.getUint32(pointer.valueAt, isLittle), USER_COMMENT_TAG);
-  if (entry === undefined || entry.count <= LETTERS_BYTES) return undefined; // a short comment is stored inline
+  if (entry === undefined || entry.count <= LETTERS_BYTES) return undefined; // A short comment is stored inline.
   const at = tiff.getUint32(entry.valueAt, isLittle);
   if (entry.count > tiff.byteLength - at) return undefined;
   const whole = new Uint8Array(tiff.buffer, tiff.byteOffset + at, entry.count);
@@ -175,7 +175,7 @@ const CONTENT_TYPES: Record<CardFormat, string> = {
  * V3 discourages them in PNG, and JSON has no place for them.
  *
  * @param options.maxImportBytes Import limit for PNG and JSON.
- * @param options.keepsFolder Whether the card says which folder it is in: for the owner's own use, not to give away.
+ * @param options.keepsFolder Whether the card includes its folder; false for cards to share.
  * @throws {AppError} `not_found`, `unprocessable`
  */
 export async function exportCard(
@@ -214,7 +214,7 @@ export async function exportCard(
 
 function toFile(card: Card, picture: Uint8Array | undefined, format: "png" | "json"): Uint8Array<ArrayBuffer> {
   if (format === "png") return embedCard(picture ?? createBlankImage(), card);
-  const indented = new TextEncoder().encode(JSON.stringify(card, null, 4)); // as SillyTavern does
+  const indented = new TextEncoder().encode(JSON.stringify(card, null, 4)); // Like SillyTavern
   return indented.length <= MAX_CARD_BYTES ? indented : new TextEncoder().encode(JSON.stringify(card));
 }
 
@@ -227,9 +227,9 @@ function createBlankImage(): Uint8Array<ArrayBuffer> {
   const view = new DataView(header.buffer);
   view.setUint32(0, EMPTY_WIDTH_PX);
   view.setUint32(4, EMPTY_HEIGHT_PX);
-  header[8] = 8; // bit depth; color type 0 is gray
+  header[8] = 8; // Bit depth. Color type 0 is gray.
   const rows = new Uint8Array((EMPTY_WIDTH_PX + 1) * EMPTY_HEIGHT_PX).fill(0x80);
-  for (let y = 0; y < EMPTY_HEIGHT_PX; y++) rows[y * (EMPTY_WIDTH_PX + 1)] = 0; // no filter
+  for (let y = 0; y < EMPTY_HEIGHT_PX; y++) rows[y * (EMPTY_WIDTH_PX + 1)] = 0; // No filter
   return joinPng([
     createChunk("IHDR", header),
     createChunk("IDAT", deflateSync(rows)),

@@ -15,9 +15,9 @@ export interface CharacterItem {
   updated_at: string;
   tags: string[];
   creator: string;
-  /** SillyTavern's mark of a favorite, `extensions.fav` of the card. */
+  /** Marked as a favorite, as in SillyTavern: `extensions.fav` of the card. */
   favorite: boolean;
-  /** `null` in none. */
+  /** `null` if it's in no folder. */
   folder: string | null;
 }
 
@@ -48,7 +48,7 @@ export interface CardFileStat {
   isExternal: boolean;
 }
 
-/** Further tags aren't listed. */
+/** Maximum number of tags in a list item. */
 const MAX_LISTED_TAGS = 100;
 const MAX_LISTED_CHARACTERS = 500;
 
@@ -118,7 +118,7 @@ export function readCardSync(path: string, size: number, buffer = new Uint8Array
   using file = Deno.openSync(path);
   const blocks = new FileBlocks(file, size, buffer);
   if (!isPngPath(path)) {
-    if (size > MAX_CARD_BYTES) throw new AppError("too_large", "The character card is too long");
+    if (size > MAX_CARD_BYTES) throw new AppError("too_large", "The character card is too large");
     return parseCardText(blocks.bytes(0, size));
   }
   return readPngCard(blocks);
@@ -126,7 +126,7 @@ export function readCardSync(path: string, size: number, buffer = new Uint8Array
 
 function readPngCard(blocks: FileBlocks): Card {
   const found: CardChunk[] = [];
-  if (!isPng(blocks.bytes(0, 8))) throw new AppError("unprocessable", "Can't read the PNG: it does not begin as one");
+  if (!isPng(blocks.bytes(0, 8))) throw new AppError("unprocessable", "Can't read the PNG: it has no PNG signature");
   let at = 8;
   for (let count = 0; count < MAX_CHUNKS && at + 12 <= blocks.size; count++) {
     const head = blocks.bytes(at, 8);
@@ -153,8 +153,8 @@ function readPngCard(blocks: FileBlocks): Card {
  * Skips pixel chunks of equal length.
  *
  * Encoders split pixels into chunks of one length, and no other chunk may be between them
- * (https://www.w3.org/TR/png-3/#5ChunkOrdering). So a valid header at a multiple of that length proves all before it,
- * and a binary search replaces the walk.
+ * (https://www.w3.org/TR/png-3/#5ChunkOrdering). So a valid header at a multiple of that length proves that all before
+ * it are pixels, and a binary search is enough.
  *
  * @param at Offset after a pixel chunk.
  * @param length Length of its data.
@@ -179,16 +179,16 @@ function tryReadCard(chunk: CardChunk): Card | undefined {
   try {
     return parseCardChunks([chunk]);
   } catch (error) {
-    if (error instanceof AppError) return undefined; // another chunk may be readable
+    if (error instanceof AppError) return undefined; // Another chunk may be readable.
     throw error;
   }
 }
 
 /** Returns the data of a chunk after checking its CRC. */
 function readCheckedData(blocks: FileBlocks, begin: number, length: number): Uint8Array {
-  if (length > MAX_TEXT_BYTES) throw new AppError("too_large", "The text inside the PNG is too long");
+  if (length > MAX_TEXT_BYTES) throw new AppError("too_large", "The text in the PNG is too long");
   const bytes = blocks.bytes(begin - 8, length + 12);
-  if (!hasValidCrc({ bytes })) throw new AppError("unprocessable", "Can't read the PNG: a check sum is wrong");
+  if (!hasValidCrc({ bytes })) throw new AppError("unprocessable", "Can't read the PNG: a checksum is wrong");
   return bytes.subarray(8, -4);
 }
 
@@ -201,7 +201,7 @@ class FileBlocks {
   /** Position of the next sequential read. */
   #end = 0;
 
-  /** @param buffer Holds the last read; not to be used elsewhere. */
+  /** @param buffer Holds the last read; must not be used elsewhere. */
   constructor(file: Deno.FsFile, size: number, buffer: Uint8Array<ArrayBuffer>) {
     this.#file = file;
     this.size = size;
@@ -222,7 +222,7 @@ class FileBlocks {
     const wanted = Math.max(length, rest <= END_BYTES ? rest : BLOCK_BYTES);
     while (this.#end < at + length) {
       const count = this.#file.readSync(this.#block.subarray(this.#end - at, wanted));
-      if (count === null) throw new AppError("unprocessable", "Can't read the card file: it ends too early");
+      if (count === null) throw new AppError("unprocessable", "Can't read the card file: it's truncated");
       this.#end += count;
     }
   }

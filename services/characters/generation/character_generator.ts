@@ -54,7 +54,7 @@ interface GenerationParams extends GenerationRequest {
 
 const CHARACTER_KIND = "character";
 const MAX_TITLE = 80;
-const FROM_PICTURE = "Character from a picture";
+const FROM_PICTURE = "Character from an image";
 /** Maximum length of the longer side of an image sent to the model, in pixels. */
 const SENT_PX = 1568;
 
@@ -153,7 +153,7 @@ function reportCharacter(context: JobContext, id: string, { data }: Card, isCut:
   );
 }
 
-/** Cards need a name, even if the model gave none. */
+/** Name of cards for which the model wrote none. */
 const NAMELESS = "Unnamed";
 
 /** Creates a card. Examples get a `<START>` line if they have none. */

@@ -160,7 +160,10 @@ export async function openCharacterStream(
 ): Promise<CharacterStream> {
   const { target, model } = await models.route({}, signal);
   if (target.kind === "demo") {
-    throw new AppError("not_available", "The demo cannot write characters; choose a model under Settings, Connections");
+    throw new AppError(
+      "not_available",
+      "The demo model can't write characters. Choose another model in Settings > Connections",
+    );
   }
   const open = (isHeld: boolean) =>
     models.client.openChatStream(target, createCharacterCall(target, model, idea, isHeld), signal);
@@ -222,7 +225,7 @@ function diffFields(before: CharacterFields, now: CharacterFields): FieldUpdate[
       if (value.length > old.length) steps.push({ field, append: value.slice(old.length) });
     } else steps.push({ field, value });
   }
-  // Fields that turned out not to be fields.
+  // Removes keys that turned out not to be fields.
   for (const field of Object.keys(before)) {
     if (!Object.hasOwn(now, field)) steps.push({ field, value: field === "tags" ? [] : "" });
   }
@@ -235,8 +238,8 @@ function noCharacter(model: string, answer: string): AppError {
   return new AppError(
     "unprocessable",
     quote === ""
-      ? `The model "${model}" only thought and wrote no character`
-      : `The model "${model}" wrote no character, but: ${quote.replace(/\.$/, "")}`,
+      ? `The model "${model}" only reasoned and wrote no character`
+      : `The model "${model}" didn't write a character. Its reply: ${quote.replace(/\.$/, "")}`,
   );
 }
 

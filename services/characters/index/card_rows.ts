@@ -132,7 +132,7 @@ export function findCaseClash(db: Database, id: string): string | undefined {
   return db.get<{ id: string }>("SELECT id FROM card_file WHERE lower(id) = lower(?1) AND id <> ?1", id)?.id;
 }
 
-/** Sort keys, which have indexes. A favorite's begins with 0, another's with 1. */
+/** Sort keys, which have indexes. Those of favorites start with 0, others with 1. */
 const SORT_KEYS: Record<CardOrder, string> = {
   name: "name",
   favorites: "(1 - (item ->> '$.favorite')) || name",
@@ -216,9 +216,9 @@ function parseCursor(text: string, sort: CardOrder): Cursor {
     const [key, id] = JSON.parse(decodeURIComponent(text));
     if (typeof key === (sort === "updated" ? "number" : "string") && typeof id === "string") return [key, id];
   } catch {
-    // all invalid cursors get the same message
+    // All invalid cursors get the same message.
   }
-  throw new AppError("invalid_request", "This cursor did not come from such a list of characters");
+  throw new AppError("invalid_request", "Invalid cursor: it isn't from a list of characters in this order");
 }
 
 function withBooleans(row: StoredCard | undefined): StoredCard | undefined {

@@ -56,7 +56,7 @@ export function parseCardChunks(chunks: readonly CardChunk[]): Card {
     }
   }
   // Created only here: an unused error costs a twentieth of reading a card.
-  throw failure ?? new AppError("unprocessable", "Can't read the character card: the PNG holds none");
+  throw failure ?? new AppError("unprocessable", "Can't read the character card: the PNG doesn't contain one");
 }
 
 /**
@@ -75,7 +75,7 @@ export function parsePngCard(png: Uint8Array): Card {
 
 function getCheckedData(chunk: PngChunk): Uint8Array {
   if (hasValidCrc(chunk)) return chunk.data;
-  throw new AppError("unprocessable", "Can't read the character card: the check sum of its chunk is wrong");
+  throw new AppError("unprocessable", "Can't read the character card: the checksum of its chunk is wrong");
 }
 
 /**
@@ -125,7 +125,7 @@ function findFirstCard(chunks: readonly PngChunk[], isWanted: (keyword: string) 
   try {
     return chunk && parseChunkText(readTextChunk({ type: chunk.type, data: getCheckedData(chunk) }, MAX_TEXT_BYTES));
   } catch (error) {
-    if (error instanceof AppError) return undefined; // an unreadable chunk has nothing to keep
+    if (error instanceof AppError) return undefined; // An unreadable chunk has nothing to preserve.
     throw error;
   }
 }
@@ -160,11 +160,11 @@ export function getKeyword({ type, data }: { type: string; data: Uint8Array }): 
 export function readTextChunk({ type, data }: { type: string; data: Uint8Array }, maxBytes: number): Uint8Array {
   let at = data.indexOf(0) + 1;
   let isDeflated = type === "zTXt";
-  if (type === "zTXt") at++; // compression method; there is only one
+  if (type === "zTXt") at++; // Compression method; there is only one.
   if (type === "iTXt") {
     isDeflated = data[at] === 1;
-    at = data.indexOf(0, at + 2) + 1; // after the language
-    if (at > 0) at = data.indexOf(0, at) + 1; // after the translated keyword
+    at = data.indexOf(0, at + 2) + 1; // After the language
+    if (at > 0) at = data.indexOf(0, at) + 1; // After the translated keyword
   }
   if (at <= 0 || at > data.length) throw new AppError("unprocessable", `Can't read a ${type} chunk: it has no text`);
   const text = data.subarray(at);
@@ -176,7 +176,7 @@ export function readTextChunk({ type, data }: { type: string; data: Uint8Array }
     return inflateSync(text, { maxOutputLength: maxBytes });
   } catch (cause) {
     if (cause instanceof RangeError) throw tooLarge(maxBytes);
-    throw new AppError("unprocessable", `Can't read a ${type} chunk: its text cannot be inflated`, { cause });
+    throw new AppError("unprocessable", `Can't read a ${type} chunk: its text can't be decompressed`, { cause });
   }
 }
 
@@ -189,5 +189,5 @@ function createTextChunk(keyword: string, text: string): PngChunk {
 }
 
 function tooLarge(maxBytes: number): AppError {
-  return new AppError("too_large", `The text inside the PNG is longer than ${maxBytes} bytes`);
+  return new AppError("too_large", `The text in the PNG is longer than ${maxBytes} bytes`);
 }

@@ -32,11 +32,11 @@ export interface CardSearch {
   sort: CardSort;
   /** From 1. */
   page: number;
-  /** Include results that the site marks as adult content. */
+  /** Whether to include results that the site marks as adult content. */
   isForAdults: boolean;
 }
 
-/** The site's names of our sort orders. */
+/** Sort orders, with the site's names for them. */
 const SORTS = {
   relevance: "default",
   trending: "trending",
@@ -123,17 +123,20 @@ export class CardSite {
     signal: AbortSignal,
   ): Promise<{ bytes: Uint8Array<ArrayBuffer>; type: ImageType }> {
     const card = parseSiteCard(`${creator}/${slug}`);
-    if (card === undefined) throw new AppError("not_found", "There is no such character at the card site");
+    if (card === undefined) throw new AppError("not_found", "The card site has no such character");
     const url = `${this.#hosts.images}/avatars/${formatSitePath(card)}/avatar.webp`;
     const response = await this.#fetch(url, signal, MAX_IMAGE_BYTES);
     if (response.status === 404) {
       await response.body?.cancel();
-      throw new AppError("not_found", "The card site has no picture of this character");
+      throw new AppError("not_found", "The card site has no image of this character");
     }
     const bytes = await readBody(response, url);
     const facts = sniffImage(bytes);
     if (facts === undefined) {
-      throw new AppError("upstream_error", `Can't show what "${getHost(url)}" sent: it isn't an image`);
+      throw new AppError(
+        "upstream_error",
+        `Can't show the image from "${getHost(url)}": it isn't a PNG, JPEG, WebP or GIF`,
+      );
     }
     return { bytes, type: facts.type };
   }
@@ -145,7 +148,7 @@ export class CardSite {
    *   `address_not_allowed`, and like `search`
    */
   async fetchCard(address: string, signal: AbortSignal): Promise<FetchedCard> {
-    if (!URL.canParse(address)) throw new AppError("invalid_request", "Can't import the address: it is not a URL");
+    if (!URL.canParse(address)) throw new AppError("invalid_request", "Can't import from this address: it isn't a URL");
     const url = new URL(address);
     const card = findSiteCard(url, this.#hosts);
     if (card !== undefined) return await this.#fetchSiteCard(card, signal);
@@ -161,8 +164,8 @@ export class CardSite {
     if (!isHtml(file.bytes)) return file;
     throw new AppError(
       "unprocessable",
-      `Can't import from "${url.host}": it sent a page and no card. Pages of characters are known at ` +
-        `"${getHost(this.#hosts.pages)}" and at ${OTHER_SITES}; elsewhere it takes a link to the card file itself`,
+      `Can't import from "${url.host}": it sent a web page instead of a card. Enter a character page of ` +
+        `"${getHost(this.#hosts.pages)}" or ${OTHER_SITES}, or the address of a card file`,
     );
   }
 
@@ -188,7 +191,7 @@ export class CardSite {
     return { bytes: encoder.encode(JSON.stringify(made)), contentType: "application/json" };
   }
 
-  /** A card without image is better than none. */
+  /** Fetches an image; `undefined` if that fails: a card without image is better than none. */
   async #tryFetchImage(url: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined> {
     try {
       const bytes = await readBody(await this.#fetch(url, signal, MAX_IMAGE_BYTES), url);
@@ -247,7 +250,7 @@ export class CardSite {
 function unexpectedResponse(url: string, cause?: unknown): AppError {
   return new AppError(
     "upstream_error",
-    `Can't understand the card site at "${getHost(url)}": its answer is not of the known form`,
+    `Can't read the response of the card site at "${getHost(url)}": it has an unknown format`,
     { cause },
   );
 }
@@ -261,7 +264,7 @@ async function readBody(response: Response, url: string): Promise<Uint8Array<Arr
   if (response.ok) return await response.bytes();
   await response.body?.cancel();
   const retryAfter = Number(response.headers.get("retry-after"));
-  throw new AppError("upstream_error", `Can't fetch from "${getHost(url)}": it answered with ${response.status}`, {
+  throw new AppError("upstream_error", `Can't download from "${getHost(url)}": status ${response.status}`, {
     retryAfterSeconds: retryAfter > 0 && retryAfter < 86_400 ? Math.ceil(retryAfter) : undefined,
   });
 }

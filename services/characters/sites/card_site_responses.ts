@@ -1,6 +1,6 @@
 /**
- * The sites that have cards: URLs and responses of the card site, and the pages of other sites. The responses are
- * undocumented, so every field may be missing or of another type.
+ * Parses URLs and responses of the card site, and character pages of other sites. The responses are undocumented, so
+ * any field may be missing or have another type.
  */
 import { AppError } from "../../errors.ts";
 import { isJsonObject, type JsonObject } from "../../json/type_guards.ts";
@@ -170,11 +170,11 @@ export function findSiteCard(url: URL, hosts: SiteHosts): SiteCard | undefined {
   if (kind !== "characters") {
     // Files of a mirror are direct links.
     if (!PAGE_HOSTS.has(url.hostname)) return undefined;
-    throw new AppError("invalid_request", `Can't import from "${url.host}": this page shows no character`);
+    throw new AppError("invalid_request", `Can't import from "${url.host}": this page isn't a character's page`);
   }
   const card = parseSiteCard(`${decodeText(creator)}/${decodeText(slug)}`);
   if (card === undefined) {
-    throw new AppError("invalid_request", `Can't import from "${url.host}": the address names no character`);
+    throw new AppError("invalid_request", `Can't import from "${url.host}": the address doesn't name a character`);
   }
   return card;
 }
@@ -183,7 +183,7 @@ function decodeText(segment = ""): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    return ""; // not a valid segment
+    return ""; // Not a valid segment
   }
 }
 
@@ -261,7 +261,7 @@ async function fetchJannyCard(calls: SiteCalls, id: string): Promise<FetchedCard
     });
   } catch (cause) {
     if (!(cause instanceof AppError) || cause.code !== "upstream_error") throw cause;
-    const way = "it often refuses servers; download the card there with a browser and import the file";
+    const way = "it often refuses servers. Download the card there with a browser and import the file";
     throw new AppError("upstream_error", `${cause.message}; ${way}`, { cause });
   }
   const file = isJsonObject(answer) && answer.status === "ok" ? answer.downloadUrl : undefined;
@@ -272,9 +272,9 @@ async function fetchJannyCard(calls: SiteCalls, id: string): Promise<FetchedCard
 function findUuid(url: URL): string {
   const id = UUID.exec(url.pathname)?.[0] ?? UUID.exec(url.search)?.[0];
   if (id !== undefined) return id.toLowerCase();
-  throw new AppError("invalid_request", `Can't import from "${url.host}": the address names no character`);
+  throw new AppError("invalid_request", `Can't import from "${url.host}": the address doesn't name a character`);
 }
 
 function unexpectedResponse(host: string): AppError {
-  return new AppError("upstream_error", `Can't understand "${host}": its answer is not of the known form`);
+  return new AppError("upstream_error", `Can't read the response of "${host}": it has an unknown format`);
 }

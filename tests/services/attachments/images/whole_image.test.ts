@@ -42,7 +42,7 @@ test.each(FILES)("accepts bytes after the end of a %s", (_, type, bytes) => {
 test("detects a flipped bit in the pixels of a PNG", { tags: ["P05"] }, () => {
   const png = plainPng(20, 30);
   png[png.length - 20]! ^= 1;
-  expect(() => checkWholeImage(png, "image/png")).toThrow("check sum");
+  expect(() => checkWholeImage(png, "image/png")).toThrow("checksum");
 });
 
 test("rejects oversized chunks and segments without allocating memory", { tags: ["P05"] }, () => {

@@ -146,7 +146,7 @@ test.each<[string, Uint8Array]>([
 });
 
 test("distinguishes a JPEG, WebP or GIF without a card from other files", async () => {
-  const noCard = { code: "unprocessable", message: expect.stringContaining("the picture holds none") };
+  const noCard = { code: "unprocessable", message: expect.stringContaining("the image doesn't contain one") };
   const broken = exifComment("x".repeat(50));
   new DataView(broken.buffer).setUint32(36, 0xfffffff0, true);
   for (const picture of [jpeg, webp, makeGif({ width: 2, height: 2 }, { width: 2, height: 2 })]) {

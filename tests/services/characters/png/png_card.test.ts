@@ -97,7 +97,7 @@ describe("a card is found", () => {
 
 test("a card whose check sum is wrong is no card, and the reason says so", () => {
   const wrong = Buffer.concat([pngOf(...picture), rawChunk(cardChunk("chara", v2), 1), rawChunk(END)]);
-  expect(() => parsePngCard(new Uint8Array(wrong))).toThrow(/check sum of its chunk is wrong/);
+  expect(() => parsePngCard(new Uint8Array(wrong))).toThrow(/checksum of its chunk is wrong/);
 });
 
 describe("a PNG is refused before anything is allocated for it", { tags: ["P05"] }, () => {

@@ -131,7 +131,7 @@ test("shows the model's refusal next to the idea, which stays", async () => {
   const call = await write(bench);
   await call.emit("I'm sorry, I can't.");
   await call.finish();
-  await page.getByText("wrote no character, but: I'm sorry, I can't").waitFor();
+  await page.getByText("didn't write a character. Its reply: I'm sorry, I can't").waitFor();
   expect(await page.getByLabel("Idea", { exact: true }).inputValue()).toBe("a lighthouse keeper");
   await expectClean(page);
 });
@@ -169,7 +169,7 @@ test("sends an image to the model and makes it the portrait", async () => {
     mimeType: "image/png",
     buffer: Buffer.from(noise(64, 96)),
   });
-  await page.getByRole("switch", { name: "Use the image as portrait" }).waitFor();
+  await page.getByRole("switch", { name: "Use the image as the portrait" }).waitFor();
   await expectClean(page);
   const call = await write(bench);
   expect(JSON.stringify(call.request.json!.messages)).toContain("data:image/jpeg;base64,");
@@ -215,5 +215,5 @@ test("shows a failed job, and lists its reason", async () => {
   await call.finish();
   const toast = page.locator(".toast").filter({ hasText: "Couldn’t write" });
   await toast.getByRole("button", { name: "Show" }).click();
-  await page.getByRole("main").getByText("wrote no character, but: No").waitFor();
+  await page.getByRole("main").getByText("didn't write a character. Its reply: No").waitFor();
 });
