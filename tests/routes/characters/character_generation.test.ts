@@ -119,10 +119,10 @@ test.each([
   [
     "a refusal",
     ["I'm sorry, ", "I can't help with that."],
-    /wrote no character, but: I'm sorry, I can't help with that$/,
+    /didn't write a character. Its reply: I'm sorry, I can't help with that$/,
   ],
-  ["nonsense", ["7 7 7 {] 7"], /wrote no character, but: 7 7 7/],
-  ["thoughts alone", ["<think>What could I", " write?</think>"], /only thought and wrote no character/],
+  ["nonsense", ["7 7 7 {] 7"], /didn't write a character. Its reply: 7 7 7/],
+  ["thoughts alone", ["<think>What could I", " write?</think>"], /only reasoned and wrote no character/],
 ])("%s is reported with the model server's message", async (_, pieces, message) => {
   await using bench = await withModel({ pieces });
   const { fields, last } = await readAll(await create(bench.app));

@@ -68,16 +68,16 @@ test("deleted while running, it is created again on the next use", { tags: ["S10
 const FAULTS: [string, (file: string) => Promise<void>, RegExp][] = [
   ["empty", (file) => Deno.writeFile(file, new Uint8Array(), { mode: 0o600 }), /0 bytes instead of 32/],
   ["31 bytes", (file) => Deno.writeFile(file, new Uint8Array(31).fill(7), { mode: 0o600 }), /31 bytes instead of 32/],
-  ["all zero", (file) => Deno.writeFile(file, new Uint8Array(32), { mode: 0o600 }), /all zeros/],
+  ["all zero", (file) => Deno.writeFile(file, new Uint8Array(32), { mode: 0o600 }), /all bytes are zero/],
   ["of mode 0644", async (file) => {
     await Deno.writeFile(file, new Uint8Array(32).fill(7));
     await Deno.chmod(file, 0o644);
-  }, /mode is 0644 but must be 0600/],
+  }, /mode is 0644 instead of 0600/],
   ["a symlink", async (file) => {
     await Deno.writeFile(`${file}.real`, new Uint8Array(32).fill(7), { mode: 0o600 });
     await Deno.symlink(`${file}.real`, file);
-  }, /not a regular file/],
-  ["a folder", (file) => Deno.mkdir(file), /not a regular file/],
+  }, /isn't a regular file/],
+  ["a folder", (file) => Deno.mkdir(file), /isn't a regular file/],
 ];
 
 test.each(FAULTS)(

@@ -14,7 +14,7 @@ const PLACE: Aad = { table: "draft", id: "c1", field: "sealed", version: 3 };
 const key = randomBytes(32);
 const sealer = createSealer(key).forPurpose("conversations");
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
-const refusal = { code: "internal", message: expect.stringMatching(/^Can't open draft\.sealed of "c1": /) };
+const refusal = { code: "internal", message: expect.stringMatching(/^Can't decrypt draft\.sealed of "c1": /) };
 
 /** Runs the synchronous and the asynchronous way over one body of tests. */
 const ways = [
@@ -169,7 +169,7 @@ test("refuses unpaired surrogates instead of replacing them", async () => {
 });
 
 test("refuses a storage key of another length", () => {
-  expect(() => createSealer(new Uint8Array(31))).toThrow("a storage key of 31 bytes");
+  expect(() => createSealer(new Uint8Array(31))).toThrow("it has 31 bytes instead of 32");
 });
 
 test("creates an opener that only opens values of its purpose, and wipes its key", async () => {

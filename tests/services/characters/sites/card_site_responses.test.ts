@@ -72,7 +72,7 @@ test("where the site refuses servers, the way by the browser is named", async ()
   const { import: fetchCard } = siteWith({ [DOWNLOAD]: () => new Response("Just a moment", { status: 403 }) });
   const refused = fetchCard(`https://jannyai.com/characters/${ID}_heron`);
   await expect(refused).rejects.toMatchObject({ code: "upstream_error" });
-  await expect(refused).rejects.toThrow(/api\.jannyai\.com.*403.*download the card there with a browser/);
+  await expect(refused).rejects.toThrow(/api\.jannyai\.com.*403.*Download the card there with a browser/);
 });
 
 test("an answer of another form is an error of the site's", async () => {
@@ -116,6 +116,6 @@ test("an unknown site is rejected with the list of known ones", async () => {
   const refused = fetchCard("https://cards.example/heron");
   await expect(refused).rejects.toMatchObject({ code: "unprocessable" });
   await expect(refused).rejects.toThrow(
-    /cards\.example.*chub\.ai.*pygmalion\.chat.*jannyai\.com.*link to the card file/,
+    /cards\.example.*chub\.ai.*pygmalion\.chat.*jannyai\.com.*address of a card file/,
   );
 });
