@@ -1,4 +1,4 @@
-/** Builds the call to the model: the messages as the client sent them, or as the server assembles them. */
+/** Builds the call to the model: the messages as the client sent them, or as the server assembled them. */
 import { type ImagePartsDeps, inlineImages } from "../attachments/image_parts.ts";
 import type { ConversationHead, ConversationState } from "../conversations/conversation.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
@@ -30,7 +30,7 @@ export interface CallBuilderDeps extends ReplyContextDeps {
   tools: {
     /** Lists the tools for the next request of a chat. Returns undefined if it has none. */
     list(conversationId: string, signal: AbortSignal): Promise<ToolOffer | undefined>;
-    /** Whether the model is known to take no tools. */
+    /** Whether the model is known not to support tools. */
     areRefused(route: ModelRoute): boolean;
   };
 }
@@ -41,7 +41,7 @@ export interface UpstreamCall {
   call: ChatCall;
   /** How the server assembled the messages. Absent if the client did. */
   prompt?: Prompt;
-  /** Text between an answer that is continued and its continuation. */
+  /** Text between a reply and its continuation. */
   joint?: string;
 }
 
@@ -56,8 +56,8 @@ export class CallBuilder {
   /**
    * Builds the call for a reply whose message is stored already.
    *
-   * @throws {AppError} `not_available` without a connection, `unprocessable` for a card or persona that can't be read,
-   *   `upstream_error` if the server lists no model.
+   * @throws {AppError} `not_available` without a connection, `unprocessable` if a card or persona can't be read,
+   *   `upstream_error` if the server doesn't list a model.
    * @throws The reason of `signal`.
    */
   async buildForReply(
@@ -68,7 +68,7 @@ export class CallBuilder {
     tools: ReplyTools = NO_TOOLS,
   ): Promise<UpstreamCall> {
     const stored = findMessage(this.#deps.blocks, request.conversationId, messageId);
-    // After calls of tools, and where nothing was written before them, there is no text to continue.
+    // After tool calls, and if nothing was written before them, there is no text to continue.
     const isContinued = request.action === "continue" && stored !== undefined && textOfContent(stored.content) !== "";
     const end: HistoryEnd = { before: messageId, isIncluded: isContinued };
     const action = request.action === "continue" && !isContinued ? "send" : request.action;
@@ -86,7 +86,7 @@ export class CallBuilder {
   }
 
   /**
-   * Builds a call whose answer isn't stored: a request without a conversation, or one that impersonates the user.
+   * Builds a call whose reply isn't stored: for a request without a conversation, or one that impersonates the user.
    *
    * @throws {AppError} As `buildForReply`, and `not_found`, `invalid_request`.
    * @throws The reason of `signal`.
@@ -110,10 +110,10 @@ export class CallBuilder {
   }
 
   /**
-   * Chooses the character that speaks in a new reply. `undefined` if the conversation has no characters, and for an action
-   * that writes an existing message again: that keeps its character.
+   * Chooses the character that speaks in a new reply. Returns `undefined` if the conversation has no characters, or if
+   * the action rewrites an existing message, whose character stays.
    *
-   * @throws {AppError} `invalid_request` if no character may speak.
+   * @throws {AppError} `invalid_request` if no character can speak.
    */
   async chooseSpeaker(
     request: StatefulChatRequest,
@@ -169,7 +169,7 @@ export class CallBuilder {
       return toCall(route, { ...prompt, parts }, params, {});
     }
     const call: ChatCall = { model, messages: source.history.map(({ message }) => message), params };
-    // Only calls that set the context size have to know what they need.
+    // Only calls that set the context size need an estimate of their size.
     if (target.kind !== "ollama") return { target, call };
     const { neededTokens } = await prompts.describe(call.messages, limits, signal);
     return { target, call: { ...call, neededTokens } };
@@ -214,11 +214,11 @@ export class CallBuilder {
   }
 }
 
-/** Refuses a request that would send no message. @throws {AppError} `invalid_request` */
+/** Rejects a request that would send no messages. @throws {AppError} `invalid_request` */
 export function refuseEmpty(store: ConversationStore, request: StatefulChatRequest): void {
   const isEmpty = request.messages.length === 0 && (store.find(request.conversationId)?.messageCount ?? 0) === 0;
   if (!isEmpty) return;
-  const message = "the conversation has no messages yet, so there is nothing to answer";
+  const message = "the conversation has no messages yet, so there's nothing to reply to";
   throw new AppError("invalid_request", message, { issues: [{ path: "messages", message }] });
 }
 
@@ -228,19 +228,19 @@ export function findMessage(blocks: BlockStore, id: string, mid: string): Messag
   return row && blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
 }
 
-/** Returns where the history ends, the same before and after the user message is stored. */
+/** Returns where the history ends. The result is the same before and after the user message is stored. */
 export function findHistoryEnd(blocks: BlockStore, request: StatefulChatRequest): HistoryEnd {
   const { conversationId: id, action, assistantMessageId: mid, userMessageId } = request;
   const reply = mid !== undefined && blocks.rowOf(id, mid) !== undefined ? mid : undefined;
   if (action === "regenerate" || action === "continue") {
-    if (reply === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
+    if (reply === undefined) throw new AppError("not_found", `Message "${mid}" not found in conversation "${id}"`);
     return { before: reply, isIncluded: action === "continue" };
   }
   const last: ChatMessage | undefined = request.messages.at(-1);
   if (action === "edit" && reply === undefined) {
     blocks.requireOnPath(id, userMessageId!);
     if (blocks.rowOf(id, userMessageId!) === undefined) {
-      throw new AppError("not_found", `Conversation "${id}" has no message "${userMessageId}"`);
+      throw new AppError("not_found", `Message "${userMessageId}" not found in conversation "${id}"`);
     }
     return { before: userMessageId, userMessage: { ...last!, id: userMessageId } };
   }
@@ -250,7 +250,7 @@ export function findHistoryEnd(blocks: BlockStore, request: StatefulChatRequest)
   return { before: reply, userMessage };
 }
 
-/** Returns the model and connection that a request and its conversation name. */
+/** Returns the model and connection that a request or its conversation selects. */
 export function wantedModel(request: ChatRequest, head: ConversationHead | undefined): WantedModel {
   return {
     model: request.model,
@@ -268,8 +268,8 @@ function toCall(
   { extraBody }: Pick<PromptPreset, "extraBody">,
 ): UpstreamCall {
   const { contextSize, neededTokens, messages } = prompt;
-  // Without a limit in the request, the provider derives the answer's limit from this size. Where calls set the size, the
-  // target's is the owner's limit.
+  // Without a limit in the request, the provider derives the reply's limit from this size. Where calls set the size,
+  // the target's size is the owner's limit.
   const isKnown = !contextSize.isAssumed && target.kind !== "ollama";
   const sized = isKnown ? { ...target, contextSize: contextSize.tokens } : target;
   const stableMessages = countStable(prompt);
@@ -281,14 +281,14 @@ export function toClientSource({ messages }: ChatRequest, head: ConversationHead
   return { history: toPromptMessages(messages), documents: parseDocumentUses(head?.documents) };
 }
 
-/** Removes ids that are positions in the request: they mean nothing to those who look for stored messages. */
+/** Removes IDs that are only positions in the request: no stored message has them. */
 export function withoutPositions(prompt: Prompt): Prompt {
   return { ...prompt, parts: prompt.parts.map(({ messageId: _, ...part }) => part) };
 }
 
 /**
- * Merges sampling parameters: the request's win over the conversation's, and those over the preset's. `context_size` isn't
- * sent: it limits the prompt, as a preset's does; the smaller of both counts.
+ * Merges sampling parameters: the request overrides the conversation, which overrides the preset. `context_size` isn't
+ * sent: it limits the prompt, like a preset's. The smaller one applies.
  */
 export function mergeParams(
   request: ChatRequest,
@@ -306,7 +306,7 @@ export function mergeParams(
   return { params, contextTokens: Math.min(wanted, preset?.contextSize ?? Infinity) };
 }
 
-/** Returns whether the server continues a reply that is sent as the last message. */
+/** Returns whether the server continues a partial reply sent as the last message. */
 export function continuesPrefill({ target }: ModelRoute): boolean {
   return target.kind === "demo" || getTargetDialect(target).continues;
 }
@@ -324,8 +324,8 @@ export function limitsOf(
 }
 
 /**
- * Counts the messages at the start of a prompt that will be the same in the next one: all up to the first block between or behind
- * the messages of the history, because such blocks move with every message.
+ * Counts the messages at the start of a prompt that will be the same in the next one. They end at the first block that
+ * is placed within or after the history, because such blocks move with every message.
  */
 function countStable({ parts, messages }: Prompt): number {
   const first = parts.findIndex(({ part }) => part === "history");

@@ -1,4 +1,7 @@
-/** The tools of one request: which ones go with it, their definitions, and calls and results of earlier rounds in the form that the model takes. */
+/**
+ * The tools of one request: which tools it offers, their definitions, and the calls and results of earlier rounds in a
+ * form that the model accepts.
+ */
 import { type Message, textOfContent } from "../conversations/message.ts";
 import { isJsonObject, type JsonObject } from "../json/type_guards.ts";
 import type { ChatCall, ChatMessage } from "../llm/chat_event.ts";
@@ -16,46 +19,46 @@ import { addToolNote, TOOL_NOTE, toRoundMessages } from "./history.ts";
 
 /** The tools of one request of a reply. */
 export interface ReplyTools {
-  /** As in OpenAI's `tools`. */
+  /** In the format of OpenAI's `tools`. */
   definitions?: readonly JsonObject[];
-  /** The model has to answer now. */
+  /** True if the model has to answer now, without more calls. */
   isLastRound: boolean;
-  /** The model takes neither tools nor their results. */
+  /** True if the model supports neither tools nor their results. */
   isWithoutTools: boolean;
-  /** Messages of the rounds before. */
+  /** Messages of earlier rounds. */
   rounds: readonly Message[];
 }
 
 /** A request without tools. */
 export const NO_TOOLS: ReplyTools = { isLastRound: false, isWithoutTools: false, rounds: [] };
 
-/** Replaces images in the results of tools where the server takes only text there. */
+/** Replaces images in tool results with a note if the server accepts only text there. */
 function withoutToolImages(messages: ChatMessage[], { target }: ModelRoute): ChatMessage[] {
   if (target.kind === "anthropic") return messages;
   return messages.map((message) => {
     const { role, content } = message;
     if (role !== "tool" || !Array.isArray(content)) return message;
     const texts = content.map((part) =>
-      typeof part.text === "string" ? part.text : "[an image, shown to the user only]"
+      typeof part.text === "string" ? part.text : "[an image, only shown to the user]"
     );
     return { ...message, content: texts.join("\n") };
   });
 }
 
-/** Adds the definitions of tools to a request, and the rounds before. */
+/** Adds tool definitions and the messages of earlier rounds to a request. */
 export function withTools<T extends ChatRequest>(request: T, { definitions, isLastRound, rounds }: ReplyTools): T {
-  // A call that is forced is made once. Otherwise the model could never answer.
+  // A forced call is made once. Otherwise the model could never answer.
   const { tool_choice: choice, ...others } = request.params;
   const chosen = isLastRound ? "none" : rounds.length > 0 ? undefined : choice;
   const params = definitions === undefined || definitions.length === 0
     ? request.params
     : { ...others, tools: definitions, ...(chosen !== undefined && { tool_choice: chosen }) };
-  // The server's own prompt has the rounds in its history.
+  // With a prompt by the server, the rounds are part of the history.
   const messages = request.context === "server" ? request.messages : [...request.messages, ...toRoundMessages(rounds)];
   return { ...request, params, messages };
 }
 
-/** How the messages of a reply are finished. */
+/** How to finish the messages of a reply. */
 export interface MessageFinish {
   request: ChatRequest;
   route: ModelRoute;
@@ -63,15 +66,18 @@ export interface MessageFinish {
 }
 
 /**
- * Whether a model gets calls and results as text. Ollama knows no `tool_choice`: a model that sees calls makes more of
- * them (docs/protocols/llm.md#tool-calls).
+ * Returns whether a model gets calls and results as text. Ollama doesn't support `tool_choice`, and a model that sees
+ * calls makes more (docs/protocols/llm.md#tool-calls).
  */
 function takesPlainText({ request, route, tools }: MessageFinish): boolean {
   return tools.isWithoutTools ||
     (tools.isLastRound && route.target.kind === "ollama" && request.params.tools === undefined);
 }
 
-/** Converts calls of tools and their results to what the model takes. Only a note can be added, at the start. */
+/**
+ * Converts tool calls and their results to a form that the model accepts. May add a note at the start, and nothing
+ * else.
+ */
 export function finishMessages(messages: ChatMessage[], finish: MessageFinish): ChatMessage[] {
   const { request, route, tools } = finish;
   const shown = withoutToolImages(messages, route);
@@ -80,7 +86,7 @@ export function finishMessages(messages: ChatMessage[], finish: MessageFinish): 
   return hasTools && request.params.tools === undefined ? addToolNote(shown) : shown;
 }
 
-/** Finishes a prompt for a preview: its messages, and what they are put together from. */
+/** Finishes a prompt for a preview: its messages and their parts. */
 export function finishPrompt(prompt: Prompt, finish: MessageFinish): Prompt {
   const messages = finishMessages(prompt.messages, finish);
   const [first, ...others] = prompt.parts;
@@ -98,7 +104,7 @@ export function finishPrompt(prompt: Prompt, finish: MessageFinish): Prompt {
   return { ...prompt, messages, parts, tokens: prompt.tokens + tokens };
 }
 
-// Which tools go with the requests of a chat.
+// Selects the tools for the requests of a chat.
 
 /** Dependencies of `listChatTools`. */
 export interface ChatToolsDeps {
@@ -108,12 +114,18 @@ export interface ChatToolsDeps {
   callStore: ToolCallStore;
 }
 
-/** Whether Parlor's own tools go with a request: not if the client has its own, and not if nothing is stored. */
+/**
+ * Returns whether a request offers Parlor's tools: not if the client sends its own tools, and not if nothing is stored.
+ */
 export function takesTools({ params, usesTools }: AnyChatRequest): boolean {
   return usesTools === true && params.tools === undefined;
 }
 
-/** Lists the tools for the next request of a chat. Returns undefined if it has none. @throws The reason of `signal`. */
+/**
+ * Lists the tools for the next request of a chat. Returns `undefined` if it has none.
+ *
+ * @throws The reason of `signal`.
+ */
 export async function listChatTools(
   { store, registry, callStore }: ChatToolsDeps,
   conversationId: string,
@@ -128,7 +140,7 @@ export async function listChatTools(
   return { ...offer, tools, definitions: offer.definitions.filter((_, n) => isKept[n]) };
 }
 
-// Models that take no tools: how they are recognized, and what they are sent instead.
+// Models without tool support: recognizes and remembers them, and converts calls to text for them.
 
 /** How long a refusal is remembered: the owner may start the server with other options. */
 const REMEMBERED_MS = 10 * 60_000;
@@ -136,7 +148,7 @@ const REMEMBERED_MS = 10 * 60_000;
 const REFUSALS = [400, 404, 422, 500, 501];
 const NAMES_TOOLS = /\btools?\b|tool_|function.?call/i;
 
-/** Remembers which models take no tools. */
+/** Remembers which models don't support tools. */
 export class ToolFallback {
   readonly #now: () => number;
   readonly #refusals = new Map<string, { leftOut: LeftOutField; untilMs: number }>();
@@ -145,13 +157,15 @@ export class ToolFallback {
     this.#now = now;
   }
 
-  /** Finds the refusal of a model that takes no tools. */
+  /** Finds the remembered refusal of a model that doesn't support tools. */
   find(route: ModelRoute): LeftOutField | undefined {
     const found = this.#refusals.get(keyOf(route));
     return found !== undefined && found.untilMs > this.#now() ? found.leftOut : undefined;
   }
 
-  /** Remembers a refusal. Returns undefined if a call failed for another reason, or with the client's own tools. */
+  /**
+   * Remembers a refusal. Returns `undefined` if a call failed for another reason, or if the tools were the client's.
+   */
   learn(route: ModelRoute, call: ChatCall, error: unknown, request: StatefulChatRequest): LeftOutField | undefined {
     const hasTools = call.params.tools !== undefined || call.messages.some(isToolMessage);
     if (!(error instanceof UpstreamError) || !hasTools || request.params.tools !== undefined) return undefined;
@@ -163,7 +177,7 @@ export class ToolFallback {
   }
 }
 
-/** Rewrites calls of tools and their results as text, for a model that takes no tools. */
+/** Converts tool calls and their results to text, for a model that doesn't support tools. */
 function toPlainMessages(messages: readonly ChatMessage[]): ChatMessage[] {
   return messages.map((message) => {
     if (message.role === "tool") {

@@ -1,5 +1,6 @@
 /**
- * Answers chat requests: in a conversation by a reply that the server owns, otherwise by passing on the model's stream.
+ * Answers chat requests. In a conversation, the server owns the reply and stores it; otherwise it passes the model's
+ * stream on.
  */
 import type { ChatEvent, ChatMessage, OpenAiCompletion } from "../llm/chat_event.ts";
 import type { KeyedMutex } from "../async/locks.ts";
@@ -25,20 +26,20 @@ import type { Replies, ReplyCursor, ReplySource } from "./replies.ts";
 export interface ChatRequest {
   messages: ChatMessage[];
   model?: string;
-  /** Picks the connection for this request. */
+  /** Selects the connection for this request. */
   connectionId?: string;
   /** Sampling parameters and other fields that pass through to the model. */
   params: Record<string, unknown>;
   /**
-   * Who assembles the prompt: the client (the default), the server from the stored conversation, or the server around the
-   * client's messages, with everything that belongs to `characterId`.
+   * Who assembles the prompt: the client (the default), the server from the stored conversation, or the server, which
+   * adds everything of the character `characterId` to the client's messages.
    */
   context?: "client" | "server" | "character";
   /** The character that speaks: in a group, or with the context `character`. */
   characterId?: string;
 }
 
-/** What a new conversation starts with, before the message that the request adds. */
+/** Earlier messages of a new conversation, before the one that the request adds. */
 export interface ConversationOpening {
   participants: { character_id: string }[];
   messages: ChatMessage[];
@@ -54,7 +55,10 @@ export interface StatefulChatRequest extends ChatRequest {
    * stores nothing.
    */
   action: "send" | "edit" | "regenerate" | "continue" | "impersonate";
-  /** Parlor's own tools go with the request, unless it has some or the conversation turns them off. */
+  /**
+   * Whether the request offers Parlor's tools. Has no effect if the request has its own tools or the conversation turns
+   * them off.
+   */
   usesTools?: boolean;
   /** Ignored if the conversation exists. */
   opening?: ConversationOpening;
@@ -68,11 +72,13 @@ export type AnyChatRequest = ChatRequest & Partial<StatefulChatRequest>;
 /** A reply to follow. */
 export interface StartedReply {
   reply: ReplySource;
-  /** The user message that the reply answers, if the request has or names one. */
+  /** The user message that the reply answers, if the request contains or names one. */
   userMessageId?: string;
-  /** What the client has already: nothing, or the text that the reply continues. */
+  /** The client's position: at the start, or after the text that the reply continues. */
   from: ReplyCursor;
-  /** Resolves when the model starts to answer, or at once for a reply that was already there. Rejects if it refuses. */
+  /**
+   * Resolves when the model starts to answer, or at once if the reply already existed. Rejects if the model refuses.
+   */
   started: Promise<void>;
 }
 
@@ -93,7 +99,7 @@ interface ChatServiceDeps {
   memoryReading: MemoryReading;
   db: Database;
   blocks: BlockStore;
-  /** What replies need to run tools. */
+  /** Dependencies for running tools in replies. */
   tools: ToolRunDeps;
   now(): number;
 }
@@ -102,7 +108,7 @@ interface ChatServiceDeps {
 export class ChatService {
   readonly replies: Replies;
   readonly previewer: ChatPreviewer;
-  /** Reads chats that have ended for notes. */
+  /** Reads idle chats for notes. */
   readonly memoryReading: MemoryReading;
   readonly #deps: ChatServiceDeps;
   #isClosing = false;
@@ -125,7 +131,7 @@ export class ChatService {
     return { model: sent.call.model, batches: stream.batches(), cancel: () => stream.cancel() };
   }
 
-  /** Returns the model's whole answer as one OpenAI-shaped object. */
+  /** Returns the model's whole reply as one object in OpenAI's format. */
   async complete(request: AnyChatRequest, signal: AbortSignal): Promise<OpenAiCompletion> {
     const { calls, sender } = this.#deps;
     return await sender.complete(await calls.buildPassThrough(request, signal), signal);
@@ -134,10 +140,11 @@ export class ChatService {
   /**
    * Starts a reply in a conversation, or returns the one that a request with the same ids started.
    *
-   * The user message is stored before the model is chosen or asked, so that no failure of a model server loses it. Such a
-   * failure ends the reply.
+   * The user message is stored before the model is chosen or asked, so that it isn't lost if the model server fails.
+   * Such a failure ends the reply.
    *
-   * @throws {AppError} `conflict` if another reply runs there or an id is taken, `in_trash`, `not_available`, `not_found`
+   * @throws {AppError} `conflict` if another reply is running there or an ID is taken, `in_trash`, `not_available`,
+   *   `not_found`
    */
   async start(request: StatefulChatRequest): Promise<StartedReply> {
     const { store, locks, writer, replies } = this.#deps;
@@ -145,7 +152,8 @@ export class ChatService {
     this.#refuseClosing();
     store.refuseRemoved(conversationId);
     const stored = await writer.storeImages(request);
-    // Under the lock, because a reply that is about to start is in the database a moment before it is live.
+    // Holds the lock, because a reply that is about to start is in the database before it's in the list of live
+    // replies.
     return await locks.run(conversationId, async () => {
       store.refuseRemoved(conversationId);
       writer.refuseOtherContent(stored);
@@ -158,7 +166,10 @@ export class ChatService {
     });
   }
 
-  /** Goes on with the replies that waited for a decision when the server stopped. To be called once, before any is started. */
+  /**
+   * Continues the replies that were waiting for a decision when the server stopped. Call it once, before any reply
+   * starts.
+   */
   async resumeWaiting(): Promise<void> {
     const { db, store, blocks, locks, journal, runner, tools } = this.#deps;
     for (const row of findUnendedReplies(db)) {
@@ -187,12 +198,12 @@ export class ChatService {
           runner.start(reply, request, wantedModel(request, state.head));
         });
       } catch (error) {
-        this.#deps.tools.log("error", "Can't go on with a reply that waits for a decision", { error: traceOf(error) });
+        this.#deps.tools.log("error", "Can't continue a reply that waits for a decision", { error: traceOf(error) });
       }
     }
   }
 
-  /** Interrupts all replies, keeps their text and waits until it is saved. */
+  /** Interrupts all replies and waits until their text is saved. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#deps.runner.close();
@@ -204,7 +215,10 @@ export class ChatService {
     const { conversationId } = request;
     this.#refuseClosing();
     if (replies.isRunningIn(conversationId)) {
-      throw new AppError("conflict", `A reply is already being written in conversation "${conversationId}"`);
+      throw new AppError(
+        "conflict",
+        `Conversation "${conversationId}" already has a running reply. Wait for it or stop it`,
+      );
     }
     const messageId = request.assistantMessageId ?? uuidV7();
     const generation = randomToken(9);
@@ -212,10 +226,10 @@ export class ChatService {
     const existing = store.find(conversationId);
     const characterId = await calls.chooseSpeaker(request, existing);
     const wanted = wantedModel(request, existing?.head);
-    // If neither names a model, the connection does, or its server, which may take time to answer.
+    // If neither selects a model, the connection does, or else its server, which may take time to answer.
     const model = wanted.model ?? wanted.conversationModel;
     const writing = writer.write(request, { messageId, generation, model, now: startedAtMs, characterId }, existing);
-    // Opened while the messages are written, so that the first token waits for no file.
+    // Opened while the messages are written, so that the first token doesn't wait for the file.
     const replyJournal = journal.begin({ messageId, generation });
     setImmediate(replyJournal.prepare);
     const { userMessage, base, previous } = await writing.catch(async (error) => {

@@ -1,4 +1,4 @@
-/** Background calls to models while no reply is being written: their queue, and the titles of conversations. */
+/** Background calls to models while no reply is running: the queue, and titles of conversations. */
 import type { LiveReplies } from "../conversations/live_replies.ts";
 import type { EventHub } from "../events/event_hub.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
@@ -11,11 +11,11 @@ import type { UpstreamClient } from "../llm/upstream_client.ts";
 import type { Log } from "../log.ts";
 import type { CompletedReply } from "./reply_runner.ts";
 
-/** Work for the time between replies. */
+/** A task for the time between replies. */
 interface IdleTask {
   /** @param signal Fires when a reply starts or the server closes. */
   run(signal: AbortSignal): Promise<void>;
-  /** Called with what `run` threw, unless its signal fired. */
+  /** Called with the error of `run`, unless the signal fired. */
   onError(error: unknown): void;
 }
 
@@ -23,18 +23,20 @@ interface IdleTask {
 interface IdleQueueDeps {
   live: LiveReplies;
   events: EventHub;
-  /** How long no reply may have run before a task starts. `Infinity` disables the queue. */
+  /** How long to wait after the last reply before a task starts. `Infinity` disables the queue. */
   idleMs?: number;
 }
 
 const IDLE_MS = 1_000;
-/** Tasks that wait. Each holds its prompt in memory. */
+/** Maximum number of waiting tasks. Each has its prompt in memory. */
 const MAX_WAITING = 16;
 
-/** Runs tasks one at a time, the newest first, while no reply is being written. A reply that starts cancels them. */
+/**
+ * Runs tasks one at a time, the newest first, while no reply is running. When a reply starts, the task is cancelled.
+ */
 export class IdleQueue {
   readonly #deps: IdleQueueDeps;
-  /** By name, the newest last. */
+  /** Waiting tasks by name, the newest last. */
   readonly #waiting = new Map<string, IdleTask>();
   readonly #unsubscribe: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -45,13 +47,13 @@ export class IdleQueue {
   constructor(deps: IdleQueueDeps) {
     this.#deps = deps;
     this.#unsubscribe = deps.events.subscribe(({ kind }) => {
-      // At once, before the reply calls the model.
+      // Immediately, before the reply calls the model.
       if (kind === "reply_started") this.#current?.abort();
       if (kind === "reply_started" || kind === "reply_ended") this.#schedule();
     });
   }
 
-  /** Adds a task. It replaces one that waits under the same name. */
+  /** Adds a task. It replaces a waiting task of the same name. */
   add(name: string, task: IdleTask): void {
     if (this.#isClosed || this.#deps.idleMs === Infinity) return;
     this.#waiting.delete(name);
@@ -88,7 +90,7 @@ export class IdleQueue {
     try {
       await task.run(controller.signal);
     } catch (error) {
-      // A task that a reply cancelled runs again later, unless a newer one took its name.
+      // A task cancelled by a reply runs again later, unless a newer task has its name.
       if (!controller.signal.aborted) task.onError(error);
       else if (!this.#waiting.has(name)) this.#waiting.set(name, task);
     } finally {
@@ -109,21 +111,24 @@ interface TitlesDeps extends UpdateHeadDeps {
 }
 
 const TIMEOUT_MS = 2 * 60 * 1000;
-/** Longest call that is repeated for a title. Waiting calls are held in memory, with their images. */
+/** Maximum size of a call that is repeated for a title. Waiting calls are in memory, with their images. */
 const MAX_CALL_CHARS = 2 * 1024 * 1024;
-/** Failures after which a conversation's model isn't asked again. */
+/** Number of failures after which no more titles are requested for a conversation. */
 const MAX_FAILURES = 2;
-/** Conversations whose failures are remembered. */
+/** Maximum number of conversations whose failures are remembered. */
 const MAX_REMEMBERED = 1_000;
 
 const INSTRUCTION =
   "Give this conversation a title of two to six words, in the language I write in. Answer with the title alone: no quotation marks, no explanation.";
-/** A title has about ten tokens. A reasoning model needs the rest. */
+/** Token limit. A title has about ten tokens; the rest is for reasoning. */
 const TITLE_TOKENS = 400;
-/** Parameters that change how a chat template begins. Without them the server couldn't reuse its prompt cache. */
+/**
+ * Parameters that change the start of a chat template. They must be the same, or the server can't reuse its prompt
+ * cache.
+ */
 const TEMPLATE_PARAMS = ["chat_template_kwargs", "reasoning_effort", "reasoning"];
 
-/** Titles conversations with their own model. Until then a title is the first words. */
+/** Generates titles of conversations with their own model. Before that, the title is the first words. */
 export class Titles {
   readonly #deps: TitlesDeps;
   /** Failures by conversation. */
@@ -151,7 +156,7 @@ export class Titles {
     const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
     const call = titleCall(reply.call, reply.answer);
     const title = parseTitle(await this.#deps.client.completeChat(reply.target, call, signal));
-    if (title === undefined) return this.#recordFailure(reply.conversationId, "the answer contains no title");
+    if (title === undefined) return this.#recordFailure(reply.conversationId, "the reply contains no title");
     await updateHead(
       this.#deps,
       reply.conversationId,
@@ -166,8 +171,8 @@ export class Titles {
   }
 
   /**
-   * Returns the conversation's title if it is only its first words, taken when the conversation started or when it was
-   * answered without a title, or those of the character's greeting. Any other title was chosen by the user.
+   * Returns the title of a conversation if it's provisional: the first words of its first message, or of the
+   * character's greeting. Any other title was chosen by the user.
    */
   #findProvisionalTitle({ conversationId, call }: CompletedReply): string | undefined {
     const { store, blocks } = this.#deps;
@@ -186,10 +191,10 @@ export class Titles {
 }
 
 /**
- * Returns the call that asks for a title: the reply's own call, the reply, and an instruction. A server with one slot has all
- * but the instruction in its cache.
+ * Returns the call that asks for a title: the reply's own call, the reply, and an instruction. A server with one slot
+ * has everything except the instruction in its cache.
  *
- * @param answer Text of the reply. If it was continued, `call` ends with its beginning.
+ * @param answer Text of the reply. If it was continued, `call` ends with its start.
  */
 export function titleCall({ model, messages, params }: ChatCall, answer: string): ChatCall {
   const asked = messages.at(-1)?.role === "assistant" ? messages.slice(0, -1) : messages;
@@ -202,7 +207,7 @@ export function titleCall({ model, messages, params }: ChatCall, answer: string)
   };
 }
 
-/** Returns the title in a model's answer, `undefined` if there is none. */
+/** Returns the title in a model's reply; `undefined` if there is none. */
 export function parseTitle(completion: OpenAiCompletion): string | undefined {
   const text = stripReasoning(completion.choices[0]?.message.content ?? "");
   const lines = text.split(/\r?\n/).map(stripMarkup).filter((line) => line !== "");

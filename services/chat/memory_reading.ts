@@ -1,7 +1,7 @@
 /**
- * Reads chats that have ended for facts worth remembering, while no reply is being written, and proposes them as notes. Only
- * chats that changed since the owner switched this on are read, and of each only what is new. Temporary chats aren't stored,
- * so they are never read.
+ * Reads idle chats for facts worth remembering, while no reply is running, and proposes them as notes. Only reads chats
+ * that changed since the owner turned this on, and only their new messages. Temporary chats aren't stored, so they're
+ * never read.
  */
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import type { ConversationStore } from "../conversations/conversation_store.ts";
@@ -39,31 +39,31 @@ export interface MemoryReadingDeps extends MemoryServices {
   now(): number;
 }
 
-/** Messages of one reading. */
+/** The messages to read in one call. */
 interface Unread {
   messages: Message[];
-  /** Whether more follow that don't fit into one call. */
+  /** Whether more messages follow that don't fit into one call. */
   isCut: boolean;
 }
 
 const TIMEOUT_MS = 5 * 60 * 1000;
-/** Chats queued at a time. The others come with the next check. */
+/** Maximum number of chats to queue at once. The others follow with the next check. */
 const MAX_QUEUED = 4;
-/** Conversations looked at in one check, the last changed first. */
+/** Maximum number of conversations per check, the most recently changed first. */
 const MAX_LOOKED_AT = 200;
-/** Tokens of messages in one call, at most. */
+/** Maximum number of message tokens in one call. */
 const MAX_TOKENS = 8_000;
-/** Share of the context for messages. Notes, instruction and answer need the rest. */
+/** Share of the context for messages. The rest is for notes, the instruction and the reply. */
 const CONTEXT_SHARE = 0.4;
 const USUAL_CONTEXT = 4_096;
-/** Failures after which a chat isn't tried again until it changes. */
+/** Number of failures after which a chat isn't read again until it changes. */
 const MAX_FAILURES = 2;
 const MAX_REMEMBERED = 1_000;
 
-/** Reads chats for proposals. */
+/** Reads chats and proposes notes. */
 export class MemoryReading {
   readonly #deps: MemoryReadingDeps;
-  /** Failures by chat and the last message of it. */
+  /** Failures by chat and its last message. */
   readonly #failures = new Map<string, number>();
 
   readonly #unsubscribe: () => void;
@@ -75,7 +75,7 @@ export class MemoryReading {
     });
   }
 
-  /** Stops following what happens to chats. */
+  /** Stops listening for changes of chats. */
   close(): void {
     this.#unsubscribe();
   }
@@ -104,26 +104,26 @@ export class MemoryReading {
     }
   }
 
-  /** Withdraws what was proposed from a chat that shall not be learned from. */
+  /** Withdraws the proposals from a chat that the user excluded. */
   #withdraw(id: string): void {
     const { proposals, store, log } = this.#deps;
     if (!proposals.list().some(({ source }) => source?.conversationId === id)) return;
     try {
       if (store.find(id)?.head.learn !== false) return;
     } catch {
-      return; // Its head can't be read; what was proposed stays.
+      return; // The head can't be read; the proposals stay.
     }
     proposals.withdraw(id).catch((error) => log("error", "Couldn't withdraw proposals", { error: traceOf(error) }));
   }
 
-  /** Returns the last message of a chat if it may be read and wasn't. */
+  /** Returns the last message of a chat if it may be read and hasn't been. */
   async #findUnread(id: string): Promise<string | undefined> {
     const { store, blocks, readMarks } = this.#deps;
     let state: ConversationState | undefined;
     try {
       state = store.find(id);
     } catch {
-      return undefined; // Its head can't be read, so nobody knows whether it may be.
+      return undefined; // The head can't be read, so it's unknown whether the chat may be read.
     }
     if (state === undefined || state.head.learn === false) return undefined;
     const row = blocks.previous(id);
@@ -150,7 +150,7 @@ export class MemoryReading {
       if (messages.some(isReadable)) {
         const question = await this.#createQuestion(state, messages, context * CONTEXT_SHARE / 2);
         const found = await askForProposals(modelRouter.client, { target, model }, question, signal);
-        // It may have been switched off, or the chat deleted, while the model was writing.
+        // It may have been turned off, or the chat deleted, while the model was writing.
         const current = store.find(id);
         if (current === undefined || current.head.learn === false || !settings().memory_proposals) return;
         const persona = this.#personaOf(state);
@@ -168,7 +168,7 @@ export class MemoryReading {
     }
   }
 
-  /** Reads the messages after a mark, as many as fit. If the marked one is gone, the newest that fit. */
+  /** Reads the messages after a mark, as many as fit. If the marked message is gone, reads the newest ones that fit. */
   #unread(id: string, mark: string | undefined, budget: number): Unread {
     const { blocks } = this.#deps;
     const isMarked = mark !== undefined && blocks.rowOf(id, mark) !== undefined;
@@ -243,7 +243,7 @@ export class MemoryReading {
   }
 }
 
-/** What a character learns of a persona is between the two. */
+/** Returns the scope of notes: between character and persona. */
 function toScope(
   kind: "everything" | "character" | "persona",
   characterId: string | undefined,

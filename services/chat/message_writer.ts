@@ -1,4 +1,4 @@
-/** Stores what a chat request adds to a conversation before the model is asked: the user message, and an empty reply. */
+/** Stores the messages that a chat request adds before the model is called: the user message and an empty reply. */
 import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { type ConversationState, toTitle } from "../conversations/conversation.ts";
@@ -37,19 +37,19 @@ export interface MessageWriterDeps {
 export interface NewReply {
   messageId: string;
   generation: string;
-  /** Absent until it is known. */
+  /** `undefined` until it's known. */
   model: string | undefined;
   now: number;
   /** The character that speaks, if the reply is a new message. */
   characterId?: string;
 }
 
-/** What was stored. */
+/** The stored messages. */
 export interface WrittenMessages {
   userMessage?: Message;
   /** Text and reasoning that the reply continues. */
   base: { text: string; reasoning: string };
-  /** The message before, if the reply continues it or writes it again. */
+  /** The message before this run, if the reply continues or rewrites it. */
   previous?: Message;
 }
 
@@ -62,8 +62,8 @@ export class MessageWriter {
   }
 
   /**
-   * Stores the images of the user message, and returns the request with references to them. Images of earlier messages are
-   * the client's copies of what is stored already.
+   * Stores the images of the user message, and returns the request with references to them. Images of earlier messages
+   * are already stored.
    */
   async storeImages(request: StatefulChatRequest): Promise<StatefulChatRequest> {
     const last = request.messages.at(-1);
@@ -95,7 +95,7 @@ export class MessageWriter {
   }
 
   /**
-   * Refuses a user message under the id of another one, which would otherwise be lost.
+   * Rejects a user message whose ID belongs to another message, because the new text would be lost.
    *
    * @throws {AppError} `conflict`
    */
@@ -108,7 +108,7 @@ export class MessageWriter {
     if (stored.role === "user" && isSameContent(stored.content, last.content ?? "")) return;
     throw new AppError(
       "conflict",
-      `Conversation "${conversationId}" already has a message "${mid}" with other content; send a new user_message_id`,
+      `Conversation "${conversationId}" already has a message "${mid}" with other content. Send a new user_message_id`,
     );
   }
 
@@ -116,7 +116,7 @@ export class MessageWriter {
    * Stores the user message and the empty reply in one transaction. Creates the conversation if it doesn't exist.
    *
    * @param existing The conversation before.
-   * @throws {AppError} `conflict` if an id is taken, `not_found` or `invalid_request` if there is no such reply.
+   * @throws {AppError} `conflict` if an id is taken, `not_found` or `invalid_request` if the reply doesn't exist.
    */
   async write(
     request: StatefulChatRequest,
@@ -128,9 +128,9 @@ export class MessageWriter {
     const isEdit = request.action === "edit";
     const userMessage = addsMessage(request) ? createUserMessage(request, reply.now, existing) : undefined;
     if (userMessage?.id === reply.messageId) {
-      throw new AppError("invalid_request", "user_message_id and assistant_message_id are the same id");
+      throw new AppError("invalid_request", "user_message_id and assistant_message_id must differ");
     }
-    // Only for a new conversation: the database doesn't allow two ids that differ in case only.
+    // Only for a new conversation: the database doesn't allow two IDs that differ only in case.
     if (existing === undefined) conversations.refuseCaseClash(id);
     const mids = [reply.messageId, ...(userMessage === undefined ? [] : [userMessage.id])];
     const taken = existing === undefined ? new Set<string>() : blocks.taken(id, mids);
@@ -139,7 +139,7 @@ export class MessageWriter {
     }
     const base = { text: "", reasoning: "" };
     if (isEdit) {
-      if (existing === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
+      if (existing === undefined) throw new AppError("not_found", `Conversation "${id}" not found`);
       return { userMessage: await this.#addVersion(request, reply, existing), base };
     }
     const isStored = userMessage !== undefined && taken.has(userMessage.id);
@@ -155,7 +155,7 @@ export class MessageWriter {
     return { userMessage, base };
   }
 
-  /** Returns the results of tools at the end of a request, which the client ran, as far as they aren't stored. */
+  /** Returns the tool results at the end of a request that aren't stored yet. The client ran these tools. */
   #findNewResults(request: StatefulChatRequest, reply: NewReply, existing: ConversationState | undefined): Message[] {
     const { blocks } = this.#deps;
     const sent = request.messages.slice(request.messages.findLastIndex(({ role }) => role !== "tool") + 1);
@@ -173,7 +173,7 @@ export class MessageWriter {
     );
   }
 
-  /** Adds a version to a user message and makes it the active one, followed by the empty reply alone. */
+  /** Adds a version to a user message and activates it. Only the empty reply follows it. */
   async #addVersion(request: StatefulChatRequest, reply: NewReply, existing: ConversationState): Promise<Message> {
     const { blocks, conversations, variants } = this.#deps;
     const { conversationId: id, userMessageId: mid } = request;
@@ -199,20 +199,23 @@ export class MessageWriter {
     return edit.after;
   }
 
-  /** Turns an existing message into the reply: to continue it, or to write it again. */
+  /** Turns an existing message into the reply, to continue or rewrite it. */
   async #rewriteReply(request: StatefulChatRequest, reply: NewReply, existing: ConversationState | undefined) {
     const { blocks, conversations, variants } = this.#deps;
     const [id, mid] = [request.conversationId, reply.messageId];
-    if (existing === undefined) throw new AppError("not_found", `There is no conversation "${id}"`);
+    if (existing === undefined) throw new AppError("not_found", `Conversation "${id}" not found`);
     blocks.requireOnPath(id, mid);
     const base = { text: "", reasoning: "" };
     const saved: Statement[] = [];
     let previous: Message | undefined;
     const edit = blocks.editReply(id, mid, (before) => {
       if (addsMessage(request) && !isEmptyFailure(before)) {
-        throw new AppError("conflict", `Message "${mid}" is already there and was not written by a reply`);
+        throw new AppError(
+          "conflict",
+          `Can't use "${mid}" as assistant_message_id: a message that isn't a reply already has it`,
+        );
       }
-      if (before.role !== "assistant") throw new AppError("invalid_request", `Message "${mid}" is not a reply`);
+      if (before.role !== "assistant") throw new AppError("invalid_request", `Message "${mid}" isn't a reply`);
       if (request.action === "continue") {
         base.text = textOfContent(before.content);
         base.reasoning = before.reasoning ?? "";
@@ -221,7 +224,7 @@ export class MessageWriter {
         const { finish_reason: _, output_limit: __, left_out: ___, split_reasoning: ____, ...rest } = before;
         return { ...rest as Message, model: reply.model ?? before.model, status: "streaming", error: undefined };
       }
-      // Its text stays as a version, unless it has none.
+      // Its text becomes a version, unless it has none.
       if (isEmptyAttempt(before)) return emptied(before, reply);
       previous = before;
       saved.push(...variants.keep(id, before));
@@ -266,12 +269,12 @@ export class MessageWriter {
   }
 }
 
-/** Whether a request adds a user message or a version of one, and a new reply. */
+/** Returns whether a request adds a user message or a version of one, and a new reply. */
 function addsMessage({ action }: StatefulChatRequest): boolean {
   return action === "send" || action === "edit";
 }
 
-/** Returns the user message of a request: the last of its messages, if the user wrote it. */
+/** Creates the user message of a request: the last of its messages, if its role is `user`. */
 function createUserMessage(
   request: StatefulChatRequest,
   now: number,
@@ -285,32 +288,32 @@ function createUserMessage(
   return completeMessage(input, request.userMessageId ?? uuidV7(), new Date(now).toISOString());
 }
 
-/** Returns an earlier message of a new conversation as it is stored: without the ids that its client gave it. */
+/** Returns an earlier message of a new conversation as it is stored: without the IDs from the client. */
 function toOpeningInput({ id: _, mid: __, variants: ___, ...fields }: ChatMessage, reply: NewReply): MessageInput {
   return fields.role === "assistant" ? { character_id: reply.characterId, ...fields } : fields;
 }
 
 function emptyReply(reply: NewReply): Message {
-  // A message keeps its model and character, whatever the conversation uses later.
+  // A message keeps its model and character, even if the conversation changes them later.
   const input = { role: "assistant", model: reply.model, character_id: reply.characterId };
   return { ...completeMessage(input, reply.messageId, isoTime(reply)), status: "streaming" };
 }
 
-/** What a reply leaves in its message besides its text. */
+/** Fields of a message that a reply sets besides its text. */
 const REPLY_FIELDS = [
   ...["reasoning", "error", "usage", "timings", "finish_reason", "tool_calls", "lorebook_state", "documents"],
   ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details"],
   "tool_rounds",
 ];
 
-/** Returns a message that is about to be written again, without what the last reply left in it. */
+/** Returns a message that is about to be rewritten, without the fields of its last reply. */
 function emptied(before: Message, reply: NewReply): Message {
   const rest: Message = { ...before };
   for (const field of REPLY_FIELDS) delete rest[field];
   return { ...rest, content: "", model: reply.model, status: "streaming", updated_at: isoTime(reply) };
 }
 
-/** Names an untitled conversation after the request. */
+/** Sets the title of an untitled conversation from the request. */
 function withTitle(state: ConversationState, request: StatefulChatRequest): ConversationState {
   return state.head.title === "" ? { ...state, head: { ...state.head, title: titleOf(request) } } : state;
 }

@@ -44,7 +44,7 @@ export interface ChatDeps extends ConversationServices, LorebookServices {
   presets: Presets;
   upstream: UpstreamClient;
   modelRouter: ModelRouter;
-  /** Tells other devices of replies. */
+  /** Notifies other devices of replies. */
   push: ToolRunDeps["push"] & { replyCompleted(reply: { conversationId: string }): void };
   /** Opens the documents. */
   documents: Lazy<DocumentServices>;

@@ -1,4 +1,4 @@
-/** Previews: what a chat request would send, and which entries of a lorebook would become active. */
+/** Previews of the call that a chat request would make, and of the lorebook entries that would be activated. */
 import type { ConversationState } from "../conversations/conversation.ts";
 import { mergeFields } from "../llm/openai/openai_request.ts";
 import type { ModelRoute } from "../llm/model_router.ts";
@@ -42,23 +42,23 @@ import { estimateTokens, splitContent } from "../llm/token_count.ts";
 import { AppError } from "../errors.ts";
 import type { ActivationBook } from "../lorebooks/scan_entries.ts";
 
-/** What a request would send. */
+/** The call that a request would make. */
 export interface ChatPreview {
   route: ModelRoute;
   context: "client" | "server";
   params: Record<string, unknown>;
   prompt: Prompt;
-  /** Messages at the beginning of the conversation that don't fit, including hidden ones. */
+  /** Messages at the start of the conversation that don't fit, including hidden ones. */
   dropped: { count: number; lastMessageId?: string };
   /** The preset in use. */
   preset?: Pick<PromptPreset, "id" | "name">;
   /** Ids of the characters that would speak, in order. */
   speakers: string[];
-  /** The tools that go with the request, and what isn't offered. Their definitions are in `params`. */
+  /** The tools of the request, and those that aren't offered. Their definitions are in `params`. */
   tools: Pick<ToolOffer, "tools" | "leftOut">;
 }
 
-/** Makes previews of calls. */
+/** Creates previews of calls. */
 export class ChatPreviewer {
   readonly #deps: CallBuilderDeps;
 
@@ -67,7 +67,7 @@ export class ChatPreviewer {
   }
 
   /**
-   * Returns what a request would send. Sends and stores nothing.
+   * Returns the call that a request would make, without sending or storing anything.
    *
    * @throws {AppError} As `CallBuilder.buildPassThrough`.
    */
@@ -123,7 +123,7 @@ export class ChatPreviewer {
     };
   }
 
-  /** Returns the tools that a reply would be sent with, undefined for a request whose answer isn't stored. */
+  /** Returns the tools that would be offered to the model; `undefined` for a request whose reply isn't stored. */
   async #previewTools(
     request: AnyChatRequest,
     route: ModelRoute,
@@ -155,7 +155,7 @@ export class ChatPreviewer {
     return { characterId, speakers: characterId === undefined ? [] : [characterId, ...others] };
   }
 
-  /** Returns the id of the character whose message this is. */
+  /** Returns the ID of the character that wrote a message. */
   #writerOf(id: string, mid: string): string | undefined {
     const message = findMessage(this.#deps.blocks, id, mid);
     return typeof message?.character_id === "string" ? message.character_id : undefined;
@@ -169,7 +169,7 @@ export class ChatPreviewer {
   }
 }
 
-/** A conversation that will exist once its first message is stored. */
+/** Returns a conversation that will exist once its first message is stored. */
 function newConversation(id: string): ConversationState {
   return { id, revision: 0, createdAtMs: 0, updatedAtMs: 0, messageCount: 0, head: { title: "", participants: [] } };
 }
@@ -180,21 +180,21 @@ interface LorebookTrialDeps extends LorebookServices {
   blocks: BlockStore;
   characters: Characters;
   personas: Personas;
-  /** Returns the owner's persona for conversations that name none. */
+  /** Returns the owner's persona for conversations without one. */
   getDefaultPersonaId(): string | null;
   /** Returns the owner's name without a persona. */
   getUserName(): Promise<string>;
 }
 
-/** Only this many of the newest messages are scanned. */
+/** Maximum number of messages to scan. The newest are scanned. */
 const MAX_MESSAGES = 1_000;
 
-/** Tries lorebooks on conversations and texts; see `tryLorebook`. */
+/** Tests lorebooks on conversations and texts; see `tryLorebook`. */
 type LorebookTrial = (request: TrialRequest) => Promise<Activation>;
 
 /**
- * Creates the function that tries a lorebook on a text or a conversation, with its messages, the texts around them and
- * its macros: which entries become active, by which key, and which are dropped.
+ * Creates the function that tests a lorebook on a text or a conversation, including its macros and the texts around the
+ * messages. The result says which entries are activated by which key, and which are dropped.
  */
 export function createLorebookTrial(deps: LorebookTrialDeps): LorebookTrial {
   return (request) =>
@@ -207,7 +207,7 @@ export function createLorebookTrial(deps: LorebookTrialDeps): LorebookTrial {
 }
 
 /**
- * Loads what a trial scans: the same as for the next prompt of the conversation's first character.
+ * Loads the texts to scan: the same as for the next prompt of the conversation's first character.
  *
  * @throws {AppError} `not_found`
  */
@@ -264,9 +264,9 @@ interface ScannedConversation {
   expand(text: string): string;
 }
 
-/** What to try. */
+/** What to test. */
 interface TrialRequest {
-  /** A draft in any supported format; alternatively the id of a stored book. */
+  /** A draft in any supported format; alternatively the ID of a stored book. */
   book?: unknown;
   lorebookId?: string;
   /** The conversation to scan, and a text to scan as its last message or alone. */
@@ -288,14 +288,15 @@ interface TrialDeps {
 const DRAFT = "draft";
 
 /**
- * Tries a book. Entries with a probability are always active in a trial, and report it. Timed effects don't apply.
+ * Tests a book. Entries with a probability are always activated in a test, and the result includes it. Timed effects
+ * don't apply.
  *
  * @throws {AppError} `invalid_request` without a book or anything to scan; `not_found`; `unprocessable`
  */
 async function tryLorebook(request: TrialRequest, parts: TrialDeps): Promise<Activation> {
   const owner = await loadBook(request, parts.lorebooks);
   if (request.conversationId === undefined && request.text === undefined) {
-    throw invalidTrial("conversation_id", "a trial needs a conversation or a text to scan");
+    throw invalidTrial("conversation_id", "a conversation or a text to scan is required");
   }
   const scanned = request.conversationId === undefined ? undefined : await parts.conversation(request.conversationId);
   const said = request.text === undefined ? [] : [{ role: "user", text: request.text }];
@@ -316,11 +317,11 @@ async function loadBook({ book, lorebookId }: TrialRequest, lorebooks: Lorebooks
     const parsed = parseLorebook(book);
     return { id: DRAFT, name: parsed.name ?? "", scope: "chat", book: parsed.book };
   }
-  if (lorebookId === undefined) throw invalidTrial("book", "a trial needs a book or the id of one");
+  if (lorebookId === undefined) throw invalidTrial("book", "a book or its ID is required");
   const { id, head, body } = await lorebooks.get(lorebookId);
   return { id, name: head.name, scope: "chat", book: body };
 }
 
 function invalidTrial(path: string, message: string): AppError {
-  return new AppError("invalid_request", `Can't try the lorebook: ${message}`, { issues: [{ path, message }] });
+  return new AppError("invalid_request", `Can't test the lorebook: ${message}`, { issues: [{ path, message }] });
 }

@@ -1,6 +1,6 @@
 /**
- * Replies as clients see them: which there are, and what a client can follow of one, running or stored: its batches of
- * text and its end.
+ * Replies as clients see them: finds running and stored replies, and lets clients follow one, from batches of text to
+ * its end.
  */
 import type { KeyedMutex } from "../async/locks.ts";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
@@ -26,7 +26,7 @@ import { isJsonObject } from "../json/type_guards.ts";
 import type { ChatNotice, Usage } from "../llm/chat_event.ts";
 import { ReplyCalls, type ToolCallJson, type ToolCallUpdate } from "./tools/tool_messages.ts";
 
-/** Dependencies of a Replies. */
+/** Dependencies of `Replies`. */
 interface RepliesDeps {
   db: Database;
   store: ConversationStore;
@@ -46,18 +46,18 @@ export class Replies {
     this.#deps = deps;
   }
 
-  /** Lists the replies that are being written. */
+  /** Lists the running replies. */
   listRunning(): Reply[] {
     return this.#deps.live.all();
   }
 
-  /** Whether a reply is being written in a conversation. */
+  /** Returns whether a reply is running in a conversation. */
   isRunningIn(conversationId: string): boolean {
     return this.#deps.live.findByConversation(conversationId) !== undefined;
   }
 
   /**
-   * Stops the reply that writes a message, and returns the message. A reply that has ended stays as it is.
+   * Stops the running reply of a message, and returns the message. Ended replies don't change.
    *
    * @throws {AppError} `not_found`; `storage_full` or `internal` if the message can't be saved yet.
    */
@@ -70,25 +70,26 @@ export class Replies {
   /**
    * Returns the reply that wrote a message.
    *
-   * @param conversationId The message's conversation. Without it, the reply that runs or started last wins.
+   * @param conversationId The message's conversation. Without it, returns the running reply, or else the latest.
    * @throws {AppError} `not_found`
    */
   async get(mid: string, conversationId?: string): Promise<ReplySource> {
     const { live, db, locks } = this.#deps;
     for (const id of conversationId === undefined ? findConversationsOfReply(db, mid) : [conversationId]) {
-      // Under the lock, because a reply that is about to start is in the database a moment before it is live.
+      // Holds the lock, because a reply that is about to start is in the database before it's in the list of live
+      // replies.
       const find = () => live.findByMessage(id, mid) ?? this.#findStored(id, mid, "lastRun");
       const reply = live.findByMessage(id, mid) ?? await locks.run(id, find);
       if (reply !== undefined) return reply;
     }
-    throw new AppError("not_found", `There is no reply "${mid}"`);
+    throw new AppError("not_found", `Reply "${mid}" not found`);
   }
 
   /**
-   * Decides about a call of a tool.
+   * Allows or denies a tool call.
    *
    * @param mid The reply, or the message with the call.
-   * @throws {AppError} `not_found`; `conflict` if the call was decided otherwise or its tool has changed; `invalid_request`
+   * @throws {AppError} `not_found`; `conflict` if another decision was made or the tool has changed; `invalid_request`
    */
   async decide(mid: string, callId: string, decision: ToolDecision, conversationId?: string): Promise<ToolCallRecord> {
     const running = this.#findRunning(mid, callId, conversationId);
@@ -98,7 +99,7 @@ export class Replies {
     return record;
   }
 
-  /** Finds a call of a tool. @throws {AppError} `not_found` */
+  /** Finds a tool call. @throws {AppError} `not_found` */
   findCall(mid: string, callId: string, conversationId?: string): ToolCallRecord {
     const { db, blocks, callStore } = this.#deps;
     const running = this.#findRunning(mid, callId, conversationId)?.tools?.find(callId);
@@ -112,7 +113,7 @@ export class Replies {
         blocks.roundsOf(id, mid).some((message) => message.id === record.messageId);
       if (record.messageId === mid || isReply()) return record;
     }
-    throw new AppError("not_found", `Reply "${mid}" has no call "${callId}"`);
+    throw new AppError("not_found", `Tool call "${callId}" not found in reply "${mid}"`);
   }
 
   /** Finds the running reply that made a call. */
@@ -124,7 +125,7 @@ export class Replies {
     });
   }
 
-  /** Finds the reply that an earlier request with the same ids started, unless it failed without any text. */
+  /** Finds the reply of an earlier request with the same IDs, unless it failed without text. */
   findStarted(request: StatefulChatRequest): ReplySource | undefined {
     const { assistantMessageId: mid, conversationId, action } = request;
     if (mid === undefined) return undefined;
@@ -149,10 +150,10 @@ export class Replies {
   }
 }
 
-/** The error of a reply that was cut off by the end of the server. */
+/** The error of a reply that was interrupted because the server stopped. */
 export const INTERRUPTED = { code: "interrupted", message: "The server stopped while it was writing this reply" };
 
-/** A position in a reply: how much of it a client has. Lengths are UTF-16 units of the whole message. */
+/** A client's position in a reply. Lengths are UTF-16 units of the whole message. */
 export interface ReplyCursor {
   /** Number of the last event the client has, 0 for none. */
   seq: number;
@@ -160,7 +161,7 @@ export interface ReplyCursor {
   reasoningLength: number;
   /** Number of the last notice the client has. */
   notices?: number;
-  /** Number of the last change of a call that the client has. */
+  /** Number of the last change of a tool call that the client has. */
   calls?: number;
 }
 
@@ -170,29 +171,29 @@ export interface ReplyEvent extends ReplyCursor {
   delta: string;
 }
 
-/** Events that arrived together. All clients share one object, so that it is encoded once. */
+/** Events that arrived together. All clients share the object, so that it's encoded only once. */
 export type ReplyBatch = readonly ReplyEvent[];
 
 /** How a reply ended. */
 export interface ReplyEnd {
   status: Exclude<MessageStatus, "streaming">;
-  /** As in OpenAI's API; `null` if the server didn't send one. */
+  /** In the format of OpenAI's API; `null` if the server didn't send one. */
   finishReason: string | null;
   usage?: Usage;
   timings?: Record<string, unknown>;
   toolCalls?: unknown[];
   error?: MessageError;
-  /** The stored message, if it isn't what was streamed. */
+  /** The stored message, if it differs from what was streamed. */
   message?: Message;
 }
 
-/** What a client that follows a reply gets next. */
+/** The next step for a client that follows a reply. */
 export type ReplyStep =
   | { batch: ReplyBatch }
   | { end: ReplyEnd }
-  /** The server isn't ready yet. `after` is the position to go on from. */
+  /** The server isn't ready yet. `after` is the position from which to continue. */
   | { notice: ChatNotice; after: ReplyCursor }
-  /** Calls of tools that are new or have changed. */
+  /** New or changed tool calls. */
   | { calls: ToolCallUpdate[]; after: ReplyCursor };
 
 /** A reply that clients can follow, running or stored. */
@@ -202,7 +203,7 @@ export interface ReplySource {
   readonly generation: string;
   readonly model: string;
   readonly startedAtMs: number;
-  /** Returns what comes after a position, and waits for it if the reply is being written. */
+  /** Returns the step after a position. Waits for it if the reply is running. */
   next(cursor: ReplyCursor): ReplyStep | Promise<ReplyStep>;
 }
 
@@ -235,7 +236,7 @@ export class StoredReply implements ReplySource {
   readonly #text: string;
   readonly #reasoning: string;
   readonly #end: ReplyEnd;
-  /** The message, if clients that followed it while it was written have another text. */
+  /** The message, if it differs from the text that clients followed. */
   readonly #changed: Message | undefined;
 
   readonly #calls = new ReplyCalls();
@@ -256,7 +257,7 @@ export class StoredReply implements ReplySource {
   }
 
   next(cursor: ReplyCursor): ReplyStep {
-    // A position in the text as it was streamed: there, the reasoning was part of it.
+    // The position is in the streamed text, which contained the reasoning.
     if (this.#changed !== undefined && cursor.seq > 0 && cursor.reasoningLength < this.#reasoning.length) {
       return { end: { ...this.#end, message: this.#changed } };
     }
@@ -266,14 +267,14 @@ export class StoredReply implements ReplySource {
   }
 }
 
-/** Returns the changes of calls that a client gets next: of those behind text that it has. */
+/** Returns the next changes of tool calls for a client: those of calls whose preceding text it has. */
 export function nextCalls(cursor: ReplyCursor, calls: ReplyCalls): ReplyStep | undefined {
   if (calls.changes === (cursor.calls ?? 0)) return undefined;
   const { updates, last } = calls.since(cursor.calls ?? 0, cursor);
   return updates.length === 0 ? undefined : { calls: updates, after: { ...cursor, calls: last } };
 }
 
-/** Returns the text that a client gets next, up to the first calls that it hasn't seen. */
+/** Returns the next text for a client, up to the first call that it doesn't have. */
 export function nextText(
   cursor: ReplyCursor,
   calls: ReplyCalls,
@@ -288,7 +289,7 @@ export function nextText(
   return { batch };
 }
 
-/** Adds the calls of stored rounds, and returns the text of the rounds. */
+/** Adds the tool calls of stored rounds, and returns their text. */
 export function addStoredCalls(calls: ReplyCalls, rounds: readonly Message[]): { text: string; reasoning: string } {
   let [text, reasoning] = ["", ""];
   const results = new Map(rounds.map((message) => [message.tool_call_id, message]));

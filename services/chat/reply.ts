@@ -1,4 +1,4 @@
-/** One reply while it is being written: collects and journals what the model sends, and lets clients follow it. */
+/** A running reply: collects and journals the model's output, and lets clients follow it. */
 import type { LiveReply } from "../conversations/live_replies.ts";
 import type { Message } from "../conversations/message.ts";
 import { AppError } from "../errors.ts";
@@ -22,37 +22,37 @@ import {
   type ReplyStep,
 } from "./replies.ts";
 
-/** Text kept as batches for clients that lag a little. A client further behind gets the rest in one batch. */
+/** Maximum length of text in batches, for clients that are slightly behind. Others get the rest as one batch. */
 const MAX_RECENT_CHARS = 512 * 1024;
-/** What an event counts toward that limit besides its text. */
+/** Length that an event adds to that limit besides its text. */
 const EVENT_CHARS = 64;
-/** Longest reply. A longer one is an endless loop of the model. */
+/** Maximum length of a reply. The model of a longer one is in an endless loop. */
 const MAX_CHARS = 32 * 1024 * 1024;
 
 interface NewBatch extends JournalBatch {
   events: ReplyEvent[];
 }
 
-/** What a reply starts with. */
+/** Initial state of a reply. */
 export interface ReplyOptions {
   conversationId: string;
   messageId: string;
   generation: string;
-  /** Absent until the connection or its server has named one. */
+  /** `undefined` until the connection or its server selects one. */
   model: string | undefined;
   startedAtMs: number;
-  /** Text and reasoning of the message before, if the reply continues it. */
+  /** Text and reasoning that the reply continues, if any. */
   base: { text: string; reasoning: string };
-  /** The message before, if the reply continues it or writes it again. */
+  /** The message before this run, if the reply continues or rewrites it. */
   previous?: Message;
-  /** Number of the version before, if the message itself isn't known anymore. */
+  /** Number of the previous version, if the message itself is no longer known. */
   previousVariant?: number | null;
-  /** Messages of the rounds before, if the reply continues after calls of tools. */
+  /** Messages of earlier rounds, if the reply continues after tool calls. */
   rounds?: readonly Message[];
   journal: ReplyJournal;
 }
 
-/** What the model sent before it called tools. */
+/** The model's output before it called tools. */
 export interface WrittenRound {
   text: string;
   reasoning: string;
@@ -64,35 +64,35 @@ export interface WrittenRound {
   finishReason: string | null;
 }
 
-/** Why the upstream call was ended early. */
+/** Why the call to the model was ended early. */
 type AbortReason = "stopped" | "interrupted";
 
-/** How far a reply is. Each state follows only from one above it. */
+/** The state of a reply. Each state can only follow one listed above it. */
 type ReplyState =
   | { phase: "writing" }
   | { phase: "aborting"; reason: AbortReason }
-  /** The upstream call is over. Clients still wait, because the message isn't saved. */
+  /** The call to the model has ended. Clients still wait, because the message isn't saved. */
   | { phase: "ended"; end: ReplyEnd }
-  /** Saving failed and is tried again. Clients see `shownEnd`, so that they don't take the reply for complete. */
+  /** Saving failed and is retried. Clients see `shownEnd`, so that they don't consider the reply complete. */
   | { phase: "unsaved"; end: ReplyEnd; shownEnd: ReplyEnd; failure: AppError; since: string }
   | { phase: "saved"; end: ReplyEnd }
-  /** Clients see the end. `isSaved` is false if the message was removed while it was being written. */
+  /** Clients see the end. `isSaved` is false if the message was deleted in the meantime. */
   | { phase: "settled"; end: ReplyEnd; isSaved: boolean };
 
-/** A reply that is being written. */
+/** A running reply. */
 export class Reply implements LiveReply, ReplySource {
   readonly conversationId: string;
   readonly messageId: string;
   readonly generation: string;
-  /** Empty until it is known. */
+  /** Empty until it's known. */
   model: string;
-  /** The connection that answers. Absent until it is known. */
+  /** ID of the connection that answers; `undefined` until it's known. */
   connectionId: string | undefined;
-  /** What the request was sent with. Absent until the model answers. */
+  /** Facts about the sent request; `undefined` until the model answers. */
   sent: SentFacts | undefined;
   readonly startedAtMs: number;
   readonly calls = new ReplyCalls();
-  /** Runs the tools that the model calls. Absent for a reply without tools of Parlor. */
+  /** Runs the tools that the model calls; `undefined` for a reply without Parlor's tools. */
   tools: ToolRun | undefined;
   #journal: ReplyJournal;
   /** Number of the last event before the current journal. */
@@ -101,17 +101,17 @@ export class Reply implements LiveReply, ReplySource {
   readonly #previousVariant: number | null;
   /** Text that the message had before this run. */
   #base: { text: string; reasoning: string };
-  /** Messages of the rounds before the current one. */
+  /** Messages of earlier rounds. */
   #rounds: readonly Message[];
-  /** Lengths of their text, which clients have followed as one. */
+  /** Lengths of their texts. Clients follow them and the current text as one. */
   #start: { text: number; reasoning: number };
   readonly #abort = new AbortController();
   #state: ReplyState = { phase: "writing" };
-  /** Resolves when clients first see an end. */
+  /** Resolves when clients see an end for the first time. */
   readonly #endShown = Promise.withResolvers<void>();
   #text: string;
   #reasoning: string;
-  /** The message in two parts, if it ended and only a closing tag separates them. */
+  /** Reasoning and text of the ended message, if only a closing tag separates them. */
   #split: SplitAnswer | undefined;
   #seq = 0;
   #recent: ReplyBatch[] = [];
@@ -122,7 +122,7 @@ export class Reply implements LiveReply, ReplySource {
   #timings: Record<string, unknown> | undefined;
   #toolCalls = new ToolCalls();
   #details = new ReasoningDetails();
-  /** What the model server does before it answers. Absent once it answers. */
+  /** What the model server is doing before it answers; `undefined` once it answers. */
   #notice: ChatNotice | undefined;
   #notices = 0;
   #isSuspended = false;
@@ -148,7 +148,7 @@ export class Reply implements LiveReply, ReplySource {
     return this.#journal;
   }
 
-  /** Messages of the rounds before the current one. */
+  /** Messages of earlier rounds. */
   get rounds(): readonly Message[] {
     return this.#rounds;
   }
@@ -159,17 +159,17 @@ export class Reply implements LiveReply, ReplySource {
     return { seq: this.#seq, textLength, reasoningLength, calls: this.calls.changes };
   }
 
-  /** Whether the reply was left to go on at the next start. */
+  /** Whether the reply is suspended, to continue at the next start. */
   get isSuspended(): boolean {
     return this.#isSuspended;
   }
 
-  /** Fires when the upstream call has to end. */
+  /** Fires when the call to the model has to end. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** The text written since the last calls of tools. At the end, without reasoning that only a closing tag set off. */
+  /** The text since the last tool calls. After the end, it excludes reasoning that only a closing tag marked. */
   get text(): string {
     return this.#split?.text ?? this.#text.slice(this.#start.text);
   }
@@ -179,7 +179,7 @@ export class Reply implements LiveReply, ReplySource {
     return this.#previous?.active_variant ?? this.#previousVariant;
   }
 
-  /** How the reply ended. `undefined` while the model writes. */
+  /** How the reply ended; `undefined` while the model writes. */
   get end(): ReplyEnd | undefined {
     return "end" in this.#state ? this.#state.end : undefined;
   }
@@ -195,13 +195,13 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   overlay(stored: Message): Message {
-    // A version that can't be saved yet doesn't hide the answer before it.
+    // An unsaved version doesn't hide the previous text.
     if (this.#state.phase === "unsaved" && this.#previous !== undefined) {
       const { shownEnd: { status, error }, since } = this.#state;
       const { tool_rounds: _, ...previous } = this.#previous;
       return { ...previous as Message, last_attempt: { status, error, created_at: since } };
     }
-    // Until clients see the end, the reply counts as being written: nothing else may start in its conversation.
+    // Until clients see the end, the reply counts as running: no other may start in its conversation.
     const end = this.#shownEnd;
     return this.#messageWith(stored, end ?? this.end, end === undefined);
   }
@@ -227,10 +227,10 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   /**
-   * Collects everything the model sends. Never throws: `end` says what happened.
+   * Collects the model's output. Never throws; failures are in `end`.
    *
-   * @param options.runsTools Calls of tools don't end the reply.
-   * @returns Whether the model called tools and the reply goes on with their results.
+   * @param options.runsTools Tool calls don't end the reply.
+   * @returns Whether the model called tools, so that the reply continues with their results.
    */
   async collect(
     batches: AsyncIterable<ChatEvent[]>,
@@ -243,7 +243,7 @@ export class Reply implements LiveReply, ReplySource {
         if (batch === undefined) continue;
         const { after, seq, ...texts } = batch;
         await this.#journal.append({ ...texts, after: after - this.#journalStart, seq: seq - this.#journalStart });
-        // Only now: clients must not see text that a crash could take back.
+        // Only after that: clients must not see text that a crash could undo.
         this.#add(batch);
       }
       if (this.#state.phase === "aborting") this.#finish(this.#abortedEnd(this.#state.reason));
@@ -255,7 +255,7 @@ export class Reply implements LiveReply, ReplySource {
     return false;
   }
 
-  /** Returns what the model sent since the last calls of tools. */
+  /** Returns the model's output since the last tool calls. */
   readRound(): WrittenRound {
     const [whole, thought] = [this.#text.slice(this.#start.text), this.#reasoning.slice(this.#start.reasoning)];
     const split = thought === this.#base.reasoning ? splitContinued(this.#base, whole) : undefined;
@@ -271,7 +271,7 @@ export class Reply implements LiveReply, ReplySource {
     };
   }
 
-  /** Begins the next round. The one before is in `rounds` from here on. */
+  /** Starts the next round. `rounds` includes the previous one from now on. */
   beginRound(rounds: readonly Message[]): void {
     this.#rounds = rounds;
     this.#start = { text: this.#text.length, reasoning: this.#reasoning.length };
@@ -286,19 +286,21 @@ export class Reply implements LiveReply, ReplySource {
     this.#rounds = rounds;
   }
 
-  /** Journals the text of the next round apart, so that what is stored already isn't recovered again. */
+  /**
+   * Writes the text of the next round to another journal, so that recovery doesn't repeat text that is already stored.
+   */
   useJournal(journal: ReplyJournal): void {
     this.#journal = journal;
     this.#journalStart = this.#seq;
   }
 
-  /** Shows a call, or a change of one, to clients. */
+  /** Shows a new or changed tool call to clients. */
   showCall(call: ToolCallJson): void {
     this.calls.set(call, this.position);
     this.#wakeClients();
   }
 
-  /** Leaves the reply as it is stored, because the server stops. It goes on at the next start. */
+  /** Suspends the reply because the server is stopping. It continues at the next start. */
   suspend(): void {
     const end: ReplyEnd = { status: "interrupted", finishReason: null, error: INTERRUPTED };
     this.#isSuspended = true;
@@ -306,7 +308,7 @@ export class Reply implements LiveReply, ReplySource {
     this.#abort.abort();
     this.#showEnd();
   }
-  /** Tells clients what the model server does before it answers. */
+  /** Tells clients what the model server is doing before it answers. */
   notify(notice: ChatNotice): void {
     this.#notice = notice;
     this.#notices++;
@@ -321,25 +323,25 @@ export class Reply implements LiveReply, ReplySource {
     const upstream = thrown instanceof AppError ? thrown.upstream : undefined;
     const error = { code, message, ...(upstream && { upstream }) };
     this.#finish({ status: "failed", finishReason: null, error, ...this.#measurements() });
-    this.#abort.abort(); // If the error was ours, the model needn't go on.
+    this.#abort.abort(); // If the error is Parlor's own, the model must stop, too.
   }
 
-  /** Records that the message is on disk. Clients get it if it isn't what was streamed. */
+  /** Records that the message was saved. Clients get it if it differs from what was streamed. */
   markSaved(message: Message): void {
     const end = this.end!;
     this.#state = { phase: "saved", end: this.#split === undefined ? end : { ...end, message } };
   }
 
   /**
-   * Records that the message can't be saved yet. Clients don't wait until the disk has space again: they see this error as
-   * the end, until the message is saved.
+   * Records that saving the message failed. Until it's saved, clients see this error as the end, so that they don't
+   * wait for space on the disk.
    *
    * @param now ISO 8601, UTC.
    */
   markUnsaved(thrown: unknown, now: string): void {
     const code = thrown instanceof AppError ? thrown.code : "internal";
     const reason = thrown instanceof AppError ? `: ${thrown.message}` : "";
-    const failure = new AppError(code, `Can't save the reply yet. Its text is kept and will be saved later${reason}`);
+    const failure = new AppError(code, `Can't save the reply yet. Its text is safe and will be saved later${reason}`);
     const end = this.end!;
     const shownEnd: ReplyEnd = { ...end, status: "failed", error: { code, message: failure.message } };
     const since = this.#state.phase === "unsaved" ? this.#state.since : now;
@@ -348,8 +350,8 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   /**
-   * Shows the end to clients. The message is saved by then, or its conversation is gone: after `[DONE]` a client may send
-   * its next request at once. A reply that is still unsaved stays so.
+   * Shows the end to clients. By then the message is saved or its conversation was deleted, because a client may send
+   * its next request right after `[DONE]`. An unsaved reply remains unsaved.
    */
   markSettled(): void {
     if (this.#state.phase === "unsaved") return;
@@ -378,7 +380,7 @@ export class Reply implements LiveReply, ReplySource {
     if (usage !== undefined) message.usage = usage;
     if (timings !== undefined) message.timings = timings;
     if (toolCalls !== undefined) message.tool_calls = toolCalls;
-    // Servers want them back with the results of tools, and at no other time.
+    // Servers require the details together with tool results, and at no other time.
     if (toolCalls !== undefined && !this.#details.isEmpty) message.reasoning_details = this.#details.all();
     if (finishReason) message.finish_reason = finishReason;
     return message;
@@ -387,7 +389,7 @@ export class Reply implements LiveReply, ReplySource {
   #stepAfter(cursor: ReplyCursor): ReplyStep | undefined {
     const calls = nextCalls(cursor, this.calls);
     if (calls !== undefined) return calls;
-    // After a power cut a client may have more text than there is.
+    // After a power failure, a client may have more text than the server.
     const isCurrent = cursor.textLength >= this.#text.length && cursor.reasoningLength >= this.#reasoning.length;
     const end = this.#shownEnd;
     if (isCurrent && end !== undefined) return { end };
@@ -397,7 +399,7 @@ export class Reply implements LiveReply, ReplySource {
     }
     const oldest = this.#recent[0]?.[0]?.seq ?? Infinity;
     if (cursor.seq + 1 >= oldest) {
-      // Newest first: nearly every client waits for the last batch.
+      // Newest first: almost every client waits for the last batch.
       for (let i = this.#recent.length - 1; i >= 0; i--) {
         const batch = this.#recent[i]!;
         if (batch[0]!.seq === cursor.seq + 1 && startsAt(batch[0]!, cursor)) return { batch };
@@ -407,7 +409,7 @@ export class Reply implements LiveReply, ReplySource {
     return nextText(cursor, this.calls, { text: this.#text, reasoning: this.#reasoning }, this.#seq);
   }
 
-  /** Records everything but text, and returns the text as a batch for the journal and the clients. */
+  /** Records everything except text, and returns the text as a batch for the journal and the clients. */
   #toBatch(events: ChatEvent[]): NewBatch | undefined {
     let [text, reasoning, seq] = ["", "", this.#seq];
     const replyEvents: ReplyEvent[] = [];
@@ -478,7 +480,7 @@ export class Reply implements LiveReply, ReplySource {
 
   #finish(end: ReplyEnd): void {
     if (this.end !== undefined) return;
-    // The server's own reasoning has no tags.
+    // Reasoning that the server separated has no tags.
     if (this.#reasoning.slice(this.#start.reasoning) === this.#base.reasoning) {
       this.#split = splitContinued(this.#base, this.#text.slice(this.#start.text));
     }
@@ -503,7 +505,7 @@ export class Reply implements LiveReply, ReplySource {
   }
 
   #measurements(isComplete = false): Pick<ReplyEnd, "usage" | "timings" | "toolCalls"> {
-    // Nobody answers calls of Parlor's own tools after the end.
+    // After the end, nothing handles calls of Parlor's tools.
     const isDropped = this.tools !== undefined && !isComplete;
     return {
       usage: this.#usage,
@@ -514,9 +516,9 @@ export class Reply implements LiveReply, ReplySource {
 }
 
 /**
- * Splits the new part of an answer at a closing tag of reasoning.
+ * Splits the new part of a reply at the closing tag of its reasoning.
  *
- * @param base The answer that is continued, empty for a new one.
+ * @param base The text and reasoning to continue; empty for a new reply.
  * @param text The whole text.
  */
 export function splitContinued(base: { text: string; reasoning: string }, text: string): SplitAnswer | undefined {

@@ -1,6 +1,6 @@
 /**
- * Collects what the server assembles a prompt from: the scene, the character that speaks, and the history. Where
- * several characters take part, decides who speaks next.
+ * Collects the parts of a prompt: the scene, the character that speaks, and the history. In groups, decides who speaks
+ * next.
  */
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
 import { type DocumentUses, parseDocumentUses } from "../documents/document.ts";
@@ -29,22 +29,22 @@ interface WantedReply {
   /** The character that speaks. */
   characterId?: string;
   model: string;
-  /** False for a server that doesn't continue a reply that is sent as the last message. */
+  /** False if the server doesn't continue a partial reply sent as the last message. */
   continuesPrefill?: boolean;
-  /** The model refuses the start of a reply. */
+  /** True if the model refuses a prefilled reply. */
   refusesPrefill?: boolean;
   timeZone?: string;
 }
 
-/** What a prompt is assembled from. */
+/** The parts of a prompt. */
 interface ReplyContext {
   source: PromptSource;
   scene: OpenPromptContext;
-  /** Text between an answer that is continued and its continuation. Empty if the model continues a prefilled answer. */
+  /** Text between a reply and its continuation; empty if the model continues a prefilled reply. */
   joint: string;
 }
 
-/** How many of the newest messages decide who speaks next. */
+/** Number of the newest messages that decide who speaks next. */
 const SPEAKER_LOOKBACK = 200;
 
 /**
@@ -71,7 +71,7 @@ export async function openReplyContext(
     greetingIndex: () => findGreetingIndex(blocks, conversationId),
     action: action === "continue" || action === "impersonate" ? action : "reply",
     generation: action === "send" || action === "edit" ? "normal" : action,
-    // A character that has left doesn't speak again. Its earlier messages keep its name.
+    // A character that has left doesn't speak anymore. Its name stays in earlier messages.
     characterId: cast.some(({ id }) => id === characterId) ? characterId : undefined,
   });
   const { hasNames, persona } = scene.context;
@@ -113,9 +113,9 @@ export async function listNextSpeakers(
 /**
  * Chooses the character that speaks in a new reply.
  *
- * @param wanted The character that the request names.
+ * @param wanted The character that the request selects.
  * @param before The message that the user message replaces.
- * @throws {AppError} `invalid_request` if no character may speak.
+ * @throws {AppError} `invalid_request` if no character can speak.
  */
 export async function chooseNextSpeaker(
   deps: ReplyContextDeps,
@@ -125,7 +125,7 @@ export async function chooseNextSpeaker(
   before?: string,
 ): Promise<string | undefined> {
   const { participants } = conversation.head;
-  // A single character needs no choice, so its card isn't read.
+  // There is nothing to choose with a single character, so its card isn't read.
   if (participants.length === 0 && wanted === undefined) return undefined;
   if (participants.length === 1 && (wanted ?? participants[0]!.character_id) === participants[0]!.character_id) {
     return participants[0]!.character_id;
@@ -135,7 +135,7 @@ export async function chooseNextSpeaker(
   return chooseSpeaker(question, wanted) ?? participants[0]?.character_id;
 }
 
-/** Counts the messages up to the reply, the same before and after the user message is stored. */
+/** Counts the messages up to the reply. The result is the same before and after the user message is stored. */
 function countUpTo(blocks: BlockStore, { id, messageCount }: ConversationState, end: HistoryEnd): number {
   const stored = end.before === undefined
     ? messageCount
@@ -205,36 +205,35 @@ function findName(message: HistoryMessage, cast: readonly LoadedParticipant[], u
   return cast.find(({ id }) => id === speaker)?.name;
 }
 
-/** How the order of several characters comes about: by who is spoken of and who likes to talk, in turn, or by hand. */
+/** How the next speaker of a group is chosen: by mentions and talkativeness, in order, or manually. */
 type ReplyOrder = "natural" | "list" | "manual";
 
-/** What decides. */
+/** What the choice of the next speaker depends on. */
 export interface SpeakerQuestion {
   cast: readonly LoadedParticipant[];
   order: ReplyOrder;
   /** Text of the last message. */
   lastText: string;
-  /** Who said something last, where that was a character. */
+  /** ID of the character that spoke last, if any. */
   lastSpeaker?: string;
-  /** True where the last message is that character's. */
+  /** True if that character wrote the last message. */
   isLastMessageTheirs: boolean;
-  /** Who has spoken since the owner last did. */
+  /** IDs of the characters that have spoken since the last user message. */
   spokenSince: readonly string[];
-  /** The same chance as long as nothing more is said. */
+  /** Seed of random choices, so that they stay the same until the next message. */
   seed: string;
 }
 
-/** Scripts without gaps between words, where a name ends anywhere. */
+/** Matches scripts without spaces between words, where a name can end anywhere. */
 const HAS_WIDE = /[\u2e80-\uffff]/;
-/** A shorter part of a name is often an article. */
+/** Minimum length of a name part to look for. Shorter ones are often articles. */
 const SHORTEST_PART = 3;
-/** What is looked for of a name, each by a pattern of its own: a card may have a name of a megabyte. */
+/** Maximum number of parts per name to look for, since each is a pattern: the name on a card may have a megabyte. */
 const MAX_PARTS = 20;
 const LONGEST_PART = 200;
 
 /**
- * Gives who wants to speak, the first at once and the others after that. Where several take part, nobody is named and the
- * order is by hand, that is none.
+ * Returns the characters that speak next, in order. With several characters, no mention and manual order, that is none.
  */
 export function nextSpeakers(question: SpeakerQuestion): string[] {
   const { cast, order, lastSpeaker } = question;
@@ -245,31 +244,31 @@ export function nextSpeakers(question: SpeakerQuestion): string[] {
     const last = cast.findIndex(({ id }) => id === lastSpeaker);
     const inTurn = [...cast.slice(last + 1), ...cast.slice(0, last + 1)].filter(({ isMuted }) => !isMuted);
     const silent = inTurn.filter(({ id }) => !question.spokenSince.includes(id));
-    // Each of them answers a turn of the owner's; whoever asks for one reply more gets the next one's.
+    // Each of them replies once to a user message. A request for another reply gets the next in order.
     return (silent.length > 0 ? silent : inTurn.slice(0, 1)).map(({ id }) => id);
   }
   return natural(question, present);
 }
 
 /**
- * Gives who speaks.
+ * Chooses the character that speaks.
  *
- * @param wanted Named by hand; also somebody who is muted.
- * @throws {AppError} `invalid_request` when nobody can
+ * @param wanted ID of a character selected by the user; it may be muted.
+ * @throws {AppError} `invalid_request` if no character can speak
  */
 export function chooseSpeaker(question: SpeakerQuestion, wanted: string | undefined): string | undefined {
   const { cast } = question;
   if (wanted !== undefined) {
     if (cast.some(({ id }) => id === wanted)) return wanted;
-    throw refused(`Character "${wanted}" does not take part in this conversation`);
+    throw refused(`Character "${wanted}" isn't part of this conversation`);
   }
   if (cast.length === 0) return undefined;
   const [first] = nextSpeakers(question);
   if (first !== undefined) return first;
   throw refused(
     cast.every(({ isMuted }) => isMuted)
-      ? "Every character of this conversation is muted"
-      : "The order of this conversation is by hand: name who speaks",
+      ? "All characters of this conversation are muted"
+      : "This conversation uses manual order: select the character that speaks",
   );
 }
 
@@ -287,13 +286,13 @@ function natural(
     .filter(({ member, drawn }) => drawn < member.talkativeness)
     .sort((a, b) => a.drawn - b.drawn).map(({ member }) => member);
   const wanting = [...mentioned, ...talkative];
-  // Somebody answers a turn of the owner's, and whoever asks for one reply more.
+  // A character replies to the user's message, and to a request for another reply.
   const fallback = silent.length > 0 ? silent : others.length > 0 ? others : present;
   if (wanting.length === 0 && fallback.length > 0) wanting.push(weighted(fallback, random("nobody")));
   return wanting.map(({ id }) => id);
 }
 
-/** Gives where a text speaks of somebody, or -1. */
+/** Returns the position at which a text mentions a participant; -1 if it doesn't. */
 function mentionOf({ names }: LoadedParticipant, text: string): number {
   const parts = names.flatMap((name) => [
     name,

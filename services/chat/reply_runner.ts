@@ -1,4 +1,4 @@
-/** Runs replies: asks the model, collects its answer and saves the message. */
+/** Runs replies: calls the model, collects its reply and saves the message. */
 import type { LiveReplies } from "../conversations/live_replies.ts";
 import { AppError, traceOf } from "../errors.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -18,7 +18,7 @@ import { UpstreamError } from "../http/upstream_error.ts";
 import { isTemplateRefusal, type RoleStrictness, toAlternatingRoles } from "../prompts/prompt_messages.ts";
 import type { TokenRatios } from "../prompts/token_counter.ts";
 
-/** A reply that the model finished. */
+/** A completed reply. */
 export interface CompletedReply {
   conversationId: string;
   target: UpstreamTarget;
@@ -56,14 +56,14 @@ export class ReplyRunner {
   /**
    * Runs a reply to its end and saves it.
    *
-   * @returns Resolves when the model starts to answer. Rejects if it refuses before that.
+   * @returns A promise that resolves when the model starts to answer, and rejects if it refuses before that.
    */
   start(reply: Reply, request: StatefulChatRequest, wanted: WantedModel): Promise<void> {
     const { live, events, log } = this.#deps;
     live.add(reply);
     events.publish({ kind: "reply_started", id: reply.conversationId });
     const started = Promise.withResolvers<void>();
-    started.promise.catch(() => {}); // A client that has left doesn't see the error. The message holds it.
+    started.promise.catch(() => {}); // A disconnected client doesn't see the error. The message has it.
     const running = this.#run(reply, request, wanted, started).catch((error) =>
       log("error", "Couldn't finish a reply", { error: traceOf(error) })
     );
@@ -76,7 +76,7 @@ export class ReplyRunner {
   async close(): Promise<void> {
     this.#deps.saver.stopRetrying();
     for (const reply of this.#deps.live.all()) {
-      // A reply that waits for the owner goes on at the next start.
+      // A reply that waits for the owner continues at the next start.
       if (reply.tools?.isWaiting) reply.suspend();
       else reply.abort("interrupted");
     }
@@ -115,7 +115,7 @@ export class ReplyRunner {
     else started.resolve();
   }
 
-  /** Asks the model, and runs the tools that it calls, until it has answered. Returns the last call. */
+  /** Calls the model and runs its tool calls until it has answered. Returns the last call. */
   async #write(
     reply: Reply,
     request: StatefulChatRequest,
@@ -141,7 +141,7 @@ export class ReplyRunner {
     }
   }
 
-  /** Asks the model once. */
+  /** Calls the model once. */
   async #ask(
     reply: Reply,
     request: StatefulChatRequest,
@@ -165,7 +165,7 @@ export class ReplyRunner {
     const open = (call: UpstreamCall) =>
       sender.open(call, signal, (notice) => {
         reply.notify(notice);
-        started.resolve(); // Clients should see the notice while they wait.
+        started.resolve(); // Lets clients see the notice while they wait.
       });
     let sent = await build();
     const stream = await open(sent).catch(async (error) => {
@@ -201,11 +201,10 @@ export class ReplyRunner {
 }
 
 /**
- * Separates a continuation from the text it continues. A model that was asked to continue starts a new text, which doesn't
- * join on by itself.
+ * Adds a separator between a text and its continuation. A model that is asked to continue starts a new text.
  *
- * @param before The text that is continued. One that is empty or ends in white space needs no separator.
- * @param joint The separator. Without one the model continues a prefilled answer.
+ * @param before The text to continue. No separator is needed if it's empty or ends in white space.
+ * @param joint The separator; `undefined` if the model continues a prefilled reply.
  */
 function joinContinuation(
   before: string,
@@ -227,14 +226,14 @@ async function* insertJoint(joint: string, batches: AsyncIterable<ChatEvent[]>):
   }
 }
 
-/** Models whose strictness is remembered. */
+/** Maximum number of models whose requirements are remembered. */
 const MAX_MODELS = 200;
 
 function hasTools({ role, tool_calls }: ChatMessage): boolean {
   return role === "tool" || tool_calls !== undefined;
 }
 
-/** Sends calls to models, in the form that each model's chat template accepts, and learns from their answers. */
+/** Sends calls to models in the form that each chat template accepts, and learns the form from refusals. */
 export class CallSender {
   readonly #client: UpstreamClient;
   readonly #ratios: TokenRatios;
@@ -250,27 +249,31 @@ export class CallSender {
     return this.#send(sent, (call) => this.#client.openChatStream(sent.target, call, signal, onNotice));
   }
 
-  /** Returns the whole answer as one OpenAI-shaped object. @throws {AppError} `upstream_error` and others, see `Provider`. */
+  /**
+   * Returns the whole reply as one object in OpenAI's format.
+   *
+   * @throws {AppError} `upstream_error` and others, see `Provider`.
+   */
   async complete(sent: UpstreamCall, signal: AbortSignal): Promise<OpenAiCompletion> {
     const completion = await this.#send(sent, (call) => this.#client.completeChat(sent.target, call, signal));
     this.learnUsage(sent.call, completion.usage);
     return completion;
   }
 
-  /** Improves later token estimates by the token count that the server reported for a call. */
+  /** Improves token estimates with the count that the server reported for a call. */
   learnUsage({ model, messages, params }: ChatCall, usage: Usage | undefined): void {
-    // The definitions of tools count, too, and no message has them.
+    // Tool definitions count, too, but aren't part of the messages.
     if (params.tools !== undefined) return;
     this.#ratios.learn(model, messages, usage);
   }
 
   /**
-   * Sends a call. Messages that the client assembled go out unchanged. If a chat template refuses the order of messages
-   * that the server assembled, they are sent again in a stricter form, and `sent.call` becomes the call as it was sent.
+   * Sends a call. Messages that the client assembled are sent unchanged. If a chat template rejects the order of
+   * messages that the server assembled, they're sent again in a stricter form, and `sent.call` is updated.
    */
   async #send<T>(sent: UpstreamCall, send: (call: ChatCall) => Promise<T>): Promise<T> {
     const { target, call, prompt } = sent;
-    // Rewritten roles would separate tool calls from their results.
+    // Changed roles would separate tool calls from their results.
     if (prompt === undefined || call.messages.some(hasTools)) return await send(call);
     const key = `${target.baseUrl}\n${call.model}`;
     for (let strictness = this.#strictness.get(key) ?? 0;; strictness++) {

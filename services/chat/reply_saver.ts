@@ -1,6 +1,4 @@
-/**
- * Saves replies. A failed attempt to write an answer again never replaces the answer before it.
- */
+/** Saves replies. A failed attempt to rewrite a reply never replaces the earlier text. */
 import { delay } from "../async/delay.ts";
 import type { Conversations } from "../conversations/conversations.ts";
 import { type Message, type MessageError, type MessageStatus, replyText } from "../conversations/message.ts";
@@ -13,7 +11,7 @@ import type { Prompt } from "../prompts/prompt.ts";
 import type { Statement } from "../storage/database/database.ts";
 import type { Reply } from "./reply.ts";
 
-/** Dependencies of a ReplySaver. */
+/** Dependencies of `ReplySaver`. */
 export interface ReplySaverDeps {
   conversations: Conversations;
   variants: VariantStore;
@@ -39,7 +37,7 @@ export class ReplySaver {
     this.#closing.abort();
   }
 
-  /** Saves a message as its reply ended, and tries again until that works. The journal keeps the text until then. */
+  /** Saves the message of an ended reply. Retries until that succeeds; until then, the text is in the journal. */
   async save(reply: Reply, prompt?: Pick<Prompt, "loreState" | "documents" | "parts" | "memories">): Promise<void> {
     const { conversations, variants, log, now } = this.#deps;
     const { conversationId, messageId } = reply;
@@ -48,7 +46,7 @@ export class ReplySaver {
       ...(Object.keys(loreState).length > 0 && { lorebook_state: loreState }),
       ...(documents.length > 0 &&
         { documents: documents.map(toSentJson).map((sent) => ({ id: sent.id, use: sent.use, sent })) }),
-      // Ids alone: deleting a note removes its text from everywhere.
+      // Only IDs: deleting a note removes its text everywhere.
       ...(prompt !== undefined && { memories: memories?.sent.map(({ id }) => id) }),
     };
     if (extra.memories?.length === 0) extra.memories = undefined;
@@ -71,7 +69,7 @@ export class ReplySaver {
         if (error instanceof AppError && error.code === "not_found") break;
         log("error", "Couldn't save a reply", { error: traceOf(error) });
         reply.markUnsaved(error, new Date(now()).toISOString());
-        if (this.#closing.signal.aborted) return; // The journal holds its text.
+        if (this.#closing.signal.aborted) return; // The text is in the journal.
         await delay(this.#deps.retryMs ?? RETRY_MS, this.#closing.signal).catch(() => {});
       }
     }
@@ -79,7 +77,7 @@ export class ReplySaver {
     if (prompt !== undefined && documents.length > 0) await this.#saveSent(conversationId, prompt);
   }
 
-  /** Notes in the message that was answered what was sent of its documents. */
+  /** Records in the user's message which parts of its documents were sent. */
   async #saveSent(conversationId: string, { documents, parts }: Pick<Prompt, "documents" | "parts">): Promise<void> {
     const { conversations, log } = this.#deps;
     const asked = parts.findLast(({ part, message }) => part === "history" && message.role === "user")?.messageId;
@@ -93,18 +91,18 @@ export class ReplySaver {
         documents: before.map((use) => sent.has(use.id) ? { ...use, sent: sent.get(use.id) } : use),
       }), { byReply: true });
     } catch (error) {
-      // Only a note: the reply itself is saved.
-      log("warn", "Can't note which pages were sent", { error: messageOf(error) });
+      // Not essential: the reply itself is saved.
+      log("warn", "Can't record which pages of documents were sent", { error: messageOf(error) });
     }
   }
 }
 
-/** Converts what was sent of a document to the API's form. */
+/** Converts a sent document to the API's format. */
 export function toSentJson({ id, name, use, pages, pageCount, unit, tokens, error }: SentDocument) {
   return { id, name, use, pages, page_count: pageCount, unit, tokens, ...(error && { error }) };
 }
 
-/** The last attempt to write an answer again, if it failed. Part of the message until the next success. */
+/** The last attempt to rewrite a reply, if it failed. Part of the message until the next success. */
 interface LastAttempt {
   status: MessageStatus;
   error?: MessageError;
@@ -112,20 +110,20 @@ interface LastAttempt {
   created_at: string;
 }
 
-/** A message as it is saved at the end of a reply. */
+/** A message at the end of a reply. */
 export interface SettledMessage {
   message: Message;
   statements: Statement[];
 }
 
 /**
- * Settles a message that was written again or continued.
+ * Settles a message that was rewritten or continued.
  *
- * If the attempt failed or was interrupted, the text before it stays active and `last_attempt` holds the reason. Text of the
- * attempt is stored as a version that isn't active. An attempt without text leaves no version. Text that the user stopped
- * stays active, unless there is none.
+ * If the attempt failed or was interrupted, the earlier text stays active and `last_attempt` contains the reason. The
+ * attempt's text, if any, becomes an inactive version. If the user stopped the attempt, its text becomes active, unless
+ * it's empty.
  *
- * @param attempt The message as the reply leaves it.
+ * @param attempt The message at the end of the reply.
  * @param previous Number of the version that was active before; `null` for the reply to a new message.
  * @param now ISO 8601, UTC.
  */
@@ -141,7 +139,7 @@ export function settleAttempt(
   const record = variants.find(conversationId, attempt.id, previous);
   if (record === undefined) return { message: attempt, statements: [] };
   const isContinued = previous === attempt.active_variant;
-  // Calls of tools are worth a version: they may have changed something.
+  // Tool calls are worth a version: they may have changed something.
   const hasText = replyText(attempt) !== (isContinued ? replyText(record) : "") ||
     (attempt.tool_rounds?.length ?? 0) !== (isContinued ? record.tool_rounds?.length ?? 0 : 0);
   if (hasText && (isContinued || attempt.status === "stopped")) return { message: settled as Message, statements: [] };

@@ -1,6 +1,7 @@
 /**
- * Summarizes messages that no longer fit into the prompt, while no reply is being written. Each cut of the history adds a
- * chapter. A chapter is dropped when a message that it covers changes, and written again. Edited ones stay as they are.
+ * Summarizes messages that no longer fit into the prompt, while no reply is running. Each time the history is trimmed,
+ * a chapter is added. When a message of a chapter changes, the chapter is dropped and rewritten, unless the user edited
+ * it.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { BlockStore } from "../conversations/blocks/block_store.ts";
@@ -18,7 +19,7 @@ import { estimateTokens } from "../llm/token_count.ts";
 import type { IdleQueue } from "./idle_tasks.ts";
 import type { CompletedReply } from "./reply_runner.ts";
 
-/** Dependencies of Summaries. */
+/** Dependencies of `Summaries`. */
 export interface SummariesDeps extends UpdateHeadDeps {
   blocks: BlockStore;
   client: UpstreamClient;
@@ -32,14 +33,14 @@ export interface SummariesDeps extends UpdateHeadDeps {
   ownerName(): string;
 }
 
-/** The messages of one summary. */
+/** The messages to summarize in one call. */
 interface Range {
   messages: Message[];
   /** Whether more messages follow that don't fit into one call. */
   isCut: boolean;
 }
 
-/** Messages that no chapter covers. */
+/** Messages without a chapter. */
 interface Gap {
   /** Number of chapters before it. */
   at: number;
@@ -55,21 +56,21 @@ interface NamedText {
 }
 
 const TIMEOUT_MS = 5 * 60 * 1000;
-/** Share of the prompt budget for the messages. Their size is only estimated. */
+/** Share of the prompt budget for the messages, whose size is only estimated. */
 const BUDGET_SHARE = 0.6;
-/** Failures after which a conversation's model isn't asked again. */
+/** Number of failures after which no more summaries are requested for a conversation. */
 const MAX_FAILURES = 2;
-/** Conversations whose failures are remembered. */
+/** Maximum number of conversations whose failures are remembered. */
 const MAX_REMEMBERED = 1_000;
 
 const INSTRUCTION =
   "You keep the record of a long conversation. Write down what has happened so far, in at most 250 words, in the language of the conversation and in the past tense: who takes part, what they did, agreed, learned and feel, where they are, and what is still open. Names and facts stay exact. Write the record alone: no heading, no comment.";
-/** Enough for the summary and for the reasoning before it. */
+/** Token limit: enough for the summary and the reasoning before it. */
 const SUMMARY_TOKENS = 900;
 const MAX_SUMMARY_CHARS = 4_000;
-/** Share of the prompt budget that all chapters together may have. Beyond it, the oldest are merged. */
+/** Share of the prompt budget for all chapters. Above it, the oldest are merged. */
 const CHAPTERS_SHARE = 0.15;
-/** Of a chapter whose messages are all hidden. */
+/** Text of a chapter whose messages are all hidden. */
 const NOTHING = "…";
 
 /** Summarizes conversations. */
@@ -82,7 +83,7 @@ export class Summaries {
     this.#deps = deps;
   }
 
-  /** Queues a summary for the conversation of a reply, if its prompt was cut. */
+  /** Queues a summary for the conversation of a reply if its prompt was trimmed. */
   replyCompleted(reply: CompletedReply): void {
     const { idle, isWanted, log } = this.#deps;
     const { conversationId: id, prompt, target } = reply;
@@ -102,7 +103,7 @@ export class Summaries {
     const { store, isWanted } = this.#deps;
     const head = store.find(reply.conversationId)?.head;
     const written = parseStoredSummary(head?.summary);
-    // A summary that names no message was written by the user and stays.
+    // A summary without messages was written by the user and stays.
     if (head === undefined || !isWanted() || (written !== undefined && written.upTo === undefined)) return;
     const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
     const chapters = parseChapters(head);
@@ -111,7 +112,7 @@ export class Summaries {
     else await this.#mergeChapters(reply, head, { chapters, budget }, signal);
   }
 
-  /** Finds the first messages that no chapter covers: after a chapter that was dropped, or after the last. */
+  /** Finds the first messages without a chapter: those of a dropped chapter, or those after the last. */
   #findGap(id: string, chapters: readonly Chapter[], oldest: string, budget: number): Gap | undefined {
     for (let at = 0; at <= chapters.length; at++) {
       const after = chapters[at - 1]?.up_to_message_id;
@@ -151,7 +152,7 @@ export class Summaries {
       if (!isSame || !isDeepStrictEqual(now, messages)) return undefined;
       isWritten = true;
       const chapter = { text, from_message_id: messages[0]!.id, up_to_message_id: messages.at(-1)!.id };
-      // Hidden messages alone make no chapter: the one before goes on over them.
+      // Hidden messages alone don't get a chapter: the previous one is extended.
       const previous = texts.length === 0 ? chapters[gap.at - 1] : undefined;
       return withChapters(
         head,
@@ -160,13 +161,13 @@ export class Summaries {
           : chapters.toSpliced(gap.at - 1, 1, { ...previous, up_to_message_id: chapter.up_to_message_id }),
       );
     });
-    // Other gaps may be left, or the chapters may be too long together.
+    // There may be other gaps, or the chapters may be too long in total.
     const isLong = sumChapterTokens(chapters) > budget * CHAPTERS_SHARE;
     const hasMore = gap.range.isCut || this.#findGap(id, parseChapters(this.#headOf(id)), oldest, budget) !== undefined;
     if (isWritten && (hasMore || isLong)) this.replyCompleted(reply);
   }
 
-  /** Makes one chapter of the two oldest neighbours that nobody edited, if all are too long together. */
+  /** Merges the two oldest adjacent chapters that weren't edited, if all chapters together are too long. */
   async #mergeChapters(
     reply: CompletedReply,
     { summary, chapters: stored }: ConversationHead,
@@ -180,7 +181,7 @@ export class Summaries {
     const [first, second] = [chapters[at]!, chapters[at + 1]!];
     const call = mergeCall(model, `${first.text}\n\n${second.text}`);
     const text = parseSummary(await this.#deps.client.completeChat(target, call, signal));
-    // One that isn't shorter would be merged again and again.
+    // A chapter that isn't shorter would be merged again and again.
     if (text === undefined || text.length >= first.text.length + second.text.length) return this.#recordFailure(id);
     let isWritten = false;
     await updateHead(this.#deps, id, (head) => {
@@ -211,7 +212,7 @@ export class Summaries {
     return name;
   }
 
-  /** Reads the messages between two others, as many as fit into one call. Without `after` it starts with the first. */
+  /** Reads the messages between two others, as many as fit into one call. By default from the first. */
   #readRange(id: string, after: string | undefined, before: string, budget: number): Range {
     const { blocks } = this.#deps;
     const messages: Message[] = [];
@@ -226,7 +227,7 @@ export class Summaries {
         messages.push(message);
       }
     }
-    // The message `before` is gone, or the summary goes beyond it.
+    // The message `before` is gone, or the summary extends beyond it.
     return { messages: [], isCut: false };
   }
 
@@ -240,7 +241,7 @@ function isSummarized({ hidden, status, content }: Message): boolean {
   return hidden !== true && status !== "streaming" && content.length > 0;
 }
 
-/** @param earlier The chapters before. */
+/** @param earlier The text of earlier chapters. */
 function chapterCall(model: string, earlier: string, messages: readonly NamedText[]): ChatCall {
   const parts = [
     ...(earlier === "" ? [] : [`The record up to now:\n${earlier}`]),
@@ -266,7 +267,7 @@ function sumChapterTokens(chapters: readonly Chapter[]): number {
   return chapters.reduce((sum, { text }) => sum + estimateTokens(text), 0);
 }
 
-/** Returns the summary in a model's answer, `undefined` if there is none. */
+/** Returns the summary in a model's reply; `undefined` if there is none. */
 function parseSummary(completion: OpenAiCompletion): string | undefined {
   const text = stripReasoning(completion.choices[0]?.message.content ?? "").trim();
   if (text.length <= MAX_SUMMARY_CHARS) return text || undefined;

@@ -1,7 +1,7 @@
 /**
- * Chapters: the summary of a conversation in parts, each with the messages that it covers. `summary` holds them joined, which
- * is what is sent, and what clients that don't know chapters read and write. A chapter is dropped when a message that it covers
- * changes. Chapters that the owner edited stay where they can.
+ * Chapters: parts of a conversation's summary, each with the range of messages that it covers. `summary` is their
+ * joined text, which is sent to models and used by clients without support for chapters. A chapter is dropped when a
+ * message that it covers changes. Chapters that the owner edited stay if possible.
  */
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, isNonEmptyString } from "../json/type_guards.ts";
@@ -16,13 +16,15 @@ export interface Chapter {
   /** Absent if it starts with the conversation. */
   from_message_id?: string;
   up_to_message_id: string;
-  /** The owner wrote or changed it, so it isn't written again. */
+  /** True if the owner wrote or changed it, so that it isn't rewritten. */
   edited?: boolean;
 }
 
 const SEPARATOR = "\n\n";
 
-/** Parses the chapters of a conversation. A summary without chapters is one chapter, unless it names no message. */
+/**
+ * Parses the chapters of a conversation. A summary without chapters becomes one chapter, unless it has no message ID.
+ */
 export function parseChapters(head: ConversationHead): Chapter[] {
   const summary = parseStoredSummary(head.summary);
   if (summary?.upTo === undefined) return [];
@@ -31,7 +33,7 @@ export function parseChapters(head: ConversationHead): Chapter[] {
   return isSame ? chapters : [{ text: summary.text, up_to_message_id: summary.upTo }];
 }
 
-/** Returns a head with other chapters, and the summary that they make. */
+/** Returns a head with new chapters and their joined summary. */
 export function withChapters(head: ConversationHead, chapters: readonly Chapter[]): ConversationHead {
   const { summary: _, chapters: __, ...rest } = head;
   const last = chapters.at(-1);
@@ -41,15 +43,15 @@ export function withChapters(head: ConversationHead, chapters: readonly Chapter[
 }
 
 /**
- * Settles chapters and summary after a client has written either. Chapters win if they changed; a summary of a client that
- * doesn't know chapters replaces them. Chapters with another text count as edited.
+ * Makes chapters and summary consistent after a client has written either. Changed chapters take precedence; a changed
+ * summary replaces all chapters. Chapters with another text count as edited.
  */
 export function reconcileChapters(head: ConversationHead, before: ConversationHead | undefined): ConversationHead {
   const known = before === undefined ? [] : parseChapters(before);
   const isSummarySame = isDeepStrictEqual(head.summary, before?.summary);
   if (head.chapters === undefined || isDeepStrictEqual(head.chapters, before?.chapters)) {
     if (isSummarySame && before?.chapters !== undefined && head.chapters === undefined) {
-      // A client that saves the whole document without the field doesn't mean to remove it.
+      // A client that saves the whole document without this field doesn't mean to remove it.
       return { ...head, chapters: before.chapters };
     }
     if (isSummarySame || head.chapters === undefined) return head;
@@ -65,7 +67,10 @@ export function reconcileChapters(head: ConversationHead, before: ConversationHe
   return withChapters(head, chapters);
 }
 
-/** Returns chapters with the ids that their messages have in a copy. Ends before the first that isn't in it. */
+/**
+ * Returns the chapters of a copied conversation, with the IDs of the copied messages. Ends before the first chapter
+ * that isn't part of the copy.
+ */
 export function mapChapters(chapters: readonly Chapter[], newIds: ReadonlyMap<string, string>): Chapter[] {
   const copied: Chapter[] = [];
   for (const { from_message_id: from, up_to_message_id: upTo, ...chapter } of chapters) {
@@ -81,7 +86,7 @@ function joinChapters(chapters: readonly Chapter[]): string {
   return chapters.map(({ text }) => text.trim()).join(SEPARATOR);
 }
 
-/** Clients write them, so every field may be missing or of a wrong type. */
+/** Reads the chapters of a head. Clients write them, so any field may be missing or have the wrong type. */
 function readChapters(value: unknown): Chapter[] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((one): Chapter[] => {
@@ -105,9 +110,7 @@ export type SummaryChange = "content" | "removed" | "inserted_after" | "path";
 
 /**
  * Returns a conversation without the chapters that cover a message that is about to change; otherwise unchanged. Edited
- * chapters stay unless the path changes, because only their owner knows what they should say.
- *
- * @param mid The message.
+ * chapters stay unless the path changes, because only the owner knows what they should say.
  */
 export function dropStaleSummary(
   blocks: BlockStore,
@@ -130,7 +133,7 @@ export function dropStaleSummary(
   return isDeepStrictEqual(kept, chapters) ? state : { ...state, head: withChapters(state.head, kept) };
 }
 
-/** Returns a conversation without the chapters that cover the place where messages are restored. */
+/** Returns a conversation without the chapters that cover the position at which messages are restored. */
 export function dropSummaryAround(
   blocks: BlockStore,
   state: ConversationState,
@@ -141,15 +144,15 @@ export function dropSummaryAround(
     : dropStaleSummary(blocks, state, after, "inserted_after");
 }
 
-/** Whether a change of a message leaves what a summary says of it true. */
+/** Returns whether a summary of a message stays correct after a change of the message. */
 export function keepsSummary(before: Message, after: Message): boolean {
   return before.role === after.role && before.hidden === after.hidden &&
     isDeepStrictEqual(before.content, after.content);
 }
 
 /**
- * Returns the head of a conversation that is saved whole. Unchanged chapters are dropped from the first whose messages
- * changed. A new summary is the client's.
+ * Returns the head of a conversation that is saved as a whole. Drops the chapters from the first whose messages
+ * changed, unless the client changed the summary.
  */
 export function dropChangedSummary(
   head: ConversationHead,
@@ -171,7 +174,7 @@ export function dropChangedSummary(
   return changed < 0 ? head : withChapters(head, chapters.slice(0, changed));
 }
 
-/** Returns a chapter without a message that is removed. None if it covers no other. */
+/** Returns a chapter without a removed message, or nothing if it covers no other message. */
 function moveBounds(blocks: BlockStore, id: string, chapter: Chapter, mid: string): Chapter[] {
   const { from_message_id: from, up_to_message_id: upTo } = chapter;
   if (from === mid && upTo === mid) return [];
@@ -180,7 +183,7 @@ function moveBounds(blocks: BlockStore, id: string, chapter: Chapter, mid: strin
   return [from === mid ? { ...chapter, from_message_id: next } : chapter];
 }
 
-/** Whether a message comes after another one. */
+/** Returns whether a message comes after another one. */
 function isAfter(blocks: BlockStore, id: string, mid: string, other: string): boolean {
   const [row, otherRow] = [blocks.rowOf(id, mid), blocks.rowOf(id, other)];
   if (row === undefined || otherRow === undefined) return false;

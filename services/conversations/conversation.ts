@@ -31,7 +31,7 @@ export interface ConversationState {
   head: ConversationHead;
 }
 
-/** One entry of `GET /api/conversations?view=summary`, without `draft_version`, which changes independently. */
+/** One entry of `GET /api/conversations?view=summary`, without `draft_version`, which changes independently of it. */
 export interface ConversationSummary {
   id: string;
   title: string;
@@ -39,14 +39,14 @@ export interface ConversationSummary {
   updated_at: string;
   revision: number;
   message_count: number;
-  /** Beginning of the last message. */
+  /** Start of the last message. */
   snippet: string;
   character_ids: string[];
   pinned?: boolean;
   folder?: string;
-  /** It was copied from another conversation. Missing in rows of earlier versions. */
+  /** Whether it was copied from another conversation. Missing in rows of earlier versions. */
   is_branch?: boolean;
-  /** The title is only the beginning of the character's greeting. Missing in rows of earlier versions. */
+  /** Whether the title is only the start of the character's greeting. Missing in rows of earlier versions. */
   has_greeting_title?: boolean;
 }
 
@@ -83,7 +83,10 @@ export function parseHead(input: ConversationInput): ConversationHead {
   if (fields.character_id !== undefined) {
     if (participants.length === 0) participants = [{ character_id: fields.character_id }];
     else if (participants[0]!.character_id !== fields.character_id) {
-      throw new AppError("invalid_request", "character_id differs from the first of participants; send one of the two");
+      throw new AppError(
+        "invalid_request",
+        "character_id differs from the first of participants. Send only one of the two",
+      );
     }
   }
   const head: ConversationHead = { ...fields, title: fields.title ?? "", participants };
@@ -94,7 +97,7 @@ export function parseHead(input: ConversationInput): ConversationHead {
 /**
  * Returns a head with some fields changed; null clears a field.
  *
- * @throws {AppError} `invalid_request` as `parseHead`.
+ * @throws {AppError} `invalid_request` Like `parseHead`.
  */
 export function patchHead(before: ConversationHead, patch: ConversationInput): ConversationHead {
   const { character_id: characterId, ...fields } = patch;
@@ -149,11 +152,14 @@ function isBranch(head: ConversationHead): boolean {
   return typeof (head.forked_from as { conversation_id?: unknown } | undefined)?.conversation_id === "string";
 }
 
-/** Shorter titles may begin like a greeting by chance, unless they were cut off. */
+/**
+ * Minimum length of a title that is compared with the greeting, unless it's truncated. Shorter titles may match by
+ * chance.
+ */
 const MIN_GREETING_TITLE = 12;
 
 /**
- * Reports whether a title is only the beginning of the greeting, as some programs name chats.
+ * Reports whether a title is only the start of the greeting: some programs name chats like that.
  *
  * @param first The first message of the conversation.
  */
@@ -165,13 +171,13 @@ export function isGreetingTitle(head: ConversationHead, first: Message | undefin
   return title === greeting || title.length >= MIN_GREETING_TITLE || /(…|\.\.\.)\s*$/.test(head.title);
 }
 
-/** Without Markdown, quotation marks and the dots of a cut. */
+/** Normalizes text for the comparison: removes Markdown, quotation marks and the dots of a truncation. */
 function toComparable(text: string): string {
   return text.replace(/[*_`#>"“”„«»「」~]/g, "").replace(/(…|\.\.\.)\s*$/, "").replace(/\s+/g, " ").trim()
     .toLowerCase();
 }
 
-/** Returns the beginning of a message for lists: one line of at most 160 characters. */
+/** Returns the start of a message for lists: one line of at most 160 characters. */
 export function toSnippet(message: Message | undefined): string {
   return message === undefined ? "" : firstWords(textOfContent(message.content), SNIPPET_LENGTH);
 }
@@ -186,15 +192,15 @@ function firstWords(text: string, length: number): string {
   if (line.length <= length) return line;
   const cut = line.slice(0, length);
   const atWord = cut.lastIndexOf(" ");
-  // Don't cut inside a surrogate pair.
+  // Don't split a surrogate pair.
   return (atWord > length / 2 ? cut.slice(0, atWord) : cut.replace(/[\uD800-\uDBFF]$/, "")) + "…";
 }
 
 const DEFAULT_PAGE = 100;
-/** Conversations of earlier versions whose names are remembered; see `#nameFields`. */
+/** Maximum number of conversations of earlier versions in the cache `#nameFieldsOf`. */
 const MAX_NAME_FIELDS = 10_000;
 
-/** Lists conversations as summaries: what a list shows of each, without its messages. */
+/** Lists the summaries of conversations: the fields that lists show, without messages. */
 export class ConversationSummaries {
   readonly #store: ConversationStore;
   readonly #blocks: BlockStore;
@@ -210,7 +216,7 @@ export class ConversationSummaries {
   async list(limit = DEFAULT_PAGE, cursor?: string): Promise<string> {
     const rows = this.#store.summaries(limit + 1, cursor === undefined ? undefined : parseCursor(cursor));
     const shown = rows.slice(0, limit);
-    // A page of 500 takes about 4 ms; more the first time with rows of earlier versions.
+    // A page of 500 takes about 4 ms; longer the first time with rows of earlier versions.
     const texts: string[] = [];
     for (const row of shown) {
       await yieldIfTickUsedUp();
@@ -229,7 +235,7 @@ export class ConversationSummaries {
     return `{"items":[${texts.join(",")}],"next_cursor":${JSON.stringify(next)}}`;
   }
 
-  /** Returns the fields that summaries of earlier versions lack, as JSON members behind a comma. */
+  /** Returns the fields that summaries of earlier versions lack, as JSON members after a comma. */
   #nameFields({ id, revision }: { id: string; revision: number }): string {
     const known = this.#nameFieldsOf.get(id);
     if (known?.revision === revision) return known.json;
@@ -240,7 +246,7 @@ export class ConversationSummaries {
       const first = block === undefined ? undefined : this.#blocks.messagesOf(id, block)[0];
       json = `,"is_branch":${isBranch(head)},"has_greeting_title":${isGreetingTitle(head, first)}`;
     } catch {
-      // The rest of the summary can be read.
+      // The rest of the summary is readable.
     }
     if (this.#nameFieldsOf.size >= MAX_NAME_FIELDS) this.#nameFieldsOf.clear();
     this.#nameFieldsOf.set(id, { revision, json });
@@ -254,7 +260,7 @@ function cursorText(at: ListCursor): string {
 
 function parseCursor(text: string): ListCursor {
   const match = /^(\d{1,15})\.([A-Za-z0-9_-]{1,64})$/.exec(text);
-  if (match === null) throw new AppError("invalid_request", "This cursor did not come from a list of conversations");
+  if (match === null) throw new AppError("invalid_request", "Invalid cursor: it isn't from a list of conversations");
   return { updatedAtMs: Number(match[1]), id: match[2]! };
 }
 
@@ -267,10 +273,10 @@ export interface UpdateHeadDeps {
 }
 
 /**
- * Changes fields on behalf of the server, not the user, under the conversation's lock. The conversation keeps its place
- * in lists, and no past state is stored.
+ * Changes fields on behalf of the server, not the user, under the conversation's lock. The conversation's position in
+ * lists doesn't change, and no revision is stored.
  *
- * @param change Returns the new fields, or `undefined` to leave them.
+ * @param change Returns the new fields, or `undefined` for no change.
  */
 export function updateHead(
   { db, store, locks, conversations }: UpdateHeadDeps,

@@ -35,7 +35,7 @@ export interface MessageImport extends MessageInput {
   active_variant?: number;
 }
 
-/** The messages that follow a version that isn't active. */
+/** Messages that follow an inactive version. */
 export interface ContinuationImport {
   message_id: string;
   /** Number of the version, from 0. */
@@ -55,18 +55,18 @@ export interface ConversationImport {
   /** The active path. */
   messages: MessageImport[];
   continuations?: ContinuationImport[];
-  /** Draft of a message. Ignored if the conversation exists already. */
+  /** Draft message. Ignored if the conversation already exists. */
   draft?: string;
 }
 
-/** What an import finds: no such conversation, the same one, an older state of it, or one that was changed here. */
+/** State of the conversation before an import: missing, identical, an older state, or changed here. */
 export type ConversationImportState = "added" | "present" | "updated" | "changed_here";
 
-/** Messages processed between two checks of the clock. */
+/** Number of messages processed between two checks of the clock. */
 const STEP_MESSAGES = 100;
-/** Field of the head that holds the hash and the revision of the import. Part of the stored format. */
+/** Field of the head with the hash and the revision of the import. Part of the stored format. */
 const ORIGIN = "imported";
-/** Ids that one source may use, one after another, while the earlier ones are in the trash. */
+/** Maximum number of IDs per source. A new one is used while the earlier ones are in the trash. */
 const MAX_IDS = 8;
 
 /** Imports conversations. */
@@ -79,7 +79,7 @@ export class ConversationImporter {
     this.#conversations = conversations;
   }
 
-  /** Returns what `importConversation` would find. */
+  /** Returns the state that `importConversation` would find. */
   checkState({ id, hash }: Pick<ConversationImport, "id" | "hash">): ConversationImportState {
     return this.#compare(this.#deps.store.find(this.#idFor(id)), hash);
   }
@@ -92,8 +92,8 @@ export class ConversationImporter {
   }
 
   /**
-   * Imports a conversation, unless it is already there or has changed here since. The state before is stored as a
-   * revision. A copy in the trash stays there, and the import takes a fresh id.
+   * Imports a conversation, unless it is already there or has changed here since. The previous state is stored as a
+   * revision. A copy in the trash stays there, and the import uses a new ID.
    *
    * @throws {AppError} `conflict`, `too_large`, `storage_full`
    */
@@ -139,8 +139,8 @@ export class ConversationImporter {
   }
 
   /**
-   * Returns the id for an imported conversation: the one that exists, or its own, or the first derived one that isn't in the
-   * trash. Ids are derived from its own, so that importing the same file again finds the same conversation.
+   * Returns the ID for an imported conversation: its own, or a derived one if that is in the trash. IDs are derived
+   * from its own, so that importing the same file again finds the same conversation.
    */
   #idFor(id: string): string {
     const { store } = this.#deps;
@@ -170,7 +170,7 @@ function derivedId(id: string, n: number): string {
   return createHash("sha256").update(`${id}\n${n}`).digest("hex").slice(0, 32);
 }
 
-/** Divides messages into segments: the active path is one, and each continuation of another version is one. */
+/** Divides messages into segments: one for the active path, and one for each continuation of an inactive version. */
 async function buildTree(
   messages: MessageImport[],
   continuations: ContinuationImport[],
@@ -194,7 +194,7 @@ async function buildTree(
       if (others === undefined) continue;
       const numbers = new Set([active, ...others.map(({ n }) => n)]);
       if (numbers.size <= others.length || [...numbers].some((n) => variants[n] === undefined)) {
-        throw new AppError("unprocessable", `Message "${mid}" has no version for one of its continuations`);
+        throw new AppError("unprocessable", `Message "${mid}" has a continuation of a version that it doesn't have`);
       }
       placed += others.length;
       tree.continuations.push({ mid, n: active, segment, isActive: true });
@@ -206,7 +206,7 @@ async function buildTree(
     }
   }
   if (placed < continuations.length) {
-    throw new AppError("unprocessable", "It has continuations of messages that it doesn't have");
+    throw new AppError("unprocessable", "The conversation has continuations of messages that it doesn't have");
   }
   return tree;
 }

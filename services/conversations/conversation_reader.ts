@@ -1,4 +1,4 @@
-/** Reads conversations as JSON, whole: opens blocks in parallel and joins them without parsing. */
+/** Reads whole conversations as JSON: decrypts blocks in parallel and joins them without parsing. */
 import { AppError } from "../errors.ts";
 import { joinBytes } from "../storage/atomic_file.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
@@ -13,12 +13,14 @@ import type { VariantRow, VariantStore } from "./variants.ts";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const COMMA = encoder.encode(",");
-/** A part of a conversation that can't be read. The rest is read without it: see docs/decisions. */
+/**
+ * A part of a conversation that can't be read. The rest is read without it; see docs/decisions/0028-damaged-data.md.
+ */
 export type Damage =
-  /** Title, participants and all other fields but the messages. The fields that lists show replace them. */
+  /** Title, participants and all other fields except the messages. The fields of the list replace them. */
   | { part: "head" }
   | { part: "draft" }
-  /** Adjacent messages that are still stored, after the message `after`, or at the beginning if that is null. */
+  /** Adjacent messages that are still stored, after the message `after`, or at the start if that is `null`. */
   | { part: "messages"; message_ids: string[]; after: string | null }
   /** Versions of these messages other than the active one. */
   | { part: "variants"; message_ids: string[] };
@@ -34,13 +36,13 @@ export interface ReadOptions {
 /** One page of messages, oldest first. */
 export interface MessagePage {
   items: Message[];
-  /** `before` of the previous page; `null` at the beginning of the conversation. */
+  /** `before` of the previous page; `null` at the start of the conversation. */
   next_cursor: string | null;
-  /** Messages of the page that can't be read. */
+  /** Unreadable messages of the page. */
   damaged?: Damage[];
 }
 
-/** Dependencies of a ConversationReader. */
+/** Dependencies of `ConversationReader`. */
 export interface ConversationReaderDeps {
   store: ConversationStore;
   blocks: BlockStore;
@@ -63,7 +65,7 @@ export class ConversationReader {
   }
 
   /**
-   * Reads a conversation with all its messages. `damaged` names the parts that can't be read.
+   * Reads a conversation with all its messages. `damaged` lists the parts that can't be read.
    *
    * @throws {AppError} `not_found`
    */
@@ -83,10 +85,10 @@ export class ConversationReader {
   }
 
   /**
-   * Reads the messages that follow inactive versions, as JSON Lines of `{message_id, n, messages}`. `messages` follows the
-   * active versions below. Blocks are joined without parsing.
+   * Reads the messages that follow inactive versions, as JSON Lines of `{message_id, n, messages}`. From there on,
+   * `messages` follows the active versions. Blocks are joined without parsing.
    *
-   * @param onUnreadable Called for each version whose messages can't all be read.
+   * @param onUnreadable Called for each version with unreadable messages.
    */
   continuations(id: string, onUnreadable: (one: { mid: string; n: number }) => void): Promise<Uint8Array[]> {
     const lines = this.#continuationRows(id).map(async ({ mid, n, rows }) => {
@@ -101,7 +103,7 @@ export class ConversationReader {
     return Promise.all(lines).then((all) => all.flat());
   }
 
-  /** Reads all rows at once, so that they belong to one state. */
+  /** Reads all rows at once, so that they're from the same state. */
   #continuationRows(id: string): { mid: string; n: number; rows: BlockRow[] }[] {
     const tree = this.#blocks.tree(id);
     return tree.points().flatMap((point) =>
@@ -117,15 +119,15 @@ export class ConversationReader {
     return this.#blocks.sizeBytes(id);
   }
 
-  /** Reads a conversation without its messages, with their count. @throws {AppError} `not_found` */
+  /** Reads a conversation without its messages, but with their count. @throws {AppError} `not_found` */
   head(id: string): { revision: number; json: Uint8Array } {
     const { revision, text, damaged } = this.#headText(id);
     return { revision, json: encoder.encode(`${text}${createDamagedText(damaged)}}`) };
   }
 
   /**
-   * Reads what a page needs to show a conversation, all of one state: the fields of `head`, the last messages as `messages`,
-   * and the `next_cursor` to those before them.
+   * Reads what the page needs to show a conversation, all from the same state: the fields of `head`, the last messages
+   * as `messages`, and `next_cursor` for earlier ones.
    *
    * @param limit Maximum number of messages.
    * @throws {AppError} `not_found`
@@ -138,7 +140,7 @@ export class ConversationReader {
   }
 
   /**
-   * Reads the last messages, or those before a message. Opens only the blocks that it needs.
+   * Reads the last messages, or those before a message. Decrypts only the necessary blocks.
    *
    * @throws {AppError} `not_found`
    */
@@ -146,7 +148,7 @@ export class ConversationReader {
     this.#store.revisionOf(id);
     let row = before === undefined ? this.#blocks.previous(id) : this.#blocks.rowOf(id, before);
     if (before !== undefined && row === undefined) {
-      throw new AppError("not_found", `Conversation "${id}" has no message "${before}"`);
+      throw new AppError("not_found", `Message "${before}" not found in conversation "${id}"`);
     }
     let found: Message[] = [];
     let hasMore = false;
@@ -164,7 +166,7 @@ export class ConversationReader {
     const items = found.slice(-limit).map((message) =>
       this.#live.findByMessage(id, message.id)?.overlay(message) ?? message
     );
-    // Only damage within this page. What is before its first message belongs to the next page.
+    // Only damage within this page. Damage before its first message belongs to the next page.
     const inside = unreadable.filter(({ before: next }) => !hasMore || next !== found[0]?.id);
     const damaged = inside.map(({ row }) => this.findDamage(id, row));
     return {
@@ -179,17 +181,17 @@ export class ConversationReader {
     this.#store.get(id);
     const row = this.#blocks.rowAnywhere(id, mid);
     const message = row && this.#blocks.messagesOf(id, row).find((candidate) => candidate.id === mid);
-    if (message === undefined) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
+    if (message === undefined) throw new AppError("not_found", `Message "${mid}" not found in conversation "${id}"`);
     return this.#live.findByMessage(id, mid)?.overlay(message) ?? message;
   }
 
-  /** The JSON of a head without its closing brace. */
+  /** Returns the JSON of a head without its closing brace. */
   #headText(id: string): { revision: number; text: string; damaged: Damage[] } {
     const { state, opening, damaged } = this.opening(id);
     return { revision: state.revision, text: `${opening},"message_count":${state.messageCount}`, damaged };
   }
 
-  /** Like `toHeadJson`, with the fields that can be read. */
+  /** Returns the JSON of a head like `toHeadJson`, with the fields that can be read. */
   opening(id: string): { state: ConversationState; opening: string; damaged: Damage[] } {
     const { state, isHeadUnreadable } = this.#store.getReadable(id);
     const draft = this.#store.draft(id);
@@ -210,7 +212,7 @@ export class ConversationReader {
     return { part: "messages", message_ids: ids, after: null };
   }
 
-  /** Reads all rows of a conversation at once, so that they belong to one state, and opens them. */
+  /** Reads all rows of a conversation at once, so that they're from the same state, and decrypts them. */
   begin(
     id: string,
     { hasVariants = false, hasContinuations = false }: ReadOptions,
@@ -261,7 +263,7 @@ export class ConversationReader {
   }
 }
 
-/** The `damaged` field of a JSON object that has other fields before it; nothing where there is no damage. */
+/** The `damaged` field of a JSON object that has other fields before it; `""` if nothing is damaged. */
 export function createDamagedText(damaged: Damage[]): string {
   return damaged.length === 0 ? "" : `,"damaged":${JSON.stringify(damaged)}`;
 }
@@ -270,12 +272,12 @@ function continuationOpening(mid: string, n: number): string {
   return `{"message_id":${JSON.stringify(mid)},"n":${n},"messages":`;
 }
 
-/** Puts commas between texts. */
+/** Adds commas between texts. */
 export function commaSeparated(texts: Uint8Array[]): Uint8Array[] {
   return texts.flatMap((text, index) => index === 0 ? [text] : [COMMA, text]);
 }
 
-/** Joins parts; a single one isn't copied. */
+/** Joins parts. A single part isn't copied. */
 export function joinParts(parts: Uint8Array[]): Uint8Array {
   return parts.length === 1 ? parts[0]! : joinBytes(parts);
 }

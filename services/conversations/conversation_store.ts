@@ -1,4 +1,4 @@
-/** Reads and writes the rows of conversations and drafts. Heads, summaries and drafts are sealed. */
+/** Reads and writes the rows of conversations and drafts. Heads, summaries and drafts are encrypted. */
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
@@ -22,11 +22,11 @@ interface Row {
   deleted_at: number | null;
 }
 
-/** A draft and its version. A conversation that never had one is at version 0. */
+/** A draft and its version; version 0 if there never was a draft. */
 export interface Draft {
   text: string;
   version: number;
-  /** The draft can't be read, so `text` is empty. */
+  /** True if the draft can't be read. `text` is empty then. */
   isUnreadable?: boolean;
 }
 
@@ -38,16 +38,16 @@ export interface ListCursor {
 
 const decoder = new TextDecoder();
 
-/** Characters of summaries in the cache: some 500 conversations. */
+/** Maximum total length of cached summaries in characters: about 500 conversations. */
 const MAX_SUMMARY_CHARS = 256 * 1024;
 
 /** Reads and writes conversation and draft rows. */
 export class ConversationStore {
   #db: Database;
   #sealer: PurposeSealer;
-  /** One request reads the head several times, and opening it takes longer than finding it. */
+  /** Cached because one request reads the head several times, and decrypting it takes longer than finding it. */
   readonly #heads = new PlaintextCache<string>();
-  /** Each write needs the summary before. */
+  /** Cached because each write needs the previous summary. */
   readonly #summaries = new PlaintextCache<string>(MAX_SUMMARY_CHARS);
 
   constructor(db: Database, sealer: PurposeSealer) {
@@ -69,7 +69,7 @@ export class ConversationStore {
   }
 
   /**
-   * Returns a conversation even if its head can't be read. The fields that lists show replace it then.
+   * Returns a conversation even if its head can't be read. In that case, the fields of the list replace it.
    *
    * @throws {AppError} `not_found`
    */
@@ -105,7 +105,11 @@ export class ConversationStore {
     return this.get(id);
   }
 
-  /** Refuses the id of a conversation in the trash, which stays taken until that one is purged. @throws {AppError} `in_trash` */
+  /**
+   * Rejects the ID of a conversation in the trash. It stays taken until that conversation is purged.
+   *
+   * @throws {AppError} `in_trash`
+   */
   refuseRemoved(id: string): void {
     if (!this.isRemoved(id)) return;
     const trashId = conversationTrashId(id);
@@ -116,17 +120,17 @@ export class ConversationStore {
     );
   }
 
-  /** Whether a conversation with this id exists outside the trash. */
+  /** Returns whether a conversation with this ID exists outside the trash. */
   exists(id: string): boolean {
     return this.#db.get("SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NULL", id) !== undefined;
   }
 
-  /** Whether a conversation is in the trash. */
+  /** Returns whether a conversation is in the trash. */
   isRemoved(id: string): boolean {
     return this.#db.get("SELECT 1 FROM conversation WHERE id = ? AND deleted_at IS NOT NULL", id) !== undefined;
   }
 
-  /** Returns which of some ids conversations have, and where these are. */
+  /** Returns which IDs belong to conversations, and whether these are in the trash. */
   findPlaces(ids: string[]): Map<string, "present" | "trash"> {
     const rows = this.#db.all<{ id: string; deleted_at: number | null }>(
       "SELECT id, deleted_at FROM conversation WHERE id IN (SELECT value FROM json_each(?))",
@@ -141,7 +145,7 @@ export class ConversationStore {
     return row === undefined || row.deleted_at === null ? undefined : this.#state(row);
   }
 
-  /** Statement that takes a conversation out of the trash. */
+  /** Returns the statement that restores a conversation from the trash. */
   undelete(id: string): Statement {
     return {
       sql: "UPDATE conversation SET deleted_at = NULL WHERE id = ? AND deleted_at IS NOT NULL",
@@ -165,13 +169,13 @@ export class ConversationStore {
     );
   }
 
-  /** Finds an id that differs from this one in case only. */
+  /** Finds an id that differs from this one only in case. */
   findCaseClash(id: string): string | undefined {
     return this.#db.get<{ id: string }>("SELECT id FROM conversation WHERE lower(id) = lower(?) AND id <> ?", id, id)
       ?.id;
   }
 
-  /** Returns the ids of all conversations, the last changed first. */
+  /** Returns the ids of all conversations, the most recently changed first. */
   ids(): string[] {
     try {
       return this.#db.all<{ id: string }>(
@@ -182,7 +186,7 @@ export class ConversationStore {
     }
   }
 
-  /** Returns the revisions of all conversations, the last changed first. */
+  /** Returns the revisions of all conversations, the most recently changed first. */
   revisions(): { id: string; revision: number }[] {
     return this.#db.all("SELECT id, revision FROM conversation WHERE deleted_at IS NULL ORDER BY updated_at DESC, id");
   }
@@ -231,14 +235,17 @@ export class ConversationStore {
   }
 
   /**
-   * Opens a sealed summary, which is the JSON that the API shows. It is opened on this thread: with a few hundred bytes,
-   * moving it to another would take twice as long.
+   * Decrypts a summary, which is JSON for the API. This happens on the serving thread: for a few hundred bytes, another
+   * thread would take twice as long.
    */
   openSummary(row: { id: string; revision: number; summary: Uint8Array }): string {
     return decoder.decode(this.#sealer.openNow(summaryAad(row.id, row.revision), row.summary));
   }
 
-  /** Returns the summary of a conversation, `undefined` if it can't be read. Each write of the conversation replaces it. */
+  /**
+   * Returns the summary of a conversation, or `undefined` if it can't be read. Each write of the conversation replaces
+   * it.
+   */
   summary(id: string): ConversationSummary | undefined {
     const row = this.#db.get<{ revision: number; summary: Uint8Array }>(
       "SELECT revision, summary FROM conversation WHERE id = ?",
@@ -266,7 +273,7 @@ export class ConversationStore {
     }
     if (row === undefined) return { text: "", version: 0 };
     try {
-      // JSON, because UTF-8 can't hold half a surrogate pair.
+      // JSON, because UTF-8 can't represent half of a surrogate pair.
       return {
         text: JSON.parse(decoder.decode(this.#sealer.openNow(draftPlace(id, row.version), row.sealed))),
         version: row.version,
@@ -276,7 +283,7 @@ export class ConversationStore {
     }
   }
 
-  /** Statement that saves a draft. */
+  /** Returns the statement that saves a draft. */
   saveDraft(id: string, draft: Draft): Statement {
     return {
       sql:
@@ -285,7 +292,7 @@ export class ConversationStore {
     };
   }
 
-  /** Statement that creates a conversation in this state. @param first Its first message. */
+  /** Returns the statement that creates a conversation in this state. @param first Its first message. */
   insert(state: ConversationState, snippet: string, first: Message | undefined): Statement {
     const { head, summary } = this.#seal(state, snippet, isGreetingTitle(state.head, first));
     return {
@@ -297,13 +304,14 @@ export class ConversationStore {
   }
 
   /**
-   * Statement that stores the next state of a conversation. The transaction fails unless the revision before is the stored one.
+   * Returns the statement that stores the next state of a conversation. The transaction fails if the stored revision
+   * isn't the previous one.
    *
    * @param first Its first message, if all messages are replaced.
    */
   update(state: ConversationState, snippet: string, first?: Message): Statement {
     const before = first === undefined ? this.summary(state.id) : undefined;
-    // A title that changes alone was chosen by the user or the model.
+    // If only the title changes, the user or the model chose it.
     const hasGreetingTitle = first !== undefined
       ? isGreetingTitle(state.head, first)
       : before?.title === state.head.title
@@ -318,7 +326,7 @@ export class ConversationStore {
     };
   }
 
-  /** Statements that remove the rows of a conversation for good. */
+  /** Returns the statements that permanently delete the rows of a conversation. */
   remove(id: string): Statement[] {
     return [
       "conversation WHERE id",
@@ -348,7 +356,7 @@ export class ConversationStore {
     } catch (cause) {
       throw new AppError(
         "internal",
-        `Can't read the settings of conversation "${row.id}": they are damaged. Its messages can still be read and exported`,
+        `Can't read the settings of conversation "${row.id}": they're damaged. Its messages can still be read and exported`,
         { cause },
       );
     }
@@ -396,7 +404,7 @@ function toState(row: Row, head: ConversationHead): ConversationState {
 }
 
 function noConversation(id: string): AppError {
-  return new AppError("not_found", `There is no conversation "${id}"`);
+  return new AppError("not_found", `Conversation "${id}" not found`);
 }
 
 function headPlace(id: string, version: number) {

@@ -1,4 +1,4 @@
-/** Sends conversations that are too large to be read at once, and lists of them, in pieces with bounded memory. */
+/** Streams conversations that are too large to be read at once, and lists of them, with bounded memory. */
 import { ByteBudget, type Reservation } from "../async/byte_budget.ts";
 import { Semaphore } from "../async/locks.ts";
 import { yieldIfTickUsedUp } from "../async/delay.ts";
@@ -21,28 +21,28 @@ import type { LiveReplies } from "./live_replies.ts";
 import type { Message } from "./message.ts";
 import type { VariantStore } from "./variants.ts";
 
-/** Sizes are those of sealed data. Conversations up to this size are read at once and don't count against the byte budget. */
+/** Maximum sealed size of conversations that are read at once and don't count toward the byte budget. */
 const WHOLE_BYTES = 512 * 1024;
-/** A window: bytes that a stream opens together and sends as one piece. A message is never divided. */
+/** Size of a window: bytes that a stream decrypts together and sends as one piece. A message is never split. */
 const WINDOW_BYTES = 48 * 1024;
-/** The window while few streams run, which makes each faster. */
+/** Window size while few streams run, which makes each faster. */
 const WIDE_WINDOW_BYTES = 512 * 1024;
 const FEW = 4;
-/** Longer windows are sent in pieces of this size. */
+/** Maximum size of a piece. Longer windows are sent in several pieces. */
 const PIECE_BYTES = 128 * 1024;
 /** Smallest piece of a list of conversations. */
 const MIN_PIECE_BYTES = 32 * 1024;
 /**
- * Memory of a stream, also while its client reads nothing. Most of it is in the runtime, which buffers about 400 KiB before
- * it waits for the client.
+ * Memory of a stream, even while its client reads nothing. Most of it is in the runtime, which buffers about 400 KiB
+ * before it waits for the client.
  */
 const STREAM_BYTES = 512 * 1024;
-/** Larger windows are single long messages. Each counts with its own size, sealed and opened. */
+/** Larger windows are single long messages. Each counts with its own size, encrypted and decrypted. */
 const LARGE_BYTES = WIDE_WINDOW_BYTES;
 const LARGE_WEIGHT = 2;
 /** Memory of all large windows together. */
 const LARGE_LIMIT_BYTES = 64 * 1024 * 1024;
-/** Streams that prepare a piece at the same time. */
+/** Maximum number of streams that prepare a piece at the same time. */
 const AT_ONCE = 2;
 
 const encoder = new TextEncoder();
@@ -56,14 +56,14 @@ const SEVERAL_VERSIONS = /"variant_count":(?!1\b)/;
 export interface OpenOptions extends ReadOptions {
   /** Ends the wait for memory. */
   signal?: AbortSignal;
-  /** The request has changed something already, so its response isn't refused for lack of memory. */
+  /** True if the request has already changed something, so that its response isn't refused for lack of memory. */
   isUnderWay?: boolean;
 }
 
 /** Parts of a response. A number is the memory to reserve before asking for the next part. */
 type Windows = AsyncGenerator<Uint8Array[] | number>;
 
-/** Dependencies of ConversationStreams. */
+/** Dependencies of `ConversationStreams`. */
 export interface ConversationStreamsDeps extends ConversationReaderDeps {
   reader: ConversationReader;
   budget: ByteBudget;
@@ -78,8 +78,8 @@ export class ConversationStreams {
   readonly #live: LiveReplies;
   readonly #budget: ByteBudget;
   /**
-   * Memory of large windows. It has a budget of its own because streams that wait for it hold memory of the general one:
-   * sharing one budget could deadlock.
+   * Memory for large windows. It has a separate budget, because streams that wait for it hold memory of the general
+   * budget: with one budget, they could deadlock.
    */
   readonly largeBudget = new ByteBudget({ limitBytes: LARGE_LIMIT_BYTES, reserveBytes: 0, waitMs: Infinity });
   readonly #semaphore = new Semaphore(AT_ONCE);
@@ -96,12 +96,13 @@ export class ConversationStreams {
   }
 
   /**
-   * Opens a conversation with all its messages. A large one comes in pieces, with one window of it in memory and `damaged`
-   * at its end.
+   * Opens a conversation with all its messages. A large one is streamed in pieces, with one window in memory and
+   * `damaged` at its end.
    *
-   * Pieces of two states are never mixed: after a change the stream goes on only if everything sent so far is unchanged.
+   * Pieces of two states are never mixed: after a change, the stream continues only if everything sent so far is
+   * unchanged.
    *
-   * @throws {AppError} `not_found`, `busy`. While reading: `conflict` if a message that was sent has changed.
+   * @throws {AppError} `not_found`, `busy`. While reading: `conflict` if a message that was already sent has changed.
    */
   async open(
     id: string,
@@ -121,8 +122,8 @@ export class ConversationStreams {
   }
 
   /**
-   * Reads all conversations with all messages as a JSON array, newest first. One that can't be read is replaced by an error,
-   * or ends with one.
+   * Reads all conversations with all messages as a JSON array, newest first. An unreadable conversation is replaced by
+   * an error, or ends with one.
    *
    * @param signal Ends the wait for memory.
    * @throws {AppError} `busy` before the first piece.
@@ -133,8 +134,9 @@ export class ConversationStreams {
   }
 
   /**
-   * Streams a response in pieces. Few are prepared at a time, so that hundreds of streams don't block the server. Each is
-   * prepared when the client has taken the one before, so a client that doesn't read keeps nothing in memory.
+   * Streams a response in pieces. Few pieces are prepared at a time, so that hundreds of streams don't block the
+   * server. Each is prepared after the client has received the previous one, so a client that doesn't read uses no
+   * memory.
    */
   async *#streamed(windows: Windows, reservation: Reservation, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const pieces = inPieces(windows);
@@ -197,7 +199,11 @@ export class ConversationStreams {
     return this.#ids;
   }
 
-  /** Starts to read a conversation window by window. @param isListed Whether damage ends it with an error. */
+  /**
+   * Starts reading a conversation in windows.
+   *
+   * @param isListed Whether damage ends it with an error.
+   */
   #beginLarge(id: string, options: ReadOptions, isListed = false): { revision: number; windows: Windows } {
     const { state, opening, damaged } = this.#reader.opening(id);
     if (isListed && damaged.length > 0) throw new AppError("internal", `Can't read conversation "${id}"`);
@@ -254,7 +260,9 @@ export class ConversationStreams {
     yield [encoder.encode(`]${createDamagedText(damaged)}}`)];
   }
 
-  /** Opens a few blocks and returns their messages as JSON, with a comma before each message but the very first. */
+  /**
+   * Decrypts a few blocks and returns their messages as JSON, with a comma before each message except the very first.
+   */
   async #window(
     id: string,
     { blocks, at, end, isFirst, damaged, options: { hasVariants = false } }: {
@@ -311,11 +319,11 @@ export class ConversationStreams {
         return { bytes: maxBytes, windows: this.#beginLarge(id, options, true).windows };
       }
       const { bytes, parts } = this.#reader.begin(id, options);
-      // A client must not take a part for the whole conversation.
+      // A client must not mistake a part for the whole conversation.
       const whole = parts.then(({ parts, damaged }) => damaged.length === 0 ? parts : unreadable()).catch(unreadable);
       return { bytes, windows: once(whole) };
     } catch (error) {
-      // Removed while the list was being sent.
+      // Deleted while the list was being sent.
       if (error instanceof AppError && error.code === "not_found") return undefined;
       return { bytes: 0, windows: once(Promise.resolve(unreadable())) };
     }
@@ -330,7 +338,7 @@ async function* once(parts: Promise<Uint8Array[]>): Windows {
   yield await parts;
 }
 
-/** Joins short parts and cuts long ones. Nothing remains here of what was sent: each piece has bytes of its own. */
+/** Joins short parts and splits long ones. Each piece is a copy, so that nothing that was sent stays in memory here. */
 async function* inPieces(windows: Windows): AsyncGenerator<Uint8Array | number> {
   let piece: Uint8Array[] = [];
   let pieceBytes = 0;
@@ -363,7 +371,10 @@ function encodedMessages(messages: Message[]): Uint8Array {
   return encoder.encode(messages.map((message) => JSON.stringify(message)).join(","));
 }
 
-/** Frees bytes that are used no more. Collected as garbage, those of hundreds of readers would be in memory for seconds. */
+/**
+ * Frees bytes that are no longer used. Waiting for garbage collection, those of hundreds of readers would stay in
+ * memory for seconds.
+ */
 function freeBytes({ buffer }: Uint8Array): void {
   (buffer as ArrayBuffer).transfer(0);
 }

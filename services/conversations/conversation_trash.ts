@@ -1,4 +1,4 @@
-/** Conversations and messages in the trash: how they are restored to their place, or deleted. */
+/** Restores and deletes conversations and messages in the trash. */
 import { AppError } from "../errors.ts";
 import type { Statement } from "../storage/database/database.ts";
 import type { BlockRow } from "./blocks/block_rows.ts";
@@ -9,9 +9,9 @@ import { dropSummaryAround } from "./chapters.ts";
 import { type BranchPoint, type Location, ROOT_SEGMENT, wholeSegment } from "./conversation_tree.ts";
 import type { VariantStore, VariantText } from "./variants.ts";
 
-/** Removed messages, as their trash entry stores them. */
+/** Deleted messages in their trash item. */
 export interface TrashedMessages extends Partial<RemovedSubtree> {
-  /** In order. They were adjacent when they were removed. */
+  /** In order. They were adjacent when they were deleted. */
   messages: Message[];
   /** Their inactive versions. */
   variants: VariantText[];
@@ -21,14 +21,14 @@ export interface TrashedMessages extends Partial<RemovedSubtree> {
 
 /** The change that restores messages. */
 export interface RestoreChange extends BlockChange {
-  /** How many of them are on the active path. */
+  /** How many of the messages are on the active path. */
   countOnPath: number;
 }
 
-/** Messages compared to find the place by time. */
+/** Maximum number of messages to compare when looking for a position by time. */
 const LOOKED_AT = 64;
 
-/** Statements that delete the versions and reply rows of messages. */
+/** Returns the statements that delete the versions and reply rows of messages. */
 export function deleteMessageRows(conversationId: string, mids: string[]): Statement[] {
   return ["variant", "reply"].map((table) => ({
     sql: `DELETE FROM ${table} WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))`,
@@ -37,9 +37,9 @@ export function deleteMessageRows(conversationId: string, mids: string[]): State
 }
 
 /**
- * Restores removed messages to their place, if that still exists, also after a version that isn't active. A message whose
- * versions have continuations is restored at the end of what was written there since, because everything after such a message
- * belongs to one of its versions.
+ * Restores deleted messages to their position if it still exists, even after an inactive version. A message whose
+ * versions have continuations is restored at the end of that path, because everything after such a message belongs to
+ * one of its versions.
  *
  * @throws {AppError} `conflict` if one of their ids is taken.
  */
@@ -51,7 +51,9 @@ export function restoreMessages(
   const { messages, segments = [], continuations = [], variants: texts, place } = removed;
   const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map(({ id }) => id);
   const [taken] = blocks.taken(conversationId, mids);
-  if (taken !== undefined) throw new AppError("conflict", `Message "${taken}" already exists`);
+  if (taken !== undefined) {
+    throw new AppError("conflict", `Can't restore the messages: message "${taken}" already exists`);
+  }
   const change = continuations.length > 0
     ? blocks.restoreSubtree(
       conversationId,
@@ -70,12 +72,12 @@ function endOfPlace(blocks: BlockStore, id: string, { after, segment }: Neighbou
   if (row === undefined) return { segment: ROOT_SEGMENT, position: wholeSegment(ROOT_SEGMENT).after };
   const own = tree.find(after!);
   if (own !== undefined) return tree.startOf(own, versionFollowedBy(own, segment)) ?? row;
-  // If the last message of this block has versions, the active one goes on elsewhere.
+  // If the last message of this block has versions, the active one continues elsewhere.
   const next = tree.pointsFrom(row).find(({ position }) => position === row.position);
   return next === undefined ? row : tree.startOf(next, next.active) ?? row;
 }
 
-/** Returns the version of a message that a segment follows, or the active one. */
+/** Returns the version of a message that a segment follows; otherwise the active one. */
 function versionFollowedBy({ segments, active }: BranchPoint, segment: number | undefined): number {
   return [...segments].find(([, other]) => other === segment)?.[0] ?? active;
 }
@@ -88,7 +90,7 @@ function insertion(blocks: BlockStore, id: string, messages: Message[], place: N
   if (after !== undefined && behind !== undefined) {
     const point = tree.find(after);
     const n = point && versionFollowedBy(point, segment);
-    // Messages restored to the same place stay in the order of time.
+    // Messages restored to the same position are sorted by time.
     const last = lastEarlier(blocks, id, { behind, after, before, n }, messages[0]!);
     if (last !== undefined) {
       return { ...blocks.insert(id, messages, "after", last.mid), ...countIf(last.isOnPath) };
@@ -106,7 +108,7 @@ function insertion(blocks: BlockStore, id: string, messages: Message[], place: N
   return { ...atAnEnd(blocks, id, messages, after === undefined), ...countIf(true) };
 }
 
-/** Finds the last message after a place that is earlier than the one to restore. */
+/** Finds the last message after a position that is earlier than the one to restore. */
 function lastEarlier(
   blocks: BlockStore,
   id: string,
@@ -131,7 +133,7 @@ function lastEarlier(
   return found;
 }
 
-/** Inserts messages at the start or the end of the path, in the order of time, because both neighbors are gone. */
+/** Inserts messages at the start or end of the path, by time, because both neighbors are gone. */
 function atAnEnd(blocks: BlockStore, id: string, messages: Message[], isStart: boolean): BlockChange {
   let looked = 0;
   for (let row = isStart ? blocks.next(id) : blocks.previous(id); row !== undefined;) {
@@ -154,19 +156,21 @@ function isEarlier(one: Message, other: Message): boolean {
   return one.created_at === other.created_at ? one.id < other.id : one.created_at < other.created_at;
 }
 
-/** The trash entry of removed messages. */
+/** The trash item of deleted messages. */
 export interface TrashedMessagesRecord {
   conversationId: string;
   removed: TrashedMessages;
 }
 
-/** Creates the trash handler of conversations. They stay in their tables, marked as deleted; the entry holds the id. */
+/**
+ * Creates the trash handler of conversations. They stay in their tables, marked as deleted; the trash item has the ID.
+ */
 export function conversationTrashKind({ db, store, blocks, locks }: ConversationsDeps, conversations: Conversations) {
   return {
     async restore(record: unknown, deleteEntry: Statement): Promise<void> {
       const { id } = record as { id: string };
       await locks.run(id, async () => {
-        if (store.exists(id)) throw new AppError("conflict", `There is already a conversation "${id}"`);
+        if (store.exists(id)) throw new AppError("conflict", `Can't restore the conversation: "${id}" already exists`);
         await db.write([store.undelete(id), deleteEntry]);
         conversations.publish(store.getReadable(id).state);
       });
@@ -174,7 +178,7 @@ export function conversationTrashKind({ db, store, blocks, locks }: Conversation
     async purge(record: unknown, deleteEntry: Statement): Promise<void> {
       const { id } = record as { id: string };
       await locks.run(id, async () => {
-        // Restored after the entry was read.
+        // Restored after the item was read.
         if (store.exists(id)) return;
         await db.write([deleteEntry, ...store.remove(id), ...blocks.removeAll(id)]);
       });
@@ -182,14 +186,16 @@ export function conversationTrashKind({ db, store, blocks, locks }: Conversation
   };
 }
 
-/** Creates the trash handler of messages. The entry holds them whole. */
+/** Creates the trash handler of messages. The trash item contains them. */
 export function messageTrashKind(parts: ConversationsDeps, conversations: Conversations) {
   return {
     async restore(record: unknown, deleteEntry: Statement): Promise<void> {
       const { conversationId: id, removed } = record as TrashedMessagesRecord;
       await parts.locks.run(id, async () => {
         const state = parts.store.find(id);
-        if (state === undefined) throw new AppError("conflict", `The conversation "${id}" doesn't exist anymore`);
+        if (state === undefined) {
+          throw new AppError("conflict", `Can't restore the messages: conversation "${id}" no longer exists`);
+        }
         const change = restoreMessages(parts, id, removed);
         const next = change.countOnPath === 0 ? state : dropSummaryAround(parts.blocks, state, removed.place);
         await conversations.write(next, change.countOnPath, change, [deleteEntry]);

@@ -1,10 +1,11 @@
 /**
  * The tree of a conversation: the messages whose versions have continuations, and the active path.
  *
- * A segment is a list of blocks ordered by position. A message whose versions have continuations (a "branch point") is always
- * the last of its block. Each of its versions names the segment with the messages that follow: the branch point's own segment
- * (the blocks after it) or another one. So the active path enters each segment at most once, at its start, and leaves it at a
- * branch point whose active version continues elsewhere. Switching versions changes which row is active; no block moves. See docs/decisions/0031-conversation-tree.md.
+ * A segment is a list of blocks ordered by position. A message whose versions have continuations (a "branch point") is
+ * always the last of its block. Each of its versions refers to the segment with the messages that follow: the branch
+ * point's segment (the blocks after it) or another one. So the active path enters each segment at most once, at its
+ * start, and leaves it at a branch point whose active version continues elsewhere. Switching versions changes which row
+ * is active; no block moves. See docs/decisions/0031-conversation-tree.md.
  */
 import type { Reader } from "../storage/database/database.ts";
 
@@ -40,7 +41,7 @@ export interface Stretch {
 export interface BranchPoint extends Location {
   mid: string;
   blockId: number;
-  /** The segment that follows each version, by number. Nothing follows a version without an entry. */
+  /** The segment that follows each version, by version number. Versions without an entry have no continuation. */
   segments: Map<number, number>;
   active: number;
 }
@@ -55,18 +56,18 @@ interface Row {
   position: number;
 }
 
-/** Returns the stretch that is a whole segment. */
+/** Returns the stretch of a whole segment. */
 export function wholeSegment(segment: number): Stretch {
   return { segment, after: START, upTo: END };
 }
 
 /** The branch points of one conversation. */
 export class ConversationTree {
-  /** The active path, first stretch first. */
+  /** The active path in order. */
   readonly path: Stretch[];
   readonly #points = new Map<string, BranchPoint>();
   readonly #blocks = new Set<number>();
-  /** In the order of their positions. */
+  /** Branch points by segment, ordered by position. */
   readonly #bySegment = new Map<number, BranchPoint[]>();
   readonly #onPath = new Map<number, number>();
 
@@ -89,18 +90,18 @@ export class ConversationTree {
     this.path.forEach(({ segment }, index) => this.#onPath.set(segment, index));
   }
 
-  /** Whether no message is a branch point. */
+  /** Whether there are no branch points. */
   get isLine(): boolean {
     return this.#points.size === 0;
   }
 
-  /** Returns the index of the stretch of the path that holds a block, or `undefined` for a block off the path. */
+  /** Returns the index of the path's stretch that contains a block; `undefined` for a block off the path. */
   stretchOf({ segment, position }: Location): number | undefined {
     const index = this.#onPath.get(segment);
     return index !== undefined && position <= this.path[index]!.upTo ? index : undefined;
   }
 
-  /** Whether a block ends with a branch point, so that no message may be added to it. */
+  /** Returns whether a block ends with a branch point, so that no message can be added to it. */
   endsInBranch(blockId: number): boolean {
     return this.#blocks.has(blockId);
   }
@@ -119,7 +120,7 @@ export class ConversationTree {
     return (this.#bySegment.get(segment) ?? []).filter((point) => point.position >= position);
   }
 
-  /** Returns where the blocks that follow a version start, `undefined` if nothing can follow it. */
+  /** Returns the start of the blocks that follow a version; `undefined` if nothing can follow it. */
   startOf(point: BranchPoint, n: number): Location | undefined {
     const segment = point.segments.get(n);
     if (segment === undefined) return undefined;
@@ -178,7 +179,7 @@ export function readTree(db: Pick<Reader, "all">, conversationId: string): Conve
   return rows.length === 0 ? LINEAR_TREE : new ConversationTree(rows);
 }
 
-/** Reads what `readTree` needs from indexes only, because a block may be on a damaged page of the database file. */
+/** Reads the data for `readTree` from indexes only, because a block may be on a damaged page of the database file. */
 function rowsByIndexes(db: Pick<Reader, "all">, conversationId: string): Row[] {
   const rows = db.all<Omit<Row, "segment" | "position">>(
     `SELECT c.mid, c.n, c.segment AS target, c.is_active, m.block_id FROM continuation c
@@ -205,7 +206,7 @@ function rowsByIndexes(db: Pick<Reader, "all">, conversationId: string): Row[] {
   });
 }
 
-/** Trees in the cache. */
+/** Maximum number of cached trees. */
 const TREES = 64;
 
 /** Reads trees and caches them until the database changes. */
@@ -213,7 +214,9 @@ export class TreeReader {
   readonly #db: Pick<Reader, "all" | "get">;
   readonly #trees = new Map<string, ConversationTree>();
   #dataVersion = -1;
-  /** Whether the database was asked since the last microtask began: one change of a conversation needs its tree several times. */
+  /**
+   * Whether the database was checked in the current microtask: a change of a conversation needs its tree several times.
+   */
   #isChecked = false;
 
   constructor(db: Pick<Reader, "all" | "get">) {
@@ -231,7 +234,7 @@ export class TreeReader {
   }
 
   #dropStale(): void {
-    // Changes with each commit of another connection, and all writes use another one.
+    // Changes with each commit of another connection, and all writes use one.
     const version = this.#db.get<{ data_version: number }>("PRAGMA data_version")!.data_version;
     if (version !== this.#dataVersion || this.#trees.size >= TREES) this.#trees.clear();
     this.#dataVersion = version;

@@ -1,4 +1,7 @@
-/** Saves, changes and removes conversations. Each change is one transaction under the conversation's lock, and raises its revision by one. */
+/**
+ * Saves, changes and removes conversations. Each change is one transaction under the conversation's lock and increases
+ * its revision by one.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { uuidV7 } from "../crypto/random.ts";
 import { addReferences } from "../attachments/attachment_rows.ts";
@@ -50,7 +53,7 @@ import type { RevisionStore } from "./revisions/revision_store.ts";
 import { dropChangedSummary, dropStaleSummary, keepsSummary, reconcileChapters, withChapters } from "./chapters.ts";
 import type { VariantStore } from "./variants.ts";
 
-/** Dependencies of Conversations. */
+/** Dependencies of `Conversations`. */
 export interface ConversationsDeps {
   db: Database;
   store: ConversationStore;
@@ -74,7 +77,7 @@ export interface ConversationsDeps {
 export interface SavedConversation {
   isNew: boolean;
   revision: number;
-  /** The conversation as the API shows it. A large one comes in pieces. */
+  /** The conversation in the API's format. A large one is streamed in pieces. */
   json: Uint8Array | AsyncGenerator<Uint8Array>;
 }
 
@@ -88,7 +91,7 @@ export class Conversations {
     this.#deps = parts;
   }
 
-  /** Which messages each revision changed. */
+  /** Records which messages each revision changed. */
   get changes(): ChangeLog {
     return this.#deps.changes;
   }
@@ -99,10 +102,10 @@ export class Conversations {
   }
 
   /**
-   * Saves a whole conversation and replaces the one before.
+   * Saves a whole conversation and replaces an existing one.
    *
-   * A running reply keeps its text if its message is among `messages`; otherwise it is stopped first. A message with
-   * `variants` gets these versions. Any other keeps the versions it has.
+   * If the message of a running reply is among `messages`, its text stays; otherwise the reply is stopped first. A
+   * message with `variants` gets these versions. The versions of others don't change.
    *
    * @param expected The revision that must be the current one.
    * @throws {AppError} `in_trash`, `revision_mismatch`, `conflict`, `invalid_request`
@@ -165,7 +168,7 @@ export class Conversations {
       await this.#deps.db.write([...statements, ...draft], { isMoved: text === undefined });
       this.publish(state);
       if (draft.length > 0) this.#deps.events.publish({ kind: "draft", id, revision: store.draft(id).version });
-      // Built from what was just written, unless a running reply has more text by now.
+      // Built from the data just written, unless a running reply has more text by now.
       const json = runningId === undefined && text !== undefined && !store.draft(id).isUnreadable
         ? encoder.encode(`${toHeadJson(state, store.draft(id))},"messages":[${text}]}`)
         : (await this.#deps.streams.open(id, { isUnderWay: true })).json;
@@ -174,8 +177,8 @@ export class Conversations {
   }
 
   /**
-   * Refuses to replace unreadable blocks of the active path unless all their messages are replaced. A client that built its
-   * messages from the readable blocks would delete the others.
+   * Rejects a save that replaces unreadable blocks of the active path, unless it replaces all their messages. A client
+   * that built its messages from the readable blocks would delete the others.
    *
    * @throws {AppError} `conflict`
    */
@@ -192,8 +195,8 @@ export class Conversations {
   /**
    * Returns the statements that store messages and fields under an id, and the JSON of the messages unless it is long.
    *
-   * @param past The conversation before, which is stored as a revision.
-   * @param snippetOwner The message that lists show. Defaults to the last.
+   * @param past The previous state, which is stored as a revision.
+   * @param snippetOwner The message to show in lists. Defaults to the last.
    */
   async replacing(
     past: ConversationState | undefined,
@@ -230,7 +233,7 @@ export class Conversations {
   }
 
   /**
-   * Creates a conversation with a new id. It starts with a greeting of its first character, if that has one.
+   * Creates a conversation with a new id. It starts with a greeting of its first character, if any.
    *
    * @param greeting Number of the greeting, from 0; see `createGreeting`.
    * @throws {AppError} `invalid_request` for a greeting that the character doesn't have.
@@ -255,7 +258,8 @@ export class Conversations {
   }
 
   /**
-   * Changes fields of a conversation but not its messages; null clears a field. A draft alone doesn't raise the revision.
+   * Changes fields of a conversation but not its messages; null clears a field. A changed draft doesn't increase the
+   * revision.
    *
    * @throws {AppError} `in_trash`, `not_found`, `revision_mismatch`, `invalid_request`
    */
@@ -283,7 +287,7 @@ export class Conversations {
     });
   }
 
-  /** Moves a conversation to the trash. A running reply is stopped first and keeps its text. */
+  /** Moves a conversation to the trash. A running reply is stopped first; its text is saved. */
   async remove(id: string, expected?: ExpectedVersion): Promise<void> {
     const { store, db, trash, events, now } = this.#deps;
     const place = { find: () => store.getReadable(id).state, expected, isInTheWay: () => true };
@@ -320,10 +324,11 @@ export class Conversations {
   /**
    * Changes one message. Removes it if `change` returns `undefined`.
    *
-   * @param options.beside Returns more statements for the same transaction. Called after `change`.
+   * @param options.beside Returns additional statements for the transaction. Called after `change`.
    * @param options.withRounds `change` gets and returns a reply with its `tool_rounds`; see `BlockStore.editReply`.
-   * @param options.byReply Set by the reply that writes the message. Any other caller gets `conflict` while the reply runs.
-   * @param options.written Called under the lock with the new conversation, once it is on disk.
+   * @param options.byReply True if the caller is the reply that writes the message. Other callers get `conflict` while
+   *   it runs.
+   * @param options.written Called under the lock with the new conversation, once it's saved.
    */
   editMessage(
     id: string,
@@ -350,7 +355,7 @@ export class Conversations {
         (running !== undefined && blocks.rowAnywhere(id, mid) !== undefined &&
           blocks.messageOf(id, mid).reply_id === running);
       if (!options.byReply && isBeingWritten) {
-        throw new AppError("conflict", `Message "${mid}" is being written; stop it first`);
+        throw new AppError("conflict", `Message "${mid}" is being written. Stop the reply first`);
       }
       const whole = options.withRounds ? blocks.editReply(id, mid, change) : undefined;
       let edit: BlockEdit = whole ?? blocks.edit(id, mid, change);
@@ -374,7 +379,7 @@ export class Conversations {
     });
   }
 
-  /** Writes an edit as the conversation's next revision. The caller holds the conversation's lock. */
+  /** Saves an edit as the conversation's next revision. The caller holds the conversation's lock. */
   async write(
     state: ConversationState,
     messagesAdded: number,
@@ -401,11 +406,12 @@ export class Conversations {
   }
 
   /**
-   * Changes a conversation under its lock, after stopping a reply that is in the way. A refused change stops no reply.
+   * Changes a conversation under its lock, and stops a running reply first if necessary. A rejected change doesn't stop
+   * a reply.
    *
    * @param target.find Returns the current conversation.
-   * @param target.isInTheWay Whether a running reply must be stopped.
-   * @throws {AppError} `revision_mismatch`, and as `LiveReply.stop`.
+   * @param target.isInTheWay Returns whether a running reply must be stopped.
+   * @throws {AppError} `revision_mismatch`, and like `LiveReply.stop`.
    */
   async #withoutReply<S extends ConversationState | undefined, T>(
     id: string,
@@ -434,24 +440,27 @@ export class Conversations {
         return done.result;
       }
       await done.running.stop();
-      // The expected revision was the current one. Saving the reply has raised it by one.
+      // The expected revision was the current one. Saving the reply increased it by one.
       if (demanded !== undefined && done.revision !== undefined) demanded = done.revision + 1;
     }
   }
 
   /**
-   * Refuses an id that differs from another one in case only. The caller holds the conversation's lock.
+   * Rejects an ID that differs from another one only in case. The caller holds the conversation's lock.
    *
    * @throws {AppError} `conflict`
    */
   refuseCaseClash(id: string): void {
     const clash = this.#deps.store.findCaseClash(id);
     if (clash !== undefined) {
-      throw new AppError("conflict", `The id "${id}" differs from "${clash}" in case only`);
+      throw new AppError("conflict", `The ID "${id}" differs from "${clash}" only in case`);
     }
   }
 
-  /** The draft of a saved conversation replaces the one before, unless `draft_version` shows that that one is newer. */
+  /**
+   * Returns the statements that save the draft of a conversation. It replaces the stored draft, unless `draft_version`
+   * shows that the stored one is newer.
+   */
   #draftOf(id: string, input: ConversationInput, isNew: boolean): Statement[] {
     if (typeof input.draft !== "string") return [];
     const before = this.#deps.store.draft(id);
@@ -470,18 +479,18 @@ export class Conversations {
   }
 }
 
-/** Refuses ids of messages that aren't on the active path. @throws {AppError} `conflict` */
+/** Rejects IDs of messages that are off the active path. @throws {AppError} `conflict` */
 function refuseOffPath(blocks: BlockStore, id: string, mids: string[], path: ReadonlyMap<string, Message>): void {
   for (const mid of blocks.taken(id, mids)) if (!path.has(mid)) blocks.requireOnPath(id, mid);
 }
 
-/** Returns the blocks that can't be read. */
+/** Returns the unreadable blocks. */
 function unreadableIn({ segments }: OpenTree): OpenBlock[] {
   return [...segments.values()].flat().filter((block) => block.isUnreadable);
 }
 
 /**
- * Refuses a save that would rewrite or delete unreadable blocks off the active path.
+ * Rejects a save that would rewrite or delete unreadable blocks off the active path.
  *
  * @throws {AppError} `conflict`
  */
@@ -500,12 +509,18 @@ function refuseMovingUnreadable(id: string, storedTree: OpenTree, tree: MessageT
 function unreadableConflict(id: string, messages: Message[]): AppError {
   return new AppError(
     "conflict",
-    `Conversation "${id}" has ${messages.length} messages that can't be read, and saving it whole would drop them. ` +
-      `Delete them first, or save under another id: ${messages.slice(0, 20).map((message) => message.id).join(", ")}`,
+    `Conversation "${id}" has ${messages.length} messages that can't be read, and saving it as a whole would delete them. ` +
+      `Delete them first, or save it under another ID: ${
+        messages.slice(0, 20).map((message) => message.id).join(", ")
+      }`,
   );
 }
 
-/** Returns the draft of a patch, `undefined` if it is unchanged. @throws {AppError} `revision_mismatch` for a stale version. */
+/**
+ * Returns the draft of a patch; `undefined` if it's unchanged.
+ *
+ * @throws {AppError} `revision_mismatch` for a stale version.
+ */
 function draftAfter(id: string, patch: ConversationInput, before: Draft): Draft | undefined {
   const { draft, draft_version: version } = patch as { draft: string; draft_version?: number };
   if (version !== undefined && version !== before.version) {

@@ -1,24 +1,24 @@
 /**
- * The replies that are being written, at most one per conversation, and the rows of all replies: which run wrote which
- * message, which runs haven't ended, and what they need to go on.
+ * The running replies, at most one per conversation, and the rows of all replies: which run wrote which message, which
+ * runs haven't ended, and the state they need to continue.
  */
 import type { Message } from "./message.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import type { Database, Statement } from "../storage/database/database.ts";
 
-/** What conversations need to know about a running reply. */
+/** A running reply, as far as conversations need to know. */
 export interface LiveReply {
   readonly conversationId: string;
   readonly messageId: string;
   readonly startedAtMs: number;
   /** Returns the stored message with the text written so far. */
   overlay(stored: Message): Message;
-  /** Whether the end is on disk. Until then the reply will raise its conversation's revision by one more. */
+  /** Whether the end is saved. Until then, the reply will increase its conversation's revision by one more. */
   readonly isSaved: boolean;
   /**
-   * Stops the reply, keeps its text and waits until its message is saved.
+   * Stops the reply and waits until its message is saved with the text so far.
    *
-   * @throws {AppError} `storage_full` or `internal` if it can't be saved yet. Saving is tried again.
+   * @throws {AppError} `storage_full` or `internal` if it can't be saved yet. Saving is retried.
    */
   stop(): Promise<void>;
 }
@@ -41,7 +41,7 @@ export class LiveReplies<R extends LiveReply = LiveReply> {
     return reply?.messageId === mid ? reply : undefined;
   }
 
-  /** Finds the reply that runs in a conversation. */
+  /** Finds the running reply of a conversation. */
   findByConversation(conversationId: string): R | undefined {
     return this.#byConversation.get(conversationId);
   }
@@ -56,10 +56,10 @@ export class LiveReplies<R extends LiveReply = LiveReply> {
 export interface ReplyRow {
   mid: string;
   conversation_id: string;
-  /** Changes with each run and with each edit of the message, so that old cursors don't match. */
+  /** Changes with each run and each edit of the message, so that old cursors become invalid. */
   generation: string;
   started_at: number;
-  /** Version of the message that was active before this run, if it had one. */
+  /** Version of the message that was active before this run, if any. */
   previous_variant: number | null;
 }
 
@@ -70,7 +70,10 @@ export function findReplyRow(db: Database, conversationId: string, mid: string):
   return db.get<ReplyRow>(`SELECT ${COLUMNS} FROM reply WHERE mid = ? AND conversation_id = ?`, mid, conversationId);
 }
 
-/** Finds the conversations that have a reply with a message id. Running ones come first, then the last started. */
+/**
+ * Finds the conversations that have a reply with a message id. Running replies come first, then the most recently
+ * started.
+ */
 export function findConversationsOfReply(db: Database, mid: string): string[] {
   return db.all<{ conversation_id: string }>(
     "SELECT conversation_id FROM reply WHERE mid = ? ORDER BY ended_at IS NULL DESC, started_at DESC, rowid DESC",
@@ -83,7 +86,7 @@ export function findUnendedReplies(db: Database): ReplyRow[] {
   return db.all<ReplyRow>(`SELECT ${COLUMNS} FROM reply WHERE ended_at IS NULL`);
 }
 
-/** Statement that starts a run. */
+/** Returns the statement that starts a run. */
 export function startReplyRow(row: ReplyRow): Statement {
   return {
     sql: `INSERT INTO reply (${COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -93,7 +96,7 @@ export function startReplyRow(row: ReplyRow): Statement {
   };
 }
 
-/** Statement that ends the run of a message's reply. */
+/** Returns the statement that ends the run of a message's reply. */
 export function endReplyRow(conversationId: string, mid: string, now: number): Statement {
   return {
     sql: "UPDATE reply SET ended_at = ? WHERE mid = ? AND conversation_id = ?",
@@ -101,7 +104,7 @@ export function endReplyRow(conversationId: string, mid: string, now: number): S
   };
 }
 
-/** Statement that makes the cursors of a streamed reply invalid. */
+/** Returns the statement that invalidates the cursors of a streamed reply. */
 export function renewReplyRow(conversationId: string, mid: string, generation: string): Statement {
   return {
     sql: "UPDATE reply SET generation = ?, previous_variant = NULL WHERE mid = ? AND conversation_id = ?",
@@ -109,12 +112,12 @@ export function renewReplyRow(conversationId: string, mid: string, generation: s
   };
 }
 
-/** Statement that deletes the row, so that the message doesn't count as a reply anymore. */
+/** Returns the statement that deletes the row, so that the message no longer counts as a reply. */
 export function deleteReplyRow(conversationId: string, mid: string): Statement {
   return { sql: "DELETE FROM reply WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
 }
 
-/** What a reply needs to go on after a restart. */
+/** The state that a reply needs to continue after a restart. */
 interface ResumeRow {
   conversation_id: string;
   mid: string;
@@ -122,7 +125,7 @@ interface ResumeRow {
   sealed: Uint8Array;
 }
 
-/** Finds what a reply needs to go on. */
+/** Finds the state of a reply. */
 export function findResumeRow(db: Database, conversationId: string, mid: string): ResumeRow | undefined {
   return db.get<ResumeRow>(
     "SELECT conversation_id, mid, version, sealed FROM reply_resume WHERE conversation_id = ? AND mid = ?",
@@ -131,7 +134,7 @@ export function findResumeRow(db: Database, conversationId: string, mid: string)
   );
 }
 
-/** Statement that stores what a reply needs to go on. */
+/** Returns the statement that saves the state of a reply. */
 function saveResumeRow({ conversation_id, mid, version, sealed }: ResumeRow): Statement {
   return {
     sql: `INSERT INTO reply_resume (conversation_id, mid, version, sealed) VALUES (?1, ?2, ?3, ?4)
@@ -140,14 +143,14 @@ function saveResumeRow({ conversation_id, mid, version, sealed }: ResumeRow): St
   };
 }
 
-/** Statement that forgets what a reply needed to go on. */
+/** Returns the statement that deletes the state of a reply. */
 export function deleteResumeRow(conversationId: string, mid: string): Statement {
   return { sql: "DELETE FROM reply_resume WHERE mid = ? AND conversation_id = ?", params: [mid, conversationId] };
 }
 
 const decoder = new TextDecoder();
 
-/** Reads and writes what replies need to go on, which is sealed. */
+/** Reads and writes the encrypted state that replies need to continue after a restart. */
 export class ReplyResumes<State> {
   readonly #db: Database;
   readonly #sealer: PurposeSealer;
@@ -157,21 +160,21 @@ export class ReplyResumes<State> {
     this.#sealer = sealer;
   }
 
-  /** Statement that stores the state. */
+  /** Returns the statement that saves the state. */
   save(conversationId: string, mid: string, state: State): Statement {
     const version = (findResumeRow(this.#db, conversationId, mid)?.version ?? 0) + 1;
     const sealed = this.#sealer.sealNow(resumeAad(conversationId, mid, version), JSON.stringify(state));
     return saveResumeRow({ conversation_id: conversationId, mid, version, sealed });
   }
 
-  /** Finds the state of a reply. Returns undefined for a reply without rounds. */
+  /** Finds the state of a reply. Returns `undefined` for a reply without rounds. */
   find(conversationId: string, mid: string): State | undefined {
     const row = findResumeRow(this.#db, conversationId, mid);
     if (row === undefined) return undefined;
     return JSON.parse(decoder.decode(this.#sealer.openNow(resumeAad(conversationId, mid, row.version), row.sealed)));
   }
 
-  /** Statement that forgets the state. */
+  /** Returns the statement that deletes the state. */
   remove(conversationId: string, mid: string): Statement {
     return deleteResumeRow(conversationId, mid);
   }

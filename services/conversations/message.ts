@@ -1,4 +1,4 @@
-/** The messages of the API: their fields, and how one is created from a client's input. */
+/** The messages of the API: their fields, and creating one from a client's input. */
 import { isDeepStrictEqual } from "node:util";
 import type { UpstreamFailure } from "../errors.ts";
 import type { ContentPart, Usage } from "../llm/chat_event.ts";
@@ -16,7 +16,7 @@ export type MessageContent = string | ContentPart[];
 export interface MessageError {
   code: string;
   message: string;
-  /** The call that failed, if it was the model server's. */
+  /** The failed call, if the model server failed. */
   upstream?: UpstreamFailure;
 }
 
@@ -35,26 +35,26 @@ export interface Message {
   usage?: Usage;
   /** The connection that answered. */
   connection_id?: string;
-  /** As in OpenAI's API. */
+  /** Same values as in OpenAI's API. */
   finish_reason?: string;
-  /** The limit of the reply in tokens, if one was sent. */
+  /** The token limit of the reply, if one was sent. */
   output_limit?: number;
-  /** Fields that were left out because the server refuses them. */
+  /** Fields that weren't sent because the server rejects them. */
   left_out?: LeftOutField[];
-  /** With tool calls: blocks of reasoning that go back to the server with the results of the tools. */
+  /** With tool calls: blocks of reasoning that must be sent back to the server with the tool results. */
   reasoning_details?: unknown[];
-  /** Calls of tools in an assistant message. */
+  /** The tool calls of an assistant message. */
   tool_calls?: unknown[];
-  /** In a message of the role `tool`: the call that it answers. */
+  /** The call that a message of the role `tool` has the result of. */
   tool_call_id?: string;
-  /** Of a message that a reply with tools wrote before its last one: the id of the last one. */
+  /** In the earlier messages of a reply with tools: the ID of its last message. */
   reply_id?: string;
   /**
-   * Not stored in the message: the messages before it with its `reply_id`. Whoever switches, rewrites or removes a reply
-   * handles them as a part of it; see `BlockStore.editReply`.
+   * The messages before it that have its ID as `reply_id`; not stored in the message. Code that switches, rewrites or
+   * removes a reply treats them as part of it; see `BlockStore.editReply`.
    */
   tool_rounds?: Message[];
-  /** The reasoning was streamed as text, because only its closing tag came. */
+  /** True if the reasoning was streamed as text, because it had only a closing tag. */
   split_reasoning?: boolean;
   /** Number of versions, including the active one in `content`. */
   variant_count: number;
@@ -83,7 +83,7 @@ export function completeMessage(input: MessageInput, id: string, now: string, st
   const status = STATUSES.includes(input.status) && input.status !== "streaming"
     ? input.status as MessageStatus
     : "complete";
-  // The same order as `toStoredOrder`, without copying: a conversation has thousands of messages.
+  // In the order of `toStoredOrder`, without copying: a conversation can have thousands of messages.
   const message = { id, role: input.role ?? "user", content: input.content ?? "" } as Message;
   for (const field in input) {
     const value = input[field];
@@ -120,12 +120,12 @@ export function toStoredOrder(message: Message): Message {
   return { id, role, content, ...rest, created_at, updated_at, status, variant_count, active_variant };
 }
 
-/** Whether a reply failed without any text. Sending its request again tries again. */
+/** Returns whether a reply failed without any text, so that sending the request again retries it. */
 export function isEmptyFailure({ status, content, reasoning }: Message): boolean {
   return status === "failed" && content === "" && reasoning === undefined;
 }
 
-/** Whether a reply ended without any text. */
+/** Returns whether a reply ended without any text. */
 export function isEmptyAttempt({ status, content, reasoning, tool_rounds }: Message): boolean {
   return status !== "complete" && content === "" && reasoning === undefined && tool_rounds === undefined;
 }
@@ -135,7 +135,7 @@ export function replyText({ content }: { content?: MessageContent }): string {
   return textOfContent(content);
 }
 
-/** Whether two contents are equal. Plain text equals a single text part. */
+/** Returns whether two contents are equal. Plain text equals a single text part. */
 export function isSameContent(one: MessageContent, other: MessageContent): boolean {
   return isDeepStrictEqual(partsOf(one), partsOf(other));
 }
@@ -160,14 +160,14 @@ export function textOfContent(content: MessageContent | null | undefined): strin
     .join("\n");
 }
 
-/** Most times that a page sends back are unchanged and needn't be parsed. */
+/** Normalizes a time from a client. Most are unchanged and needn't be parsed. */
 function timeOf(value: unknown, stored: string | undefined): string | undefined {
   return value === stored ? stored : isoTime(value);
 }
 
 const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Returns a time in the form of the API, `undefined` for an invalid one. */
+/** Returns a time in the API's format; `undefined` for an invalid one. */
 export function isoTime(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   if (CANONICAL_TIME.test(value) && !Number.isNaN(Date.parse(value))) return value;
@@ -175,29 +175,32 @@ export function isoTime(value: unknown): string | undefined {
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
 }
 
-// Which messages of a conversation are pinned: they stay in the prompt when the history is trimmed. The ids are in the head,
-// so that a prompt finds them without reading the whole conversation.
+// Pinned messages stay in the prompt when the history is trimmed. Their IDs are in the head, so that a prompt finds
+// them without reading the whole conversation.
 
-/** Most messages that are pinned for the prompt; those pinned later aren't sent. */
+/** Maximum number of pinned messages in the prompt; further ones aren't sent. */
 const MAX_PINNED = 100;
 
-/** Returns the ids of the pinned ones among some messages, in order. */
+/** Returns the IDs of pinned messages, in order. */
 export function pinnedIds(messages: readonly { id: string; pinned?: unknown }[]): string[] {
   return messages.filter(({ pinned }) => pinned === true).map(({ id }) => id);
 }
 
-/** Returns the ids that a head lists. Some may be gone or off the active path. */
+/** Returns the IDs of pinned messages in a head. Some may be gone or off the active path. */
 export function readPinnedIds({ pinned_message_ids: ids }: ConversationHead): string[] {
   return Array.isArray(ids) ? ids.filter((id) => typeof id === "string") : [];
 }
 
-/** Returns a head that lists these pinned messages. */
+/** Returns a head with these pinned messages. */
 export function withPins(head: ConversationHead, ids: readonly string[]): ConversationHead {
   const { pinned_message_ids: _, ...rest } = head;
   return (ids.length === 0 ? rest : { ...rest, pinned_message_ids: ids.slice(0, MAX_PINNED) }) as ConversationHead;
 }
 
-/** Returns the head after a message was added, changed or removed. A removed one stays listed, for when it is restored. */
+/**
+ * Returns the head after a message was added, changed or removed. A deleted message stays listed, in case it's
+ * restored.
+ */
 export function withPin(
   head: ConversationHead,
   before: Message | undefined,
@@ -209,7 +212,7 @@ export function withPin(
   return withPins(head, isPinned ? [...others, after.id] : others);
 }
 
-/** Reads the pinned messages on the active path, oldest first. Those that can't be read are skipped. */
+/** Reads the pinned messages on the active path, oldest first. Skips unreadable ones. */
 export function readPinnedMessages(blocks: BlockStore, id: string, head: ConversationHead): Message[] {
   const { path } = blocks.tree(id);
   const found = readPinnedIds(head).flatMap((mid) => {

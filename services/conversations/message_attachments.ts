@@ -15,7 +15,7 @@ import { openVariant, type VariantRow } from "./variants.ts";
 import type { Conversations } from "./conversations.ts";
 import type { LiveReplies } from "./live_replies.ts";
 
-/** Dependencies of AttachmentReferences. */
+/** Dependencies of `AttachmentReferences`. */
 export interface AttachmentReferencesDeps {
   db: Database;
   sealer: PurposeSealer;
@@ -26,7 +26,7 @@ export interface AttachmentReferencesDeps {
   log: Log;
 }
 
-/** Values opened at the same time, off the serving thread. */
+/** Number of values decrypted at the same time, off the serving thread. */
 const OPENED_AT_ONCE = 16;
 
 const decoder = new TextDecoder();
@@ -34,7 +34,7 @@ const decoder = new TextDecoder();
 /** Removes stale references. */
 export class AttachmentReferences {
   readonly #deps: AttachmentReferencesDeps;
-  /** State of each conversation at the last sweep. An unchanged one needn't be read again. */
+  /** State of each conversation at the last sweep. Unchanged ones needn't be read again. */
   readonly #seen = new Map<string, string>();
 
   constructor(parts: AttachmentReferencesDeps) {
@@ -45,14 +45,14 @@ export class AttachmentReferences {
   async sweep(): Promise<void> {
     const { locks, attachments, log } = this.#deps;
     for (const id of attachments.listReferringConversations()) {
-      // A conversation that can't be read keeps its references.
+      // The references of an unreadable conversation stay.
       await locks.run(id, () => this.#check(id)).catch((error) =>
         log("warn", "Couldn't check the attachments of a conversation", { error: messageOf(error) })
       );
     }
   }
 
-  /** The caller holds the conversation's lock. */
+  /** Removes stale references of a conversation. The caller holds the conversation's lock. */
   async #check(id: string): Promise<void> {
     const { db } = this.#deps;
     const mark = this.#stateOf(id);
@@ -81,9 +81,9 @@ export class AttachmentReferences {
     const { store } = this.#deps;
     const state = store.find(id) ?? store.findRemoved(id);
     const draft = store.draft(id);
-    // Its references are unknown, so none may be removed.
+    // Its references are unknown, so none can be removed.
     if (draft.isUnreadable) {
-      throw new AppError("internal", `Can't read the draft of conversation "${id}": it is damaged`);
+      throw new AppError("internal", `Can't read the draft of conversation "${id}": it's damaged`);
     }
     const names = new Set([
       ...findAttachmentNames(JSON.stringify(state?.head ?? {})),
@@ -95,7 +95,7 @@ export class AttachmentReferences {
     return names;
   }
 
-  /** Opens everything of a conversation that can contain references, a few values at a time. */
+  /** Decrypts all parts of a conversation that can contain references, a few at a time. */
   async *#openTexts(id: string): AsyncGenerator<Uint8Array> {
     let opening: (() => Promise<Uint8Array>)[] = [];
     for (const open of this.#sealedTexts(id)) {
@@ -123,7 +123,7 @@ export class AttachmentReferences {
 
 // Adds generated images to messages. Their names are in the field `attachments`, which isn't sent to models.
 
-/** Dependencies of MessageImages. */
+/** Dependencies of `MessageAttachments`. */
 export interface MessageAttachmentsDeps {
   store: ConversationStore;
   blocks: BlockStore;
@@ -150,12 +150,12 @@ export class MessageAttachments {
     store.get(conversationId);
     if (messageId !== undefined) {
       if (blocks.rowOf(conversationId, messageId) !== undefined) return messageId;
-      throw new AppError("not_found", `Conversation "${conversationId}" has no message "${messageId}"`);
+      throw new AppError("not_found", `Message "${messageId}" not found in conversation "${conversationId}"`);
     }
     const block = blocks.previous(conversationId);
     const last = block === undefined ? undefined : blocks.messagesOf(conversationId, block).at(-1);
     if (last !== undefined) return last.id;
-    throw new AppError("unprocessable", "The conversation has no message that could have an image");
+    throw new AppError("unprocessable", "Can't attach an image: the conversation has no messages");
   }
 
   /** Reports whether a conversation, and a message in it, exist and aren't in the trash. */

@@ -1,6 +1,6 @@
 /**
- * The messages of a conversation as a tree, and replacing them: the change of the tree, the plan of its blocks, and the
- * state before as a revision. conversation_tree.ts stores the tree.
+ * The messages of a conversation as a tree, and how they're replaced: changes the tree, plans its blocks, and stores
+ * the previous state as a revision. conversation_tree.ts stores the tree.
  */
 import type { Message } from "./message.ts";
 import { type Continuation, insertContinuations, removeContinuations, ROOT_SEGMENT } from "./conversation_tree.ts";
@@ -17,12 +17,9 @@ import { deleteMessageRows } from "./conversation_trash.ts";
 import type { RevisionCause, RevisionStore } from "./revisions/revision_store.ts";
 import type { VariantStore } from "./variants.ts";
 
-/**
- * All messages of a conversation, or of a part of it. The messages of a conversation as a tree, and its change when the
- * active path is replaced. conversation_tree.ts stores it.
- */
+/** The messages of a conversation, or of a part of it, as a tree. */
 export interface MessageTree {
-  /** In order. Messages after a branch point follow the version that names this segment. */
+  /** Messages by segment, in order. Messages after a branch point follow the version that refers to this segment. */
   segments: Map<number, Message[]>;
   continuations: Continuation[];
 }
@@ -61,8 +58,8 @@ export function pathOf(tree: MessageTree, segment = ROOT_SEGMENT): Message[] {
 }
 
 /**
- * Returns the tree with other messages on its active path. Messages that stay keep their versions and continuations. Messages
- * that leave lose theirs.
+ * Returns the tree with other messages on its active path. Messages that stay retain their versions and continuations.
+ * Those that leave lose them.
  */
 export function withPath(tree: MessageTree, messages: Message[]): MessageTree {
   if (tree.continuations.length === 0) return createLinearTree(messages);
@@ -127,14 +124,14 @@ function branchesOf({ segments, continuations }: MessageTree): Map<string, Branc
   return branches;
 }
 
-/** One block of the result: one that stays, or one to write. */
+/** One block of the result: an unchanged one, or one to write. */
 type Slot = { stays: OpenBlock } | { piece: Piece };
 
 /**
- * Plans the blocks for `messages`, so that unchanged blocks stay. Blocks that stay keep their order.
+ * Plans the blocks for `messages`. Unchanged blocks stay, in the same order.
  *
  * @param texts The JSON of each message.
- * @param branches Branch points, each of which has to be the last of its block.
+ * @param branches Branch points, each of which must be the last message of its block.
  */
 export async function planReplacement(
   stored: OpenBlock[],
@@ -149,7 +146,7 @@ export async function planReplacement(
   const flush = (end: number) => {
     if (from === end) return;
     const before = slots.at(-1);
-    // Otherwise a page that saves the whole conversation after each reply would add a block per reply.
+    // Otherwise a client that saves the whole conversation after each reply would add a block per reply.
     const isOpen = before !== undefined && "stays" in before && !before.stays.isUnreadable &&
       !branches.has(before.stays.messages.at(-1)!.id);
     if (isOpen) {
@@ -180,7 +177,10 @@ export async function planReplacement(
   return slots;
 }
 
-/** Returns the position of each slot. Blocks that stay keep theirs. `undefined` if two blocks have no gap between them. */
+/**
+ * Returns the position of each slot. Those of unchanged blocks stay. Returns `undefined` if there is no gap left
+ * between two blocks.
+ */
 export function getPositions(slots: Slot[]): number[] | undefined {
   const positions: number[] = [];
   for (let at = 0; at < slots.length;) {
@@ -203,7 +203,9 @@ export function getPositions(slots: Slot[]): number[] | undefined {
   return positions;
 }
 
-/** Statements that record which block holds which message. Messages that stay in their block need none. */
+/**
+ * Returns the statements that record which block contains which message. Messages that stay in their block need none.
+ */
 export function moveMids(
   conversationId: string,
   leaving: OpenBlock[],
@@ -221,7 +223,7 @@ export function moveMids(
   ];
 }
 
-/** Finds the ids of messages that were stored and have another text now. Compares only blocks that are written. */
+/** Finds the IDs of stored messages whose text has changed. Only compares blocks that are written. */
 export async function findChangedIds(
   leaving: OpenBlock[],
   next: ReadonlyMap<number, Message[]>,
@@ -235,7 +237,7 @@ export async function findChangedIds(
   for (const message of [...next.values()].flat()) {
     const stored = before.get(message.id);
     if (stored === undefined || !written.has(message.id)) continue;
-    // Usually the content differs, and comparing that costs nothing.
+    // Usually the content differs, and comparing it costs nothing.
     const hasOtherContent = typeof stored.content === "string" && stored.content !== message.content;
     if (hasOtherContent || JSON.stringify(stored) !== texts.get(message)) changed.add(message.id);
     if (isTickUsedUp()) await yieldToEventLoop();
@@ -243,14 +245,14 @@ export async function findChangedIds(
   return changed;
 }
 
-/** A replacement of all messages. The state before is stored as a revision. */
+/** A replacement of all messages. The previous state is stored as a revision. */
 interface Replacement {
   /** The stored messages. */
   storedTree: OpenTree;
   head: ConversationHead;
   /** The new messages. */
   tree: MessageTree;
-  /** The change of versions. Defaults to none. */
+  /** Changes of versions. Defaults to none. */
   texts?: TextChange;
   cause: RevisionCause;
 }
@@ -266,7 +268,7 @@ export function toMessageTree({ segments, continuations }: OpenTree): MessageTre
   return { segments: new Map(lists), continuations };
 }
 
-/** Returns the statements that replace one tree by another, and the JSON of the active path unless it is long. */
+/** Returns the statements that replace one tree with another, and the JSON of the active path unless it's long. */
 export async function replaceTree(
   blocks: BlockStore,
   id: string,
@@ -306,7 +308,10 @@ function touchedBy(before: Message[], after: Message[], changed: ReadonlySet<str
   };
 }
 
-/** Returns the statements that replace all messages and store those before as a revision, and the JSON of the active path unless it is long. */
+/**
+ * Returns the statements that replace all messages and store the previous ones as a revision, and the JSON of the
+ * active path unless it is long.
+ */
 export async function replaceMessages(
   { blocks, variants, revisions }: { blocks: BlockStore; variants: VariantStore; revisions: RevisionStore },
   before: ConversationState,

@@ -1,4 +1,7 @@
-/** Reads, adds, changes and removes single messages. Each change is one transaction and raises the conversation's revision by one. */
+/**
+ * Reads, adds, changes and removes single messages. Each change is one transaction and increases the conversation's
+ * revision by one.
+ */
 import { addReferences } from "../attachments/attachment_rows.ts";
 import { storeInlineImages } from "../attachments/image_parts.ts";
 import { randomToken, uuidV7 } from "../crypto/random.ts";
@@ -17,24 +20,24 @@ import { renewReplyRow } from "./live_replies.ts";
 import { dropStaleSummary } from "./chapters.ts";
 import type { Variant } from "./variants.ts";
 
-/** A written message and the new revision of its conversation. */
+/** A written message, and the new revision of its conversation. */
 export interface WrittenMessage {
   message: Message;
   revision: number;
 }
 
-/** The trash entry of removed messages and the new revision of their conversation. */
+/** The trash item of deleted messages, and the new revision of their conversation. */
 export interface RemovedEntry {
-  /** Absent for a message that couldn't be read and so can't be restored. */
+  /** Absent if the message was unreadable and so can't be restored. */
   trashId?: string;
   revision: number;
 }
 
-/** What a removal takes from the blocks. */
+/** The messages that a removal takes out of the blocks. */
 interface Taken {
   change: BlockChange;
   subtree: Pick<TrashedMessages, "messages" | "segments" | "continuations">;
-  /** Messages that leave the active path. */
+  /** Number of messages that leave the active path. */
   countOnPath: number;
   place: Neighbours;
 }
@@ -69,7 +72,7 @@ export class Messages {
     return this.#deps.reader.page(id, limit, before);
   }
 
-  /** Adds all versions to the messages of a page. Call it right after `page`, so that both belong to one state. */
+  /** Adds all versions to the messages of a page. Call it right after `page`, so that both are from the same state. */
   async withVariants(id: string, { items, ...rest }: MessagePage): Promise<MessagePage> {
     const { variants } = this.#deps;
     const rows = variants.rowsOf(id, items.map(({ id }) => id));
@@ -93,7 +96,7 @@ export class Messages {
       assertExpected(`conversation "${id}"`, options.expected, state.revision);
       const message = completeMessage(input, getInputId(input) ?? uuidV7(), new Date(now()).toISOString());
       if (blocks.taken(id, [message.id]).size > 0) {
-        throw new AppError("conflict", `Conversation "${id}" has a message "${message.id}" already`);
+        throw new AppError("conflict", `Conversation "${id}" already has a message "${message.id}"`);
       }
       if (options.after !== undefined) blocks.requireOnPath(id, options.after);
       const change = options.after === undefined
@@ -121,7 +124,7 @@ export class Messages {
       const found = takesPart ? await greetings?.(createGreetingQuestion(state.head, characterId)) : undefined;
       const opening = found && createGreeting(found, undefined, new Date(now()).toISOString(), variants);
       if (opening === undefined) {
-        const why = takesPart ? "has no greeting" : "does not take part in this conversation";
+        const why = takesPart ? "has no greeting" : "isn't part of this conversation";
         const message = `Character "${characterId}" ${why}`;
         throw new AppError("invalid_request", message, { issues: [{ path: "character_id", message }] });
       }
@@ -148,13 +151,13 @@ export class Messages {
     const message = await this.#conversations.editMessage(id, mid, (before) => {
       blocks.requireOnPath(id, mid);
       const { active_variant: wanted, variant_count: _, ...fields } = patch;
-      // Cursors of the streamed reply don't fit another text.
+      // Cursors of the streamed reply don't fit the new text.
       beside.push(renewReplyRow(id, mid, randomToken(9)));
       let base = before;
       if (typeof wanted === "number" && wanted !== before.active_variant) {
         base = variants.switched(id, before, wanted);
         beside.push(...variants.keep(id, before));
-        // No revision is needed: the text before is a version.
+        // No revision is needed: the previous text becomes a version.
         if (Object.keys(fields).length === 0) return base;
       }
       const { tool_rounds } = base;
@@ -184,12 +187,15 @@ export class Messages {
     if (after.active_variant === before.active_variant || !hasContinuations(blocks, id, before)) return undefined;
     const running = live.findByConversation(id)?.messageId;
     if (running !== undefined && blocks.countBefore(id, running) > blocks.countBefore(id, before.id)) {
-      throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
+      throw new AppError("conflict", `Message "${running}" is being written. Stop the reply first`);
     }
     return blocks.switchVersion(id, before.id, after.active_variant, () => after);
   }
 
-  /** Removes one message, readable or not, of a reply with tools all its messages. If its versions have continuations, those are removed, too. */
+  /**
+   * Deletes one message, readable or not. Of a reply with tools, deletes all messages. If the versions of the message
+   * have continuations, those are deleted, too.
+   */
   async remove(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry> {
     return await this.#removeUnreadable(id, mid, expected) ?? await this.#remove(id, mid, expected, (blocks) => {
       if (blocks.tree(id).find(mid) !== undefined) return subtreeOf(blocks, id, mid);
@@ -204,7 +210,7 @@ export class Messages {
   }
 
   /**
-   * Removes a message and everything after it, including what follows inactive versions.
+   * Deletes a message and everything after it, including what follows inactive versions.
    *
    * @throws {AppError} `not_found`, `conflict` if one of them is being written, `revision_mismatch`
    */
@@ -212,7 +218,7 @@ export class Messages {
     return this.#remove(id, mid, expected, (blocks) => subtreeOf(blocks, id, findReplyBounds(blocks, id, mid).first));
   }
 
-  /** Removes a message that can't be read. Its block is deleted with the last message in it. */
+  /** Deletes an unreadable message. Its block is deleted with the last message in it. */
   #removeUnreadable(id: string, mid: string, expected?: ExpectedVersion): Promise<RemovedEntry | undefined> {
     const { store, blocks, locks } = this.#deps;
     return locks.run(id, async () => {
@@ -223,8 +229,8 @@ export class Messages {
       if (blocks.tree(id).find(mid) !== undefined) {
         throw new AppError(
           "conflict",
-          `Message "${mid}" can't be read, and its versions have messages of their own. Save the conversation whole, ` +
-            "with a new text for this message, before you delete it",
+          `Message "${mid}" can't be read, and its versions have continuations. Save the whole conversation ` +
+            "with a new text for this message before you delete it",
         );
       }
       const change: BlockChange = {
@@ -252,7 +258,9 @@ export class Messages {
       const { messages, segments = [] } = subtree;
       const mids = [...messages, ...segments.flatMap((segment) => segment.messages)].map((message) => message.id);
       const running = mids.find((removed) => live.findByMessage(id, removed) !== undefined);
-      if (running !== undefined) throw new AppError("conflict", `Message "${running}" is being written; stop it first`);
+      if (running !== undefined) {
+        throw new AppError("conflict", `Message "${running}" is being written. Stop the reply first`);
+      }
       const removed: TrashedMessages = { ...subtree, variants: variants.textsOf(id, mids), place };
       const title = toSnippet(messages[0]);
       const trashId = uuidV7();
@@ -269,7 +277,7 @@ export class Messages {
     });
   }
 
-  /** Returns all versions of a message. Those of a user message have the number of messages that follow. */
+  /** Returns all versions of a message. Those of a user message include the number of messages that follow. */
   variantsOf(id: string, mid: string): Variant[] {
     const { blocks, store, variants } = this.#deps;
     const message = this.get(id, mid);
@@ -290,12 +298,15 @@ export class Messages {
   }
 }
 
-/** Whether each version of a message is followed by its own messages. */
+/** Returns whether each version of a message has its own continuation. */
 function hasContinuations(blocks: BlockStore, id: string, { id: mid, role }: Message): boolean {
   return role === "user" || blocks.tree(id).find(mid) !== undefined;
 }
 
-/** Returns the first and the last message of the reply that a message belongs to. Calls of tools and their results stay together. */
+/**
+ * Returns the first and the last message of the reply that a message belongs to. Tool calls and their results stay
+ * together.
+ */
 function findReplyBounds(blocks: BlockStore, id: string, mid: string): { first: string; last: string } {
   const { reply_id: owner } = blocks.messageOf(id, mid);
   const last = typeof owner === "string" && blocks.rowAnywhere(id, owner) !== undefined ? owner : mid;

@@ -1,5 +1,5 @@
 /**
- * New messages that no reply writes: those that a client sends with a whole conversation, and greetings of characters.
+ * New messages that aren't written by a reply: those of a conversation sent by a client, and greetings of characters.
  */
 import { yieldIfTickUsedUp } from "../async/delay.ts";
 import { type ImagePartsDeps, storeInlineImages } from "../attachments/image_parts.ts";
@@ -11,10 +11,10 @@ import { completeMessage, isoTime, type Message, type MessageContent, type Messa
 import type { VariantRecord, VariantStore, VariantText } from "./variants.ts";
 import type { ConversationHead } from "./conversation.ts";
 
-/** Messages processed between two checks of the clock. */
+/** Number of messages processed between two checks of the clock. */
 const STEP_MESSAGES = 200;
 
-/** Messages of a client with their ids. Their images are stored. */
+/** Messages of a client, with IDs and stored images. */
 interface InputMessages {
   mids: string[];
   inputs: MessageInput[];
@@ -23,7 +23,7 @@ interface InputMessages {
 /**
  * Assigns ids to messages and stores their images.
  *
- * @throws {AppError} `invalid_request` for duplicate ids, and as `storeInlineImages`.
+ * @throws {AppError} `invalid_request` for duplicate ids, and like `storeInlineImages`.
  */
 export async function prepareMessages(images: ImagePartsDeps, messages: MessageInput[]): Promise<InputMessages> {
   const mids = messages.map((message) => getInputId(message) ?? uuidV7());
@@ -38,12 +38,12 @@ export async function prepareMessages(images: ImagePartsDeps, messages: MessageI
 }
 
 /**
- * Creates the messages to store, a few at a time so that other requests run in between.
+ * Creates the messages to store. Yields between steps, so that other requests can run.
  *
  * @param stored The stored messages by id.
- * @param runningId The message that a reply is writing. It stays unchanged.
+ * @param runningId The message that a reply is writing. It doesn't change.
  * @param now ISO 8601, UTC.
- * @returns The messages, and those among them that were sent with all their versions.
+ * @returns The messages, and those that were sent with all their versions.
  */
 export async function completeMessages(
   { mids, inputs }: InputMessages,
@@ -77,11 +77,15 @@ export async function completeMessages(
   return { messages, withTexts };
 }
 
-/** Refuses other versions of a branch point: a list of messages can't say what follows them. @throws {AppError} `invalid_request` */
+/**
+ * Rejects other versions of a branch point: a list of messages can't say what follows them.
+ *
+ * @throws {AppError} `invalid_request`
+ */
 function refuseOtherVersions(stored: Message, input: MessageInput, count: number, index: number): void {
   if (count === stored.variant_count && (input.active_variant ?? 0) === stored.active_variant) return;
-  const message = `Message "${stored.id}" has ${stored.variant_count} versions with continuations of their own, and ` +
-    `number ${stored.active_variant} is active; use PATCH to switch and POST /api/chat to add one`;
+  const message = `Message "${stored.id}" has ${stored.variant_count} versions with continuations, and ` +
+    `number ${stored.active_variant} is active. Use PATCH to switch versions and POST /api/chat to add one`;
   throw new AppError("invalid_request", message, { issues: [{ path: `messages.${index}.variants`, message }] });
 }
 
@@ -101,14 +105,14 @@ function refuseDuplicates(mids: string[]): void {
   const seen = new Set<string>();
   mids.forEach((mid, index) => {
     if (seen.has(mid)) {
-      const message = `Message id "${mid}" occurs twice`;
+      const message = `The message ID "${mid}" occurs twice`;
       throw new AppError("invalid_request", message, { issues: [{ path: `messages.${index}.id`, message }] });
     }
     seen.add(mid);
   });
 }
 
-/** A version as a client sends it. Its index is its number. */
+/** A version sent by a client. Its index is its number. */
 interface VariantInput {
   content: MessageContent;
   reasoning?: string | null;
@@ -120,7 +124,7 @@ interface VariantInput {
 /** A message with its new versions. */
 interface InputTexts {
   message: Message;
-  /** All versions but the active one. */
+  /** All versions except the active one. */
   others: VariantText[];
 }
 
@@ -129,7 +133,7 @@ export interface TextChange {
   statements: Statement[];
   /** Messages whose versions change. */
   mids: string[];
-  /** All rows that the statements replace, for the revision. */
+  /** All rows that the statements replace, to store them in the revision. */
   replaced: VariantText[];
 }
 
@@ -142,7 +146,7 @@ function getInputVariants({ variants }: MessageInput): VariantInput[] | undefine
 }
 
 /**
- * Adds the versions of a client's message. `content` wins over the active version.
+ * Adds the versions of a client's message. `content` takes precedence over the text of the active version.
  *
  * @param message The message without versions.
  * @param now ISO 8601, UTC.
@@ -175,7 +179,7 @@ function withInputTexts(
   };
 }
 
-/** Returns the change from the stored versions to the client's. Equal versions stay, with their other fields. */
+/** Returns the change from the stored versions to the client's. Equal versions retain their other fields. */
 export async function changeTexts(store: VariantStore, id: string, inputs: InputTexts[]): Promise<TextChange> {
   if (inputs.length === 0) return NO_TEXT_CHANGE;
   const rows = await store.openMany(store.rowsOf(id, inputs.map(({ message }) => message.id)));
@@ -206,32 +210,32 @@ function toRecord(input: VariantInput, now: string): VariantRecord {
   };
 }
 
-/** Whether two versions look the same in a list. */
+/** Returns whether two versions look the same in a list. */
 function isSame(stored: VariantRecord | undefined, input: VariantRecord): boolean {
   const shown = (record: VariantRecord) => [record.content, record.reasoning, record.model, record.updated_at];
-  // Clients that don't know connections send versions without one.
+  // Clients without support for connections send versions without one.
   if (input.connection_id !== undefined && input.connection_id !== stored?.connection_id) return false;
   return stored !== undefined && JSON.stringify(shown(stored)) === JSON.stringify(shown(input));
 }
 
-/** The greetings of a character. One starts a conversation, the others become versions of its message. */
+/** The greetings of a character. One starts a conversation; the others become versions of its message. */
 interface Greetings {
   characterId: string;
-  /** By number, with macros expanded. `""` for a number without a greeting. */
+  /** Texts by number, with macros expanded; `""` for a number without a greeting. */
   texts: string[];
-  /** Number of the first greeting for groups. Without a group there are none from this number on. */
+  /** Number of the first greeting for groups. Other conversations can't use greetings from this number on. */
   groupOnlyFrom: number;
 }
 
-/** Whose greetings are wanted, and for whom. */
+/** The character whose greetings are wanted, and the conversation they're for. */
 interface GreetingQuestion {
   characterId: string;
   personaId?: string;
-  /** Whether several characters take part. */
+  /** Whether the conversation is a group. */
   isGroup: boolean;
 }
 
-/** Returns the greetings of a character, `undefined` if it has none. */
+/** Returns the greetings of a character; `undefined` if it has none. */
 export type GreetingSource = (question: GreetingQuestion) => Promise<Greetings | undefined>;
 
 /** Returns the question for the greetings of a participant. */
@@ -243,18 +247,18 @@ export function createGreetingQuestion(head: ConversationHead, characterId: stri
 /** A message with a greeting. */
 interface GreetingMessage {
   message: Message;
-  /** Statements that store the other greetings as versions. */
+  /** Returns the statements that save the other greetings as versions. */
   statements(conversationId: string): Statement[];
 }
 
 /**
  * Creates a message with a greeting.
  *
- * @param wanted Number of the greeting. If that is empty, the first that isn't. Defaults to the first one for groups, or to
- *   the first of all.
+ * @param wanted Number of the greeting. If it's empty, the first one that isn't. Defaults to the first one for groups
+ *   in a group, otherwise to the first one.
  * @param now ISO 8601, UTC.
  * @returns `undefined` if the character has no greeting.
- * @throws {AppError} `invalid_request` for a number beyond the last greeting.
+ * @throws {AppError} `invalid_request` if the number is higher than that of the last greeting.
  */
 export function createGreeting(
   { characterId, texts, groupOnlyFrom }: Greetings,
@@ -270,7 +274,7 @@ export function createGreeting(
   const greetings = texts.filter((text) => text !== "");
   const content = asked || greetings[0];
   if (content === undefined) return undefined;
-  // By number, because two greetings may have the same text.
+  // By number, because greetings may have the same text.
   const active = asked ? texts.slice(0, greeting).filter((text) => text !== "").length : 0;
   const mid = uuidV7();
   const message = {

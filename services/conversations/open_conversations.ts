@@ -1,6 +1,6 @@
 /**
- * Opens stored conversations: reading, editing, history, forks, import and recovery, and has the forks: conversations
- * that start at a message of another. Replies are opened by chat/open_chat.ts.
+ * Opens the services for stored conversations (reading, editing, history, forks, import and recovery), and implements
+ * forks: copies of a conversation up to a message. chat/open_chat.ts opens replies.
  */
 import type { Attachments } from "../attachments/attachments.ts";
 import type { ImagePool } from "../attachments/images/image_pool.ts";
@@ -31,7 +31,7 @@ import { mapChapters, parseChapters, withChapters } from "./chapters.ts";
 import { type Message, readPinnedIds, withPins } from "./message.ts";
 import { createLinearTree, replaceTree } from "./message_tree.ts";
 
-/** Everything that reads or changes stored conversations. */
+/** The services that read or change stored conversations. */
 export interface ConversationServices {
   store: ConversationStore;
   blocks: BlockStore;
@@ -39,7 +39,7 @@ export interface ConversationServices {
   reader: ConversationReader;
   streams: ConversationStreams;
   summaries: ConversationSummaries;
-  /** Replies that are being written. */
+  /** Running replies. */
   live: LiveReplies<Reply>;
   locks: KeyedMutex;
   conversations: Conversations;
@@ -48,7 +48,7 @@ export interface ConversationServices {
   forks: Forks;
   /** Imports conversations. */
   conversationImporter: ConversationImporter;
-  /** Which attachments the conversations refer to. */
+  /** Tracks which attachments the conversations refer to. */
   references: AttachmentReferences;
 }
 
@@ -61,7 +61,7 @@ interface ConversationDeps {
   getUserName(personaId?: string): Promise<string>;
 }
 
-/** Opens stored conversations. Replies that a killed process was writing are recovered first. */
+/** Opens the services. First recovers the replies of a killed process. */
 export async function openConversations(core: Core, deps: ConversationDeps): Promise<ConversationServices> {
   const { budget, db, events, trash, log, now, folders } = core;
   const { attachments, images, characters, getUserName } = deps;
@@ -138,29 +138,31 @@ interface ForkedFrom {
   message_id: string;
 }
 
-/** A conversation at either end of a fork. */
+/** A conversation linked by a fork. */
 interface Branch extends ForkedFrom {
   title: string;
   updated_at: string;
   message_count: number;
 }
 
-/** `GET …/branches` */
+/** Response of `GET …/branches`. */
 interface Branches {
-  /** The conversation that this one was forked from, if it still exists. `message_id` is the last common message. */
+  /** The original conversation, if it still exists. `message_id` is the last common message. */
   origin: Branch | null;
-  /** Its forks, the last changed first. `message_id` is the last common message, by its id in this conversation. */
+  /**
+   * Its forks, the most recently changed first. `message_id` is the ID of the last common message in this conversation.
+   */
   forks: Branch[];
 }
 
-/** Heads opened at the same time. */
+/** Number of heads decrypted at the same time. */
 const MAX_OPEN_HEADS = 64;
 
 /** Forks conversations at a message, and finds the forks of a conversation. */
 class Forks {
   #deps: ConversationsDeps;
   #conversations: Conversations;
-  /** Origins by conversation. A head is opened again only after its revision changed. */
+  /** Origins by conversation. A head is decrypted again only after its revision changed. */
   #known = new Map<string, { revision: number; from: ForkedFrom | undefined }>();
   readonly #scanLock = new Mutex();
 
@@ -170,7 +172,7 @@ class Forks {
   }
 
   /**
-   * Copies a conversation up to and including a message, with new ids. A running reply is copied with the text it has so far.
+   * Copies a conversation up to and including a message, with new ids. A running reply is copied with its text so far.
    *
    * @returns The id of the fork.
    * @throws {AppError} `not_found`
@@ -182,11 +184,11 @@ class Forks {
       const stored = (await blocks.openPath(id)).flatMap((block) => block.messages);
       blocks.requireOnPath(id, mid);
       const end = stored.findIndex((message) => message.id === mid);
-      if (end < 0) throw new AppError("not_found", `Conversation "${id}" has no message "${mid}"`);
+      if (end < 0) throw new AppError("not_found", `Message "${mid}" not found in conversation "${id}"`);
       const copied = stored.slice(0, end + 1);
       const newIds = new Map(copied.map((message) => [message.id, uuidV7()]));
       const tree = blocks.tree(id);
-      // Versions that have continuations of their own aren't copied.
+      // Versions with continuations aren't copied.
       const isBranch = (mid: string) => tree.find(mid) !== undefined;
       const messages = copied.map((message) => ({
         ...asStopped(id, message, live),
@@ -235,7 +237,7 @@ class Forks {
   }
 
   async #findForks(id: string): Promise<{ id: string; message_id: string }[]> {
-    // One scan at a time, because each uses what the one before has opened.
+    // One scan at a time, because each reuses what the previous one decrypted.
     await this.#scanLock.run(() => this.#scan());
     return this.#deps.store.revisions().flatMap(({ id: copy }) => {
       const from = this.#known.get(copy)?.from;
@@ -243,7 +245,7 @@ class Forks {
     });
   }
 
-  /** Opens the heads that changed since the last scan, off the serving thread and a few at a time. */
+  /** Decrypts the heads that changed since the last scan, off the serving thread and a few at a time. */
   async #scan(): Promise<void> {
     const { store } = this.#deps;
     const present = store.revisions();
@@ -253,7 +255,7 @@ class Forks {
     for (let at = 0; at < changed.length; at += MAX_OPEN_HEADS) {
       const rows = store.heads(changed.slice(at, at + MAX_OPEN_HEADS).map(({ id }) => id));
       await Promise.all(rows.map(async (row) => {
-        // A conversation that can't be read doesn't fail the scan.
+        // An unreadable conversation doesn't fail the scan.
         const head = await store.openHead(row).catch(() => undefined);
         this.#known.set(row.id, { revision: row.revision, from: head && forkedFrom(head) });
       }));
@@ -268,12 +270,12 @@ function asStopped(id: string, message: Message, live: ConversationsDeps["live"]
   return { ...written, status: "stopped" };
 }
 
-/** Copies a head. References to messages become references to their copies. */
+/** Copies a head. Message IDs become those of the copies. */
 function copiedHead(head: ConversationHead, newIds: Map<string, string>, from: ForkedFrom): ConversationHead {
   const chapters = mapChapters(parseChapters(head), newIds);
   const pinned = readPinnedIds(head).flatMap((id) => newIds.get(id) ?? []);
   const { summary, ...copy } = withPins(head, pinned);
-  // A summary without chapters keeps its other fields.
+  // A summary without chapters retains its other fields.
   const whole = head.chapters === undefined && chapters.length === 1
     ? { ...copy, summary: { ...summary as object, up_to_message_id: chapters[0]!.up_to_message_id } }
     : withChapters(copy as ConversationHead, chapters);

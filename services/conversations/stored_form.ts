@@ -1,6 +1,6 @@
 /**
- * The stored form of conversations: the additional authenticated data of what is sealed, for stores and for readers
- * beside them, the text of blocks, in pieces of about 16 KiB, and a cache of what was opened.
+ * The stored form of conversations: the additional authenticated data (AAD) of encrypted values, the text of blocks in
+ * pieces of about 16 KiB, and a cache of decrypted text.
  */
 import { LRUCache } from "lru-cache";
 import type { Aad } from "../crypto/sealer.ts";
@@ -8,7 +8,7 @@ import { isTickUsedUp, yieldToEventLoop } from "../async/delay.ts";
 import type { Message } from "./message.ts";
 import { Buffer } from "node:buffer";
 
-/** Identifies the row of a message's version. */
+/** Identifies a version of a message. */
 interface VariantName {
   mid: string;
   n: number;
@@ -25,7 +25,7 @@ export function variantAad(conversationId: string, { mid, n, version }: VariantN
   return { table: "variant", id: `${mid}/${n}/${conversationId}`, field: "text", version };
 }
 
-/** AAD of a message's version before schema 3, when message ids were unique across conversations. */
+/** AAD of a message's version before schema 3, when message IDs were unique across conversations. */
 export function oldVariantAad({ mid, n, version }: VariantName): Aad {
   return { table: "variant", id: `${mid}/${n}`, field: "text", version };
 }
@@ -40,16 +40,21 @@ export function summaryAad(conversationId: string, revision: number): Aad {
   return { table: "conversation", id: conversationId, field: "summary", version: revision };
 }
 
-/** Size at which a new block starts. At this size, 45 MB open in 56 to 94 ms, and one edit stays cheap. */
+/** Size at which a new block starts. With it, decrypting 45 MB takes 56 to 94 ms, and an edit is cheap. */
 export const BLOCK_BYTES = 16 * 1024;
 const NONE: ReadonlySet<string> = new Set();
 
-/** Smallest gap between the positions of two blocks. Below it, a position between them wouldn't differ from both. */
+/**
+ * Minimum gap between the positions of two blocks. With a smaller one, a position in between might equal one of them.
+ */
 export const SMALLEST_GAP = 1e-6;
 
 /** A part of a conversation's text: the JSON of messages, joined by commas. */
 export interface Piece {
-  /** The JSON of the messages, joined by commas. Joined on each access, so that a long conversation isn't in memory twice. */
+  /**
+   * The JSON of the messages, joined by commas. Created on each access, so that a long conversation isn't in memory
+   * twice.
+   */
   readonly text: string;
   mids: string[];
   /** Frees the text, which is empty afterwards. */
@@ -61,7 +66,7 @@ export function parseBlock(text: string): Message[] {
   return JSON.parse(`[${text}]`);
 }
 
-/** Returns the JSON of each message. Yields to other work if there are many. */
+/** Returns the JSON of each message. Yields if there are many. */
 export async function readTextsOfMany(messages: Message[]): Promise<string[]> {
   const texts: string[] = [];
   for (const message of messages) {
@@ -76,7 +81,7 @@ export function readTexts(messages: Message[]): string[] {
   return messages.map((message) => JSON.stringify(message));
 }
 
-/** Creates a piece of messages. It owns the array of texts. */
+/** Creates a piece from messages. It takes ownership of `texts`. */
 export function getPiece(texts: string[], mids: string[]): Piece {
   return {
     mids,
@@ -90,7 +95,7 @@ export function getPiece(texts: string[], mids: string[]): Piece {
 }
 
 /**
- * Divides messages into pieces of at most a block's size. A larger message has its own piece.
+ * Divides messages into pieces of at most the size of a block. A larger message gets its own piece.
  *
  * @param allTexts The result of `readTexts`, if the caller has it.
  * @param branches Messages after which a new piece starts.
@@ -121,7 +126,9 @@ export function pack(
   return pieces;
 }
 
-/** Characters in the cache. Their sealed bytes need about as much again: 2 MiB for Latin text. */
+/**
+ * Maximum number of cached characters. Their encrypted bytes need about as much again: 2 MiB in total for Latin text.
+ */
 const MAX_CHARS = 1024 * 1024;
 
 /** A sealed value and its version. */
@@ -132,8 +139,8 @@ interface SealedVersion<Id> {
 }
 
 /**
- * Caches the plaintext of blocks and heads that were sealed or opened last, and drops the least recently used. The next
- * request usually needs the same ones, and opening and decoding them would cost more than the rest of a small change.
+ * Caches the plaintext of recently used blocks and heads. The next request usually needs the same ones, and decrypting
+ * and decoding them would take longer than the rest of a small change.
  */
 export class PlaintextCache<Id extends string | number> {
   readonly #entries: LRUCache<Id, { version: number; sealed: Uint8Array; text: string }>;
@@ -145,7 +152,7 @@ export class PlaintextCache<Id extends string | number> {
   /**
    * Finds the plaintext of a sealed value.
    *
-   * The version and all bytes have to match, so a value that was changed on disk isn't found, nor one whose write failed.
+   * The version and all bytes must match, so a value that was changed on disk, or whose write failed, isn't found.
    */
   find({ id, version, sealed }: SealedVersion<Id>): string | undefined {
     const entry = this.#entries.get(id);
@@ -153,7 +160,7 @@ export class PlaintextCache<Id extends string | number> {
     return entry.text;
   }
 
-  /** Stores a plaintext and replaces the version before. */
+  /** Stores a plaintext and replaces the previous version. */
   set({ id, version, sealed }: SealedVersion<Id>, text: string): void {
     this.#entries.set(id, { version, sealed, text });
   }

@@ -1,4 +1,4 @@
-/** The versions of messages. The active one is in the message itself. Rows hold the versions that were active before. */
+/** The versions of messages. The active version is in the message itself; rows contain the others. */
 import { addReferences } from "../attachments/attachment_rows.ts";
 import { AppError } from "../errors.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
@@ -6,7 +6,7 @@ import type { Database, Statement } from "../storage/database/database.ts";
 import { completeMessage, type Message, type MessageContent, type MessageInput } from "./message.ts";
 import { oldVariantAad, variantAad } from "./stored_form.ts";
 
-/** One version of a message, as `GET …/variants` shows it. */
+/** A version of a message in the response of `GET …/variants`. */
 export interface Variant {
   n: number;
   content: MessageContent;
@@ -14,26 +14,26 @@ export interface Variant {
   model?: string;
   connection_id?: string;
   created_at: string;
-  /** For a user message: how many messages follow this version. */
+  /** Number of messages that follow this version. Only for user messages. */
   message_count?: number;
 }
 
-/** Fields of a message that belong to the version and not to the message. */
+/** Fields that belong to the version of a message. */
 const TEXT_FIELDS = [
   ...["content", "reasoning", "model", "status", "error", "usage", "updated_at"] as const,
   ...["timings", "finish_reason", "tool_calls", "lorebook_state", "documents"] as const,
   ...["connection_id", "output_limit", "left_out", "split_reasoning", "reasoning_details"] as const,
-  // Rounds of tools belong to the version that they led to.
+  // Tool rounds belong to the version that they led to.
   "tool_rounds" as const,
 ] as const;
 export type VariantRecord = Partial<Pick<Message, (typeof TEXT_FIELDS)[number]>>;
-/** Fields that the versions of a user message share. All others are stored with the version that they were sent with. */
+/** Fields that the versions of a user message share. All others belong to the version with which they were sent. */
 const SHARED_FIELDS = new Set([
   ...["id", "role", "created_at", "variant_count", "active_variant"],
   ...["character_id", "persona_id", "hidden", "last_attempt"],
 ]);
 
-/** A stored version that isn't the active one. */
+/** A stored, inactive version. */
 export interface VariantText {
   mid: string;
   n: number;
@@ -49,10 +49,10 @@ export interface VariantRow {
   sealed: Uint8Array;
 }
 
-/** A message with all its versions, if it has several. */
+/** A message with all its versions, if there are several. */
 export type MessageWithVariants = Message & { variants?: Variant[] };
 
-/** Rows opened at the same time, off the serving thread. */
+/** Number of rows decrypted at the same time, off the serving thread. */
 const OPENED_AT_ONCE = 16;
 
 const decoder = new TextDecoder();
@@ -69,7 +69,7 @@ export class VariantStore {
     this.#sealer = sealer;
   }
 
-  /** Statements that store the active version of a message as a row. */
+  /** Returns the statements that save the active version of a message as a row. */
   keep(conversationId: string, message: Message): Statement[] {
     const record = Object.fromEntries(
       fieldsOf(message).filter((field) => field in message).map((field) => [field, message[field]]),
@@ -79,18 +79,18 @@ export class VariantStore {
   }
 
   /**
-   * Returns the message with another version as the active one.
+   * Returns the message with another active version.
    *
-   * @throws {AppError} `invalid_request` if there is no such version.
+   * @throws {AppError} `invalid_request` if the version doesn't exist.
    */
   switched(conversationId: string, message: Message, n: number): Message {
-    // A row beyond the count is left from a state that was replaced.
+    // Rows above the count are leftovers of a replaced state.
     const record = n < message.variant_count ? this.#record(conversationId, message.id, n) : undefined;
     if (record === undefined) throw new AppError("invalid_request", `Message "${message.id}" has no variant ${n}`);
     return { ...withoutText(message), ...record, active_variant: n } as Message;
   }
 
-  /** Finds a version of a message that isn't the active one. */
+  /** Finds an inactive version of a message. */
   find(conversationId: string, mid: string, n: number): VariantRecord | undefined {
     return this.#record(conversationId, mid, n);
   }
@@ -118,7 +118,7 @@ export class VariantStore {
     );
   }
 
-  /** Opens rows off the serving thread, a few at a time. */
+  /** Decrypts rows off the serving thread, a few at a time. */
   async openMany(rows: VariantRow[]): Promise<VariantText[]> {
     const texts: VariantText[] = [];
     for (let at = 0; at < rows.length; at += OPENED_AT_ONCE) {
@@ -127,7 +127,7 @@ export class VariantStore {
           rows.slice(at, at + OPENED_AT_ONCE).map(async (row) => {
             const opened = await openVariant(this.#sealer, row);
             const text = decoder.decode(opened);
-            (opened.buffer as ArrayBuffer).transfer(0); // frees the memory now: hundreds of readers would leave much garbage
+            (opened.buffer as ArrayBuffer).transfer(0); // Frees the memory now: hundreds of readers would leave a lot of garbage.
             return { mid: row.mid, n: row.n, record: JSON.parse(text) as VariantRecord };
           }),
         ),
@@ -139,7 +139,7 @@ export class VariantStore {
   /**
    * Returns messages with their versions.
    *
-   * @param rows Read together with the messages, so that both belong to one state.
+   * @param rows Read together with the messages, so that both are from the same state.
    */
   async besideThem(messages: Message[], rows: VariantRow[]): Promise<MessageWithVariants[]> {
     const wanted = new Set(messages.filter(({ variant_count: count }) => count > 1).map(({ id }) => id));
@@ -151,7 +151,7 @@ export class VariantStore {
     });
   }
 
-  /** Statement that removes the rows of a message from a number on. */
+  /** Returns the statement that deletes the rows of a message from a number on. */
   removeFrom(conversationId: string, mid: string, n: number): Statement {
     return {
       sql: "DELETE FROM variant WHERE conversation_id = ? AND mid = ? AND n >= ?",
@@ -170,16 +170,16 @@ export class VariantStore {
     }];
   }
 
-  /** Returns all versions of messages that are about to be removed. */
+  /** Returns all versions of messages that are about to be deleted. */
   textsOf(conversationId: string, mids: string[]): VariantText[] {
     return this.rowsOf(conversationId, mids).map((row) => ({ mid: row.mid, n: row.n, record: this.#open(row) }));
   }
 
   /**
-   * Reads the rows of a conversation as JSON Lines of `{message_id, n, text}`, without parsing. The row of a version that is
-   * active again may be older than the message.
+   * Reads the rows of a conversation as JSON Lines of `{message_id, n, text}`, without parsing. If a version is active
+   * again, its row may be older than the message.
    *
-   * @param onUnreadable Called for each row that can't be opened.
+   * @param onUnreadable Called for each row that can't be decrypted.
    */
   async lines(conversationId: string, onUnreadable: (row: VariantRow) => void): Promise<Uint8Array[]> {
     const rows = this.rowsIn(conversationId);
@@ -193,7 +193,7 @@ export class VariantStore {
     });
   }
 
-  /** Statements that store rows again. */
+  /** Returns the statements that restore rows. */
   restore(conversationId: string, texts: VariantText[]): Statement[] {
     const versions = this.#versions(conversationId, [...new Set(texts.map(({ mid }) => mid))]);
     return texts.flatMap((text) => this.#save(conversationId, text, versions.get(keyOf(text))));
@@ -230,7 +230,7 @@ export class VariantStore {
   }
 }
 
-/** Opens a row off the serving thread. */
+/** Decrypts a row off the serving thread. */
 export async function openVariant(sealer: PurposeSealer, row: VariantRow): Promise<Uint8Array> {
   try {
     return await sealer.open(variantAad(row.conversation_id, row), row.sealed);
@@ -249,7 +249,7 @@ export function withoutText(message: Message): Message {
   return rest;
 }
 
-/** Returns the fields of a new version of a user message: all that were sent, except those that versions share. */
+/** Returns the fields of a new version of a user message: all sent fields except those that versions share. */
 export function toUserText(sent: MessageInput, mid: string, now: string): VariantRecord {
   const { id: _, role: __, created_at: ___, variant_count: ____, active_variant: _____, ...fields } = completeMessage(
     { ...sent, variants: undefined, mid: undefined },

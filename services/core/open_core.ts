@@ -1,6 +1,6 @@
 /**
  * Opens what every service needs (the data folder with its key and database, events, jobs, settings and the trash), and
- * runs the cleanup tasks of all services one after another: once soon after the start, then at intervals.
+ * runs the cleanup tasks of all services one after another, soon after the start and then at intervals.
  */
 import { ByteBudget, collectGarbage, getMemoryBytes, startCollection } from "../async/byte_budget.ts";
 import { type Config, saveConfigKey } from "../config/config.ts";
@@ -22,7 +22,10 @@ import { Mutex } from "../async/locks.ts";
 import { findOverdueRevisions } from "../conversations/revisions/change_log.ts";
 import { messageOf } from "../errors.ts";
 
-/** Folders inside the data folder. Every start creates the missing ones, so a disk that can't be written stops the start. */
+/**
+ * Folders inside the data folder. Every start creates the missing ones, so that the server doesn't start if the disk
+ * isn't writable.
+ */
 const FOLDERS = [
   "attachments",
   "personas",
@@ -38,10 +41,10 @@ const FOLDERS = [
   "documents",
 ] as const;
 
-/** Value of `{{user}}` when the owner has set no name. */
+/** Value of `{{user}}` if the owner hasn't set a name. */
 const DEFAULT_OWNER_NAME = "User";
 
-/** What every service needs. */
+/** The parts that every service needs. */
 export interface Core {
   config: Config;
   log: Log;
@@ -77,14 +80,14 @@ interface CoreOptions {
   log: Log;
   now(): number;
   version: string;
-  /** Opens the service that restores and purges one kind of trash items. */
+  /** Opens the service that restores and purges trash items of a kind. */
   openTrashKind(kind: string): Promise<unknown>;
 }
 
 /**
  * Opens the data folder and everything the services share.
  *
- * @throws {AppError} With a message for the person at the terminal.
+ * @throws {AppError} Its message is for the terminal.
  */
 export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onClose">): Promise<Core> {
   const { config, log, now, version, openTrashKind } = options;
@@ -145,7 +148,7 @@ export async function openCore(options: CoreOptions, scope: Pick<LazyScope, "onC
   };
 }
 
-/** Where the creation time of the database is stored. Restoring a backup brings back that of its database. */
+/** Where the creation time of the database is stored. Restoring a backup restores that of its database. */
 const CREATED_AT = { table: "setting", id: "created_at", field: "value", version: 1 };
 
 async function saveCreationTime(db: Database, sealer: PurposeSealer, nowMs: number): Promise<number> {
@@ -170,7 +173,7 @@ interface MaintenanceTask {
   run(): Promise<void>;
 }
 
-/** Services with something to clean up. Those that have nothing to do aren't opened. */
+/** Services with cleanup tasks. Those with nothing to do aren't opened. */
 interface MaintainedServices {
   attachments: Lazy<{ sweep(): Promise<unknown> }>;
   documents: Lazy<{ documents: { sweep(): Promise<unknown> } }>;
@@ -249,24 +252,24 @@ export function createMaintenance(core: Core, services: MaintainedServices): Mai
       },
     },
     {
-      name: "remove files of documents that a crash left",
+      name: "remove files of documents left by a crash",
       everyMs: 24 * HOUR_MS,
       async run() {
         if (!await isEmptyFolder(folders.documents)) await (await services.documents()).documents.sweep();
       },
     },
     {
-      name: "read chats that have ended for notes",
+      name: "read idle chats for notes",
       everyMs: MINUTE_MS,
       async run() {
         if (core.settings.get().settings.memory_proposals) return await (await services.chat()).memoryReading.check();
-        // Chats from the time when it was off aren't read later.
+        // Chats from the time when it was off are never read.
         const hasRead = db.get("SELECT 1 FROM setting WHERE key = 'memory_use'") !== undefined;
         if (hasRead) await (await services.memory()).proposals.settleReading(false);
       },
     },
     {
-      // Each service removes its own leftovers when it opens.
+      // Each service removes its leftovers when it opens.
       name: "remove temporary files of an earlier process",
       async run() {
         if (!await isEmptyFolder(folders.replies)) await services.conversations();

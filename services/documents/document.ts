@@ -1,5 +1,6 @@
 /**
- * Documents: files and links whose text a model can be sent, lists of their pages (`"3-5,12"`), and their table rows.
+ * Documents: files and links whose text can be sent to a model. Defines their types, page lists (`"3-5,12"`) and table
+ * rows.
  */
 import { isId } from "../storage/ids.ts";
 import type { EventHub } from "../events/event_hub.ts";
@@ -10,7 +11,7 @@ import type { SealedFile } from "../storage/sealed_file.ts";
 /** `extracting` until its text is stored. */
 type DocumentState = "extracting" | "ready" | "failed";
 
-/** Why a document has no text. The last three are failures to fetch a link, cancelled jobs and defects. */
+/** Why a document has no text. The last three are for links that can't be fetched, cancelled jobs and bugs. */
 export const DOCUMENT_ERRORS = [
   ...["encrypted", "no_text", "too_large", "damaged", "timeout", "unsupported"] as const,
   ...["upstream_error", "cancelled", "internal"] as const,
@@ -24,7 +25,7 @@ export interface DocumentError {
   message: string;
 }
 
-/** What its parts are. Only PDF has pages; the text of other files is divided into sections. */
+/** What the text is divided into. Only PDF has pages; other files have sections. */
 export type PageUnit = "page" | "section";
 
 /** A document without its text. */
@@ -35,14 +36,14 @@ export interface StoredDocument {
   contentType: string;
   /** Size of the original; 0 until a link is fetched. */
   sizeBytes: number;
-  /** Number of pages or sections; 0 until they are known. */
+  /** Number of pages or sections; 0 until it's known. */
   pages: number;
   unit: PageUnit;
-  /** Estimated tokens of the whole text. */
+  /** Estimated number of tokens of the whole text. */
   tokens: number;
   state: DocumentState;
   error?: DocumentError;
-  /** True if what is stored about it can't be opened: it has no name, type or text. Never stored. */
+  /** True if its stored fields can't be decrypted. It has no name, type or text then. Never stored. */
   isUnreadable?: true;
   /** Address of a link. */
   url?: string;
@@ -53,25 +54,23 @@ export interface StoredDocument {
 
 /** One page or section. */
 export interface DocumentPage {
-  /** From 1. */
+  /** Page number, from 1. */
   n: number;
   text: string;
 }
 
-/** How a document is used: as much as fits, all of it, or the pages named. */
+/** How a document is used: as much as fits, all of it, or certain pages. */
 export interface DocumentUse {
   id: string;
   use: "auto" | "whole" | "pages";
-  /** Such as `"3-5,12"`; only with `pages`. */
+  /** Page list such as `"3-5,12"`; only with `pages`. */
   pages?: string;
 }
 
-/** Most documents that one message, conversation, character or persona may have. */
+/** Maximum number of documents of a message, conversation, character or persona. */
 export const MAX_DOCUMENTS = 100;
 
-/**
- * Parses the `documents` field of a stored message or conversation, which clients write. Skips what isn't valid.
- */
+/** Parses the `documents` field of a stored message or conversation, which clients write. Skips invalid entries. */
 export function parseDocumentUses(value: unknown): DocumentUse[] {
   if (!Array.isArray(value)) return [];
   const uses: DocumentUse[] = [];
@@ -86,15 +85,15 @@ export function parseDocumentUses(value: unknown): DocumentUse[] {
   return uses;
 }
 
-/** More ranges than a person writes. */
+/** Maximum number of ranges; nobody writes so many. */
 const MAX_RANGES = 1_000;
-/** No document has more pages. */
+/** Maximum page number; no document has more pages. */
 const MAX_PAGE = 1_000_000;
 
 /**
- * Parses a list of pages.
+ * Parses a page list.
  *
- * @returns The pages in ascending order, each once; `undefined` if the text isn't a list of pages.
+ * @returns The pages in ascending order, each once; `undefined` if the text isn't a page list.
  */
 export function parsePages(text: string): PageRange[] | undefined {
   const parts = text.split(",").map((part) => part.trim()).filter((part) => part !== "");
@@ -132,7 +131,7 @@ export function includesPage(ranges: readonly PageRange[], page: number): boolea
   return ranges.some(({ first, last }) => page >= first && page <= last);
 }
 
-/** Sorts ranges and joins those that overlap or touch. */
+/** Sorts ranges and merges those that overlap or touch. */
 function joinRanges(ranges: readonly PageRange[]): PageRange[] {
   const joined: PageRange[] = [];
   for (const { first, last } of [...ranges].sort((a, b) => a.first - b.first)) {
@@ -143,10 +142,10 @@ function joinRanges(ranges: readonly PageRange[]): PageRange[] {
   return joined;
 }
 
-/** Who has documents at hand. */
+/** Kinds of owners that documents can be attached to. */
 export type DocumentOwnerKind = "character" | "persona";
 
-/** Stores which documents characters and personas have. */
+/** Stores which documents are attached to characters and personas. */
 export class DocumentUses {
   readonly #db: Database;
   readonly #events: EventHub;
@@ -178,7 +177,7 @@ export class DocumentUses {
     this.#events.publish({ kind, id });
   }
 
-  /** Returns whether there are documents at all; a prompt without any needn't search its history for them. */
+  /** Returns whether there are documents at all. If not, a prompt needn't search its history for them. */
   hasDocuments(): boolean {
     return this.#db.get("SELECT 1 FROM document_file WHERE deleted_at IS NULL LIMIT 1") !== undefined;
   }
@@ -192,26 +191,26 @@ export class DocumentUses {
 }
 
 /**
- * A row of `document_file`, one per document. Names and types are sealed. Rows of removed documents stay until the
- * trash is emptied.
+ * A row of `document_file`, one per document. Names and types are encrypted. Rows of deleted documents stay until they
+ * leave the trash.
  */
 export interface DocumentRow {
   id: string;
   created_at: number;
-  /** Also the version that the sealed value is bound to. */
+  /** Also the version in the AAD of `sealed`. */
   updated_at: number;
   bytes: number;
   deleted_at: number | null;
   sealed: Uint8Array;
 }
 
-/** What is sealed in a row. */
+/** The encrypted fields of a row. */
 type SealedFields = Omit<StoredDocument, "id" | "sizeBytes" | "createdAtMs" | "updatedAtMs">;
 
-/** A row of `document_text`: the sealed text of a few pages. */
+/** A row of `document_text`: the encrypted text of a few pages. */
 export interface TextRow {
   document_id: string;
-  /** From 0. */
+  /** Number of the part, from 0. */
   part: number;
   first_page: number;
   last_page: number;
@@ -228,12 +227,12 @@ export function originalFile(folder: string, id: string): SealedFile {
   return { path: `${folder}/${id}`, aad: { table: "documents", id, field: "file", version: 1 } };
 }
 
-/** Returns what the sealed fields of a document are bound to. */
+/** Returns the AAD of a document's encrypted fields. */
 export function documentAad(id: string, updatedAtMs: number) {
   return { table: "document_file", id, field: "fields", version: updatedAtMs };
 }
 
-/** Returns what a part of the text is bound to. The text of a document is written once. */
+/** Returns the AAD of a part of the text. The text of a document is written once, so it has no version. */
 export function textAad(documentId: string, part: number) {
   return { table: "document_text", id: documentId, field: `pages/${part}`, version: 1 };
 }
@@ -247,7 +246,7 @@ export function insertDocument(sealer: PurposeSealer, document: StoredDocument):
   };
 }
 
-/** Returns the statement that changes a document. It fails if the document is gone. */
+/** Returns the statement that changes a document. It fails if the document no longer exists. */
 export function updateDocument(sealer: PurposeSealer, document: StoredDocument): Statement {
   const { id, sizeBytes, updatedAtMs } = document;
   return {
@@ -262,7 +261,7 @@ function sealFields(sealer: PurposeSealer, document: StoredDocument): Uint8Array
   return sealer.sealNow(documentAad(id, updatedAtMs), JSON.stringify(fields satisfies SealedFields));
 }
 
-/** Opens a row. @throws {AppError} `internal` if it was modified or sealed with another key. */
+/** Decrypts a row. @throws {AppError} `internal` if it was modified or encrypted with another key. */
 export function openDocument(sealer: Pick<PurposeSealer, "openNow">, row: DocumentRow): StoredDocument {
   const opened = sealer.openNow(documentAad(row.id, row.updated_at), row.sealed);
   return toDocument(row, opened);
@@ -284,7 +283,10 @@ function toDocument(row: DocumentRow, opened: Uint8Array): StoredDocument {
   };
 }
 
-/** Seals some pages as a part of a document's text. The statement fails if the document is gone. */
+/**
+ * Returns the statement that adds some pages, encrypted, as a part of a document's text. It fails if the document no
+ * longer exists.
+ */
 export async function sealText(
   sealer: PurposeSealer,
   documentId: string,
@@ -300,17 +302,17 @@ export async function sealText(
   };
 }
 
-/** Opens a part of a text. @throws {AppError} `internal` */
+/** Decrypts a part of a text. @throws {AppError} `internal` */
 export async function openText(opener: Opener, row: TextRow): Promise<DocumentPage[]> {
   return JSON.parse(decoder.decode(await opener.open(textAad(row.document_id, row.part), row.sealed)));
 }
 
-/** Returns the statement that removes the text of a document. */
+/** Returns the statement that deletes the text of a document. */
 export function removeText(id: string): Statement {
   return { sql: "DELETE FROM document_text WHERE document_id = ?", params: [id] };
 }
 
-/** Returns the first row of a document's text that has any of the pages. */
+/** Returns the first text row of a document that contains any of the pages. */
 export function findTextRow(db: Pick<Database, "get">, id: string, first: number, last: number): TextRow | undefined {
   return db.get<TextRow>(
     `SELECT document_id, part, first_page, last_page, sealed FROM document_text

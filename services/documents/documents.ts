@@ -1,4 +1,4 @@
-/** Stores documents: the original as a sealed file, its text as sealed rows. Reads their text in jobs. */
+/** Stores documents: the original as an encrypted file, and its text, which jobs extract, as encrypted rows. */
 import { Semaphore } from "../async/locks.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
@@ -41,12 +41,12 @@ export interface DocumentsDeps {
   maxBytes: number;
   trash: { put(kind: string, title: string, record: unknown, id?: string): Statement; changed(): void };
   jobs: JobRunner;
-  /** Opens the guard, which fetches links. */
+  /** Opens the guard that fetches links. */
   openGuard(): Promise<Guard>;
   events: EventHub;
   log: Log;
   now(): number;
-  /** Limits of the Worker that reads the text. */
+  /** Limits of the Worker that extracts the text. */
   limits?: Partial<typeof WORKER_LIMITS>;
 }
 
@@ -55,30 +55,30 @@ export interface DocumentUpload {
   content: AsyncIterable<Uint8Array>;
   /** Returns the file name, once the first bytes have arrived. */
   getName(): string | undefined;
-  /** Id and creation time of a document that is imported again. */
+  /** ID and creation time of a document that is imported again. */
   id?: string;
   createdAtMs?: number;
-  /** Type of the original, where the name doesn't tell. */
+  /** Type of the original if the name doesn't show it. */
   contentType?: string;
-  /** Address that it was fetched from. */
+  /** Address from which it was fetched. */
   url?: string;
 }
 
 /** Kind of job. */
 const EXTRACTION = "document";
-/** Extractions at the same time: each may take 512 MiB. */
+/** Number of concurrent extractions: each may take 512 MiB. */
 const PARALLEL = 1;
 const PDF = "application/pdf";
-/** Longest name. */
+/** Maximum length of a name. */
 const MAX_NAME = 200;
 const MAX_URL = 2048;
 
-/** The documents. */
+/** Stores and reads documents. */
 export class Documents {
   readonly #deps: DocumentsDeps;
   readonly #pageImages = new Semaphore(PARALLEL);
 
-  /** Continues extractions that an earlier process left. */
+  /** Continues the extractions that an earlier process left unfinished. */
   constructor(deps: DocumentsDeps) {
     this.#deps = deps;
     deps.jobs.register(EXTRACTION, {
@@ -89,36 +89,36 @@ export class Documents {
     });
   }
 
-  /** Lists all documents, newest first. Those that can't be opened are `failed` with the error `damaged`. */
+  /** Lists all documents, newest first. Unreadable ones are `failed` with the error `damaged`. */
   list(): StoredDocument[] {
     return this.#deps.db.all<DocumentRow>(
       `SELECT ${DOCUMENT_COLUMNS} FROM document_file WHERE deleted_at IS NULL ORDER BY created_at DESC, id DESC`,
     ).map((row) => this.#open(row));
   }
 
-  /** @throws {AppError} `not_found`, also for one in the trash */
+  /** @throws {AppError} `not_found`, also for a document in the trash */
   get(id: string): StoredDocument {
     const document = this.find(id);
-    if (document === undefined) throw new AppError("not_found", `There is no document "${id}"`);
+    if (document === undefined) throw new AppError("not_found", `Document "${id}" not found`);
     return document;
   }
 
-  /** Finds a document that isn't in the trash. One that can't be opened is `failed` with the error `damaged`. */
+  /** Finds a document that isn't in the trash. An unreadable one is `failed` with the error `damaged`. */
   find(id: string): StoredDocument | undefined {
     const row = this.#findRow(id);
     return row === undefined || row.deleted_at !== null ? undefined : this.#open(row);
   }
 
   /**
-   * Stores a file and starts reading its text.
+   * Stores a file and starts extracting its text.
    *
-   * @throws {AppError} `unsupported_media_type` if it can't have text; `too_large`, `storage_full`; errors of `content`;
-   *   `conflict` if there is a document of this id
+   * @throws {AppError} `unsupported_media_type` if its text can't be extracted; `too_large`, `storage_full`; errors of
+   *   `content`; `conflict` if the ID is taken
    */
   async add(upload: DocumentUpload): Promise<{ document: StoredDocument; jobId: string }> {
     const { now } = this.#deps;
     const id = upload.id ?? uuidV7();
-    if (this.#findRow(id) !== undefined) throw new AppError("conflict", `There is a document "${id}" already`);
+    if (this.#findRow(id) !== undefined) throw new AppError("conflict", `The document ID "${id}" is already taken`);
     const { head, content } = await readHead(upload.content);
     const name = toName(upload.getName());
     const contentType = sniffDocument(head, name, upload.contentType);
@@ -130,7 +130,7 @@ export class Documents {
   }
 
   /**
-   * Adds a link. It's fetched in the job.
+   * Adds a link. The job fetches it.
    *
    * @throws {AppError} `invalid_request` if it isn't a URL; `address_not_allowed`
    */
@@ -160,17 +160,20 @@ export class Documents {
   }
 
   /**
-   * Yields pages in order, all of them by default.
+   * Yields pages in order, by default all.
    *
-   * @throws {AppError} `not_found`; `conflict` if its text isn't read yet; `unprocessable` if it can't be read; `internal`
+   * @throws {AppError} `not_found`; `conflict` if its text isn't extracted yet; `unprocessable` if it can't be read;
+   *   `internal`
    */
   async *readPages(id: string, ranges: readonly PageRange[] = ALL_PAGES): AsyncGenerator<DocumentPage> {
     const { db, sealer } = this.#deps;
     const { name, state, error } = this.get(id);
     if (state === "failed") throw new AppError("unprocessable", `"${name}" has no text: ${error?.message ?? ""}`);
-    if (state !== "ready") throw new AppError("conflict", `The text of "${name}" isn't read yet`);
+    if (state !== "ready") {
+      throw new AppError("conflict", `The text of "${name}" isn't ready yet. Try again when its task is done`);
+    }
     for (const { first, last } of ranges) {
-      // A few rows at a time: the text of a document can be many megabytes.
+      // A few rows at a time: the text of a document can have many megabytes.
       for (let from = first; from <= last;) {
         const row = findTextRow(db, id, from, last);
         if (row === undefined) break;
@@ -184,14 +187,14 @@ export class Documents {
    * Returns the images of a page of a PDF, such as a scan, as one JPEG. Nothing is stored.
    *
    * @param page From 1.
-   * @throws {AppError} `not_found`; `unprocessable` if it isn't a PDF, can't be read or the page has no images. The reason of
-   *   `signal`.
+   * @throws {AppError} `not_found`; `unprocessable` if it isn't a PDF, can't be read, or if the page has no images.
+   * @throws The reason of `signal`.
    */
   async readPageImage(id: string, page: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     const { sealer, folder, limits } = this.#deps;
     const { name, contentType, sizeBytes, url } = this.get(id);
     if (contentType !== PDF || sizeBytes === 0) {
-      throw new AppError("unprocessable", `"${name}" has no page images: it isn't a PDF`);
+      throw new AppError("unprocessable", `Can't show pages of "${name}" as images: it isn't a PDF`);
     }
     const content = readSealedFile(sealer, originalFile(folder, id));
     const source = { content, sizeBytes, name, contentType, url, signal };
@@ -207,7 +210,7 @@ export class Documents {
     }
   }
 
-  /** Waits until the text is read or can't be. @throws The reason of `signal`. */
+  /** Waits until the text is extracted or the extraction fails. @throws The reason of `signal`. */
   async waitUntilRead(id: string, signal: AbortSignal): Promise<StoredDocument | undefined> {
     const document = this.find(id);
     const job = document?.state === "extracting" ? this.#findJob(id) : undefined;
@@ -252,7 +255,7 @@ export class Documents {
     events.publish({ kind: "document", id });
   }
 
-  /** Deletes a document for good. */
+  /** Permanently deletes a document. */
   async purge(record: unknown, takeOut: Statement): Promise<void> {
     const { db } = this.#deps;
     const { id } = record as TrashRecord;
@@ -266,7 +269,7 @@ export class Documents {
     await this.#removeOriginal(id);
   }
 
-  /** Removes files that a crash left. */
+  /** Deletes files left by a crash. */
   async sweep(): Promise<void> {
     const { db, folder } = this.#deps;
     const listFiles = () => db.all<{ id: string }>("SELECT id FROM document_file").map(({ id }) => id);
@@ -300,13 +303,13 @@ export class Documents {
     const id = toDocumentId(context.params);
     try {
       const document = this.#load(id);
-      if (document === undefined || document.state !== "extracting") return; // removed, or ended before the restart
+      if (document === undefined || document.state !== "extracting") return; // Deleted, or completed before the restart.
       const fetched = document.url !== undefined && document.sizeBytes === 0
         ? await this.#fetch(document, context.signal)
         : document;
       await this.#extract(fetched, context);
     } catch (error) {
-      if (context.signal.aborted) throw error; // cancelled, or continued at the next start
+      if (context.signal.aborted) throw error; // Cancelled, or continued at the next start.
       const failure = toDocumentError(error);
       await this.#fail(id, failure, error instanceof ExtractionFault ? error.pages : 0);
       if (failure.code === "internal") throw error;
@@ -374,11 +377,11 @@ export class Documents {
     await this.#change(id, (before) => ({ ...before, unit, pages, tokens: 0, state: "failed", error }));
   }
 
-  /** Changes a document, also one in the trash. */
+  /** Changes a document, even if it's in the trash. */
   async #change(id: string, change: (before: StoredDocument) => StoredDocument): Promise<StoredDocument> {
     const { db, sealer, events, now } = this.#deps;
     const before = this.#load(id);
-    if (before === undefined) throw new AppError("not_found", `There is no document "${id}"`);
+    if (before === undefined) throw new AppError("not_found", `Document "${id}" not found`);
     const after = { ...change(before), updatedAtMs: Math.max(now(), before.updatedAtMs + 1) };
     await db.write([updateDocument(sealer, after)]);
     events.publish({ kind: "document", id });
@@ -395,13 +398,13 @@ export class Documents {
     try {
       return openDocument(sealer, row);
     } catch (error) {
-      log("error", "Can't open a document", { id: row.id, error: messageOf(error) });
+      log("error", "Can't decrypt a document", { id: row.id, error: messageOf(error) });
       const { id, bytes, created_at, updated_at } = row;
       const facts = { sizeBytes: bytes, createdAtMs: created_at, updatedAtMs: updated_at };
       return {
         ...createDocument({ id, name: toName(undefined), contentType: "application/octet-stream", ...facts }),
         state: "failed",
-        error: { code: "damaged", message: "What is stored about this document can't be opened" },
+        error: { code: "damaged", message: "The stored data of this document can't be decrypted" },
         isUnreadable: true,
       };
     }
@@ -421,7 +424,7 @@ export class Documents {
     const { folder, log } = this.#deps;
     await Deno.remove(originalFile(folder, id).path).catch((error) => {
       if (error instanceof Deno.errors.NotFound) return;
-      log("warn", "Can't remove the file of a document", { error: messageOf(error) });
+      log("warn", "Can't delete the file of a document", { error: messageOf(error) });
     });
   }
 }
@@ -457,7 +460,7 @@ function parseLink(address: string): URL {
   const text = address.trim();
   const url = text.length <= MAX_URL && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    const message = `the address has to be an http or https URL of at most ${MAX_URL} characters`;
+    const message = `the address must be an http or https URL of at most ${MAX_URL} characters`;
     throw new AppError("invalid_request", message, { issues: [{ path: "url", message }] });
   }
   url.hash = "";
@@ -473,7 +476,7 @@ function toName(given: string | undefined): string {
 function unsupported(name: string): AppError {
   return new AppError(
     "unsupported_media_type",
-    `Can't read "${name}": supported are PDF, DOCX, EPUB, HTML, Markdown, CSV and other plain text`,
+    `Can't read "${name}": only PDF, DOCX, EPUB, HTML, Markdown, CSV and other plain text are supported`,
   );
 }
 
@@ -509,7 +512,7 @@ async function* limitBytes(content: AsyncIterable<Uint8Array>, maxBytes: number)
   for await (const piece of content) {
     sizeBytes += piece.length;
     if (sizeBytes > maxBytes) {
-      throw new AppError("too_large", `Can't store the document: it is larger than ${maxBytes} bytes`);
+      throw new AppError("too_large", `Can't store the document: it's larger than ${maxBytes} bytes`);
     }
     yield piece;
   }

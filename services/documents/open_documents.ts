@@ -1,9 +1,8 @@
 /**
- * Creates the services of documents: their store, and the indexes of their passages.
+ * Creates the services for documents: their store, and the indexes of their passages.
  *
- * Documents are cut into passages, parts of a page that are ranked and sent by themselves. Those that match a question
- * are found by BM25. Indexes are built in memory from the sealed text and dropped when they are idle; nothing of them
- * is stored.
+ * Documents are divided into passages, parts of a page that are ranked and sent separately. BM25 finds those that match
+ * a question. Indexes are built in memory from the encrypted text and dropped when idle; they're never stored.
  */
 import type { CloseHook } from "../async/lazy.ts";
 import { Documents, type DocumentsDeps } from "./documents.ts";
@@ -28,15 +27,15 @@ export function openDocuments(deps: DocumentsDeps, onClose: (hook: CloseHook) =>
 /** Reads the pages of a document. */
 type ReadPages = (id: string) => AsyncIterable<DocumentPage>;
 
-/** A question. */
+/** A question, to find passages for. */
 export interface PassageQuery {
-  /** What is asked. */
+  /** The question. */
   text: string;
-  /** Messages before it; they count less. */
+  /** Earlier messages, which count less. */
   context: string;
 }
 
-/** A passage and how well it matches. */
+/** A passage, and how well it matches. */
 export interface RankedPassage {
   documentId: string;
   passage: Passage;
@@ -50,23 +49,23 @@ interface OpenIndex {
   chars: number;
 }
 
-/** How long an index is kept after its last use. */
+/** How long an index is cached after its last use. */
 const IDLE_MS = 5 * 60 * 1000;
-/** UTF-16 units of all indexed texts; an index takes about four times as many bytes. */
+/** Maximum number of UTF-16 units of all indexed texts; an index takes about four times as many bytes. */
 const MAX_CHARS = 24 * 1024 * 1024;
-/** More terms don't make a question clearer. */
+/** Maximum number of terms. More don't make a question clearer. */
 const MAX_TERMS = 200;
-/** Weight of the messages before the question. */
+/** Weight of earlier messages. */
 const CONTEXT_WEIGHT = 0.3;
-/** Weight of a word that only begins with a term: plurals and endings. */
+/** Weight of a word that only starts with a term: plurals and other endings. */
 const PREFIX_WEIGHT = 0.35;
-/** Shorter terms begin too many words. */
+/** Minimum length of such a term. Shorter terms are the start of too many words. */
 const MIN_PREFIX_LENGTH = 4;
 
 /** The indexes of documents in use. */
 export class PassageIndexes {
   readonly #readPages: ReadPages;
-  /** By document, ordered by last use. The text of a document never changes. */
+  /** By document, least recently used first. The text of a document never changes. */
   readonly #indexes = new Map<string, Promise<OpenIndex>>();
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -109,7 +108,7 @@ export class PassageIndexes {
     this.#idleTimer = setTimeout(() => this.#indexes.clear(), IDLE_MS);
     Deno.unrefTimer(this.#idleTimer);
     const opening = this.#indexes.get(id) ?? this.#build(id);
-    this.#indexes.delete(id); // moves it to the end
+    this.#indexes.delete(id); // Moves it to the end.
     this.#indexes.set(id, opening);
     try {
       const opened = await opening;
@@ -145,7 +144,7 @@ export class PassageIndexes {
     return { passages, search, chars };
   }
 
-  /** Drops the indexes used longest ago until the rest is small enough; the last one stays. */
+  /** Drops the least recently used indexes until the rest is small enough. The last one stays. */
   async #dropOldest(): Promise<void> {
     const sizes = await Promise.all(
       [...this.#indexes].map(async ([id, opening]) => ({
@@ -166,12 +165,14 @@ const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 /** Scripts without spaces between words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u;
 
-/** Returns the terms of a text: words in lower case without accents, pairs of letters in scripts without spaces. */
+/**
+ * Returns the terms of a text: words in lower case without accents, and pairs of characters in scripts without spaces.
+ */
 export function tokenize(text: string): string[] {
   const terms: string[] = [];
   for (const [word] of text.normalize("NFKD").replace(/\p{Mn}+/gu, "").toLowerCase().matchAll(WORD)) {
     if (!UNSPACED.test(word)) {
-      terms.push(word.length > 3 ? word.replace(/([^s])s$/, "$1") : word); // most plurals of European languages
+      terms.push(word.length > 3 ? word.replace(/([^s])s$/, "$1") : word); // Most plurals of European languages
       continue;
     }
     const letters = Array.from(word);
@@ -183,16 +184,16 @@ export function tokenize(text: string): string[] {
 
 /** A part of a page. */
 export interface Passage {
-  /** From 0, in reading order. */
+  /** Number of the passage in reading order, from 0. */
   n: number;
   /** Number of its page. */
   page: number;
   text: string;
 }
 
-/** Longest passage in UTF-16 units: about 200 tokens. */
+/** Maximum length of a passage in UTF-16 units: about 200 tokens. */
 const PASSAGE_LENGTH = 900;
-/** Shorter paragraphs are joined with the next one. */
+/** Minimum length. Shorter paragraphs are joined with the next one. */
 const MIN_LENGTH = 300;
 
 /** Yields the passages of a page. @param first Number of the first one. */
@@ -211,7 +212,7 @@ export function* toPassages({ n: page, text }: DocumentPage, first: number): Gen
   if (passage !== "") yield { n: n++, page, text: passage };
 }
 
-/** Splits a page at empty lines; longer paragraphs after sentences, else between words. */
+/** Splits a page at empty lines, and longer paragraphs after sentences or else between words. */
 function* splitParagraphs(text: string): Generator<string> {
   for (const whole of text.split(/\n\s*\n/)) {
     let rest = whole.trim();

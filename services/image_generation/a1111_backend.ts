@@ -1,6 +1,6 @@
 /**
- * Backends with A1111's API. Its progress and interrupt are global: they may affect another client's image, so both are used
- * only while ours is being generated.
+ * Backends with A1111's API. Its progress and interrupt are global and may belong to another client's image, so both
+ * are only used while Parlor's image is being generated.
  *
  * @see docs/protocols/images.md, "A1111"
  */
@@ -18,7 +18,7 @@ import {
 } from "./backend.ts";
 import { delay } from "../async/delay.ts";
 
-/** An upscaled image has about 4 MB; a batch with a grid also stays below this. */
+/** Maximum size of a response. An upscaled image has about 4 MB, and a batch with a grid is smaller than this. */
 const MAX_RESPONSE_BYTES = 96 * 1024 * 1024;
 /** How long to wait for the response after an interrupt. */
 const FREE_MS = 10_000;
@@ -68,7 +68,7 @@ export class A1111Backend implements Backend {
       signal.throwIfAborted();
       return await toGeneratedImages(await response, task, checkpoint, this.#http.baseUrl);
     } catch (error) {
-      const giveUp = () => call.abort(new DOMException("The image has ended", "AbortError"));
+      const giveUp = () => call.abort(new DOMException("The image is complete", "AbortError"));
       if (await run.free(settled)) giveUp();
       else void run.freeLater(settled).finally(giveUp);
       throw error;
@@ -81,7 +81,11 @@ export class A1111Backend implements Backend {
     return parseResult(await this.#http.requestJson(path, options));
   }
 
-  /** Finds a checkpoint. A1111 ignores an unknown name and uses another checkpoint. @throws {AppError} `unprocessable` */
+  /**
+   * Finds a checkpoint. A1111 would ignore an unknown name and use another checkpoint.
+   *
+   * @throws {AppError} `unprocessable`
+   */
   async #getCheckpoint(name: string, signal: AbortSignal): Promise<Checkpoint> {
     const list = await this.checkpoints(signal);
     const found = list.find((entry) => entry.name === name || entry.title === name) ??
@@ -105,7 +109,7 @@ export class A1111Backend implements Backend {
   }
 }
 
-/** Follows the progress of our image, which the API does not distinguish from those of other clients. */
+/** Follows the progress of an image. The API doesn't distinguish it from the images of other clients. */
 class A1111Run {
   readonly #http: BackendHttp;
   readonly #before: A1111Progress | undefined;
@@ -143,7 +147,7 @@ class A1111Run {
     }
   }
 
-  /** Stops our image on the server. Returns false if ours waits behind another client's. */
+  /** Stops the image on the server. Returns false if it's waiting for another client's image. */
   async free(settled: Promise<void>): Promise<boolean> {
     const late = AbortSignal.timeout(FREE_MS);
     try {
@@ -159,7 +163,7 @@ class A1111Run {
     return true;
   }
 
-  /** Stops our image as soon as it starts, because the API can't remove it from the queue. */
+  /** Stops the image as soon as it starts, because the API can't remove it from the queue. */
   async freeLater(settled: Promise<void>): Promise<void> {
     const late = AbortSignal.timeout(FREE_LATER_MS);
     let isOver = false;
@@ -171,7 +175,7 @@ class A1111Run {
         if (this.#checkIsOurs(await readProgress(this.#http, false, late))) return await this.#interrupt(late);
       }
     } catch {
-      // As above.
+      // The server is unreachable; nothing more can be done.
     }
   }
 
@@ -186,7 +190,10 @@ class A1111Run {
     this.#observer.onProgress({ share: now.share, step: now.step, steps: now.steps, preview });
   }
 
-  /** The server generates one image at a time. Ours is next if it was idle before, or once a new job has started. */
+  /**
+   * Reports whether Parlor's image is being generated. The server generates one at a time: it's next if the server was
+   * idle before, or once a new job has started.
+   */
   #checkIsOurs(now: A1111Progress | undefined): boolean {
     if (now === undefined || !now.isBusy) return this.#isOurs;
     this.#isOurs ||= this.#before === undefined || !this.#before.isBusy || this.#before.jobMark !== now.jobMark;
@@ -204,7 +211,7 @@ async function readProgress(
     return parseProgress(await http.requestJson(`/sdapi/v1/progress${query}`, { signal, firstByteMs: PROGRESS_MS }));
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof AppError) return undefined; // the request for the image will report it
+    if (error instanceof AppError) return undefined; // The request for the image will report the error.
     throw error;
   }
 }
@@ -275,7 +282,7 @@ interface A1111Result {
   checkpoint?: string;
 }
 
-/** Parses the list of checkpoints. Returns undefined if it isn't one. */
+/** Parses the list of checkpoints. Returns `undefined` if it isn't one. */
 function parseCheckpoints(bytes: Uint8Array): Checkpoint[] | undefined {
   let list: unknown;
   try {
@@ -290,12 +297,12 @@ function parseCheckpoints(bytes: Uint8Array): Checkpoint[] | undefined {
   });
 }
 
-/** Returns the part of a title that never changes. A title includes a file extension, and a hash once it is computed. */
+/** Returns the constant part of a title. Titles include a file extension, and a hash once it's computed. */
 function toCheckpointName(title: string): string {
   return title.replace(/\s*\[[0-9a-f]+\]$/i, "").replace(/^.*[\\/]/, "").replace(/\.(?:safetensors|ckpt|gguf)$/i, "");
 }
 
-/** Parses a response of `/progress`. Returns undefined if it isn't one. */
+/** Parses a response of `/progress`. Returns `undefined` if it isn't one. */
 function parseProgress(json: unknown): A1111Progress | undefined {
   const { progress, state, current_image: preview } = (json ?? {}) as Record<string, unknown>;
   if (typeof progress !== "number") return undefined;

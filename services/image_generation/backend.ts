@@ -1,6 +1,6 @@
 /**
- * Image backends: their interface, implemented in a1111_backend.ts and comfyui/, HTTP requests to one, and detection. A
- * backend is detected by the shape of its responses, because other programs use its port, too.
+ * Image backends: their interface, implemented in a1111_backend.ts and comfyui/, HTTP requests to backends, and
+ * detection. Backends are detected by the structure of their responses, because other programs use the same ports.
  */
 import type { Workflow } from "./comfyui/workflow_format.ts";
 import { Buffer } from "node:buffer";
@@ -14,7 +14,7 @@ import type { BackendKind, BackendTarget } from "./backend_profiles.ts";
 import type { ResolveHost } from "../http/guard/target_policy.ts";
 import { asObject } from "../json/type_guards.ts";
 
-/** What to generate. Everything is resolved except what only the backend knows. */
+/** What to generate. All settings are resolved, except those that only the backend knows. */
 export interface ImageTask {
   prompt: string;
   negativePrompt: string;
@@ -26,7 +26,7 @@ export interface ImageTask {
   scheduler?: string;
   /** 0 or more. */
   seed: number;
-  /** Name of a checkpoint. Undefined: the backend's choice. */
+  /** Name of a checkpoint; `undefined` for the backend's choice. */
   checkpoint?: string;
   /** For ComfyUI. */
   workflow: Workflow;
@@ -64,7 +64,7 @@ export interface GeneratedImages {
   warnings: string[];
 }
 
-/** A checkpoint a task can name. */
+/** A checkpoint that tasks can use. */
 export interface Checkpoint {
   name: string;
   title: string;
@@ -85,11 +85,11 @@ export interface Backend {
 /** Timeouts, in milliseconds. */
 export interface BackendLimits {
   connectMs: number;
-  /** For requests that generate nothing. */
+  /** For requests that don't generate images. */
   responseMs: number;
-  /** Without any progress. */
+  /** Maximum time without progress. */
   idleMs: number;
-  /** For a whole image. Workflows that make videos take hours. */
+  /** For a whole image. Workflows that create videos take hours. */
   overallMs: number;
   /** Between two requests for progress. */
   pollMs: number;
@@ -116,9 +116,9 @@ export interface BackendRequest {
   maxBytes?: number;
 }
 
-/** For lists and histories. A history repeats its workflow, which may contain whole images. */
+/** Maximum size of lists and histories. A history includes its workflow, which may contain whole images. */
 const MAX_JSON_BYTES = 64 * 1024 * 1024;
-/** ComfyUI lists every invalid node in its error. */
+/** Maximum size of an error. ComfyUI lists every invalid node. */
 const MAX_ERROR_BYTES = 1024 * 1024;
 
 /** HTTP requests to one backend: its credentials, limits on response sizes, and its error responses. Has no state. */
@@ -130,14 +130,18 @@ export class BackendHttp {
     return this.target.baseUrl;
   }
 
-  /** The `Authorization` header, also for the web socket. @throws {AppError} `invalid_request` for a key no header can carry */
+  /**
+   * The `Authorization` header, for requests and the web socket.
+   *
+   * @throws {AppError} `invalid_request` for a key that isn't allowed in a header
+   */
   get authorization(): Record<string, string> {
     const key = this.target.apiKey?.trim();
     const isLogin = this.target.kind === "a1111" && key?.includes(":");
     return isLogin ? { authorization: `Basic ${encodeLogin(key!)}` } : toBearerHeader(key);
   }
 
-  /** Sends a request. Returns the response whatever its status; its body must be read or canceled. */
+  /** Sends a request. Returns the response, whatever its status; its body must be read or canceled. */
   async send(path: string, request: BackendRequest = {}): Promise<Response> {
     const { method = "GET", body, firstByteMs = this.limits.responseMs, signal } = request;
     const isJson = body !== undefined && !(body instanceof FormData);
@@ -196,7 +200,10 @@ export class BackendHttp {
   }
 }
 
-/** A1111 puts the reason into `errors` and the name of the exception into `error` (docs/protocols/images.md, "A1111 errors"). */
+/**
+ * Finds the reason in an error of A1111: it's in `errors`, while `error` has the name of the exception
+ * (docs/protocols/images.md, "A1111 errors").
+ */
 function findErrorsField(text: string): string | undefined {
   try {
     const { error, errors } = JSON.parse(text) as { error?: unknown; errors?: unknown };
@@ -208,7 +215,7 @@ function findErrorsField(text: string): string | undefined {
   }
 }
 
-/** Shortens absolute paths to their last part. Clients must not see the folders of the server. */
+/** Shortens absolute paths to their last part, because clients must not see the server's folders. */
 export function removePaths(text: string): string {
   return text.replace(/(?:\b[A-Za-z]:[\\/]|(?<![\w.:/])\/)(?:[^\s"'\\/:]+[\\/])+([^\s"'\\/:]*)/g, "…/$1");
 }
@@ -217,10 +224,10 @@ function encodeLogin(login: string): string {
   return btoa(String.fromCharCode(...new TextEncoder().encode(login)));
 }
 
-/** Base64 characters decoded at a time; a multiple of four. */
+/** Number of base64 characters decoded at a time; a multiple of four. */
 const STEP_CHARS = 1024 * 1024;
 
-/** Decodes base64 or a data URL, without blocking the event loop. Returns undefined if the bytes are not a supported image. */
+/** Decodes base64 or a data URL, without blocking the event loop. Returns `undefined` if it isn't a supported image. */
 export async function decodeBase64Image(base64: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const start = base64.startsWith("data:") ? base64.indexOf(",", 0) + 1 : 0;
   const pieces: Uint8Array[] = [];
@@ -232,7 +239,7 @@ export async function decodeBase64Image(base64: string): Promise<Uint8Array<Arra
   return isSupportedImage(bytes) ? bytes : undefined;
 }
 
-/** Reports whether bytes start like an image of a supported type. */
+/** Reports whether bytes start like a supported image. */
 export function isSupportedImage(bytes: Uint8Array): boolean {
   return sniffImage(bytes) !== undefined;
 }
@@ -263,10 +270,10 @@ export async function detectBackends(
   });
 }
 
-/** What an address answers as. Without a kind, the server is away or of neither kind. */
+/** Result of the detection at an address. Without a kind, the server is unreachable or another program. */
 export type AddressDetection = Partial<Omit<DetectedBackend, "baseUrl">> & { isReachable: boolean };
 
-/** For one request. A server on the other side of a tunnel needs longer than one on this machine. */
+/** Time limit per request. A server behind a tunnel needs longer than one on this machine. */
 const ADDRESS_DEADLINE_MS = 5_000;
 
 /**
@@ -315,7 +322,7 @@ async function detectA1111(probe: Probe): Promise<Pick<DetectedBackend, "hint"> 
   }
   const isLogin = models.status === 401 && /^basic/i.test(models.headers.get("www-authenticate") ?? "");
   if (!isLogin && models.status !== 404) return undefined;
-  // This path needs no login and exists even if the API is off.
+  // This path requires no login and exists even if the API is off.
   const ping = await probe("/internal/ping");
   if (ping?.status !== 200 || ping.text.trim() !== "{}") return undefined;
   return { hint: isLogin ? "login" : "api_off" };

@@ -1,4 +1,6 @@
-/** Profiles of image backends. They are stored sealed; one of them can be active. Each key is bound to its origin. */
+/**
+ * Profiles of image backends. They're stored encrypted, and one of them can be active. Each key is bound to its origin.
+ */
 import { type BoundKey, normalizeBaseUrl, updateBoundKey } from "../http/base_url.ts";
 import type { PurposeSealer } from "../crypto/sealer.ts";
 import { AppError } from "../errors.ts";
@@ -13,7 +15,7 @@ export const BACKEND_KINDS = ["a1111", "comfyui"] as const;
 /** One kind of image backend. */
 export type BackendKind = typeof BACKEND_KINDS[number];
 
-/** Settings of an image. In a profile they are the defaults of a request. */
+/** Settings of an image. In a profile, they're defaults for requests. */
 export interface ImageSettings {
   negativePrompt?: string;
   widthPx?: number;
@@ -30,7 +32,7 @@ export interface BackendProfile {
   id: string;
   name: string;
   kind: BackendKind;
-  /** As `normalizeBaseUrl` returns it. */
+  /** From `normalizeBaseUrl`. */
   baseUrl: string;
   checkpoint?: string;
   /** For ComfyUI. Default: the starter workflow. */
@@ -45,7 +47,7 @@ export interface BackendProfile {
   isUnreadable?: boolean;
 }
 
-/** Input for a profile. If a profile with this id is stored, undefined fields keep their value and `null` clears it. */
+/** Input for a profile. For a stored profile, `undefined` fields don't change and `null` clears a field. */
 export interface BackendProfileInput {
   /** Generated if undefined. */
   id?: string;
@@ -56,7 +58,7 @@ export interface BackendProfileInput {
   checkpoint?: string | null;
   workflowId?: string | null;
   defaults?: ImageSettings | null;
-  /** The stored key is kept only if the origin stays the same. */
+  /** The stored key only stays if the origin stays the same. */
   apiKey?: string | null;
 }
 
@@ -78,7 +80,7 @@ interface Content {
   key?: BoundKey;
 }
 
-/** The profiles, kept in memory. A write is visible once it is on disk. */
+/** The profiles. They're in memory, and a change is visible once it's saved. */
 export class BackendProfiles {
   readonly #profiles: SealedProfiles<Content>;
 
@@ -113,7 +115,7 @@ export class BackendProfiles {
   getActive(): BackendProfile {
     const { activeId } = this.#profiles;
     if (activeId !== undefined) return this.get(activeId);
-    throw new AppError("not_available", "No image backend is active. Add one under Settings, Images.");
+    throw new AppError("not_available", "No image backend is active. Add one in Settings > Images");
   }
 
   /** Creates or replaces a profile. @throws {AppError} `invalid_request`, `address_not_allowed`, `revision_mismatch`, `conflict` */
@@ -137,12 +139,19 @@ export class BackendProfiles {
     return this.#toProfile(await this.#profiles.activate(id));
   }
 
-  /** Returns the target of a profile, including its key. @throws {AppError} `not_found`; `conflict` if it is unreadable */
+  /**
+   * Returns the target of a profile, including its key.
+   *
+   * @throws {AppError} `not_found`; `conflict` if it's unreadable
+   */
   getTarget(id: string): BackendTarget {
     return toTarget(this.#profiles.content(id));
   }
 
-  /** Returns the target of unsaved input. The id of a saved profile supplies its key if the origin is the same. */
+  /**
+   * Returns the target of unsaved input. If it has the ID of a saved profile with the same origin, that profile's key
+   * is used.
+   */
   getUnsavedTarget(input: BackendProfileInput): BackendTarget {
     const stored = input.id === undefined ? undefined : this.#profiles.find(input.id)?.content;
     return toTarget(parseProfile(input, stored));
@@ -170,7 +179,7 @@ function parseProfile(input: BackendProfileInput, stored: Content | undefined): 
   if (inputUrl === undefined) throw createMissingError("base_url", "the base URL is required");
   const baseUrl = normalizeBaseUrl(inputUrl);
   const set = Object.entries(defaults ?? {}).filter(([, value]) => value !== undefined && value !== null);
-  // A default name shows the address, so it changes with the address.
+  // The default name contains the address, so it changes with the address.
   const hasOwnName = stored !== undefined && stored.name !== new URL(stored.baseUrl).host;
   const { name = hasOwnName ? stored.name : undefined } = input;
   return {

@@ -1,4 +1,4 @@
-/** The gallery: what every generated image was made with, sealed, newest first. The images themselves are attachments. */
+/** The gallery: the encrypted settings of all generated images, newest first. The images themselves are attachments. */
 import { GALLERY, GENERATED } from "../attachments/attachment_rows.ts";
 import { uuidV7 } from "../crypto/random.ts";
 import type { Aad, PurposeSealer } from "../crypto/sealer.ts";
@@ -8,16 +8,16 @@ import type { Log } from "../log.ts";
 import type { Database } from "../storage/database/database.ts";
 import type { ImageSettings } from "./backend_profiles.ts";
 
-/** What an image was generated with. */
+/** The settings with which an image was generated. */
 export interface ImageOrigin extends ImageSettings {
   prompt: string;
   profileId: string;
   checkpoint?: string;
   workflowId?: string;
-  /** Name of the attachment that image-to-image started from. */
+  /** Name of the attachment used for image-to-image. */
   initImage?: string;
   characterId?: string;
-  /** Where the image is attached. Undefined: the gallery keeps it. */
+  /** Conversation to which the image is attached; `undefined` if it's only in the gallery. */
   conversationId?: string;
   messageId?: string;
 }
@@ -32,7 +32,7 @@ export interface GalleryImage extends ImageOrigin {
   imageHeightPx: number;
   sizeBytes: number;
   createdAtMs: number;
-  /** The settings can't be decrypted: only what belongs to the attachment is known. */
+  /** True if the settings can't be decrypted. Only the fields of the attachment are known then. */
   isUnreadable?: true;
 }
 
@@ -65,7 +65,7 @@ interface Row {
 }
 
 const KIND = "generated_image";
-/** Never changed once written. */
+/** Entries never change. */
 const VERSION = 1;
 /** Longer side, in pixels: a tile is at most 192 CSS pixels wide. */
 const THUMBNAIL_PX = 384;
@@ -74,7 +74,7 @@ const ROWS = `SELECT d.id, d.created_at, d.sealed, a.name, a.bytes, a.width, a.h
   JOIN attachment_ref r ON r.owner_id = d.id AND r.owner_kind IN ('${GALLERY}', '${GENERATED}')
   JOIN attachment a ON a.name = r.name WHERE d.kind = '${KIND}'`;
 
-/** Thumbnails in memory, about 30 KB each. */
+/** Maximum number of thumbnails in memory, with about 30 KB each. */
 const MAX_THUMBNAILS = 200;
 
 /** The generated images. */
@@ -86,7 +86,7 @@ export class ImageGallery {
     this.#deps = deps;
   }
 
-  /** Adds images that were generated together. Those of no message are kept until they are removed here. */
+  /** Adds images that were generated together. Images that aren't in a message stay until they're removed here. */
   async add(origin: ImageOrigin, names: readonly string[]): Promise<void> {
     const { db, events, now, sealer } = this.#deps;
     const kind = origin.messageId === undefined ? GALLERY : GENERATED;
@@ -108,7 +108,7 @@ export class ImageGallery {
   }
 
   /**
-   * Lists images, newest first. Those of deleted conversations are left out, so a page may be shorter than the limit.
+   * Lists images, newest first. Images of deleted conversations are omitted, so a page may be shorter than the limit.
    *
    * @param options.before Id of the last image of the previous page.
    * @param options.name Only the images of this attachment.
@@ -140,7 +140,11 @@ export class ImageGallery {
     return jpeg;
   }
 
-  /** Removes an image, also from its message. @throws {AppError} `not_found`, `conflict` while a reply writes the message */
+  /**
+   * Removes an image from the gallery and from its message.
+   *
+   * @throws {AppError} `not_found`, `conflict` while a reply writes the message
+   */
   async remove(id: string): Promise<void> {
     const { db, events, messages } = this.#deps;
     const row = this.#get(id);
@@ -167,7 +171,7 @@ export class ImageGallery {
 
   #get(id: string): Row {
     const row = this.#deps.db.get<Row>(`${ROWS} AND d.id = ?`, id);
-    if (row === undefined) throw new AppError("not_found", `There is no generated image "${id}"`);
+    if (row === undefined) throw new AppError("not_found", `Generated image "${id}" not found`);
     return row;
   }
 

@@ -101,7 +101,7 @@ export async function openImageGeneration(
     images: { profiles, workflows, generator, imageJobs, gallery },
     painter: createPortraitGenerator({ profiles, generator, ask, imagePool }),
     async close() {
-      // First, while the backends can still be told to stop. Queued jobs resume at the next start.
+      // First, while backends can still be stopped. Queued jobs resume at the next start.
       await jobs.close();
       client.close();
     },
@@ -113,14 +113,14 @@ function ignoreNotFound(error: unknown): undefined {
   return undefined;
 }
 
-/** Messages in OpenAI's form. */
+/** Messages in OpenAI's format. */
 type PromptMessages = { role: string; content: string }[];
 
 /** The dependencies of the portrait generator. */
 interface PortraitDeps {
   profiles: BackendProfiles;
   generator: ImageGenerator;
-  /** Asks a language model. Returns undefined if there is none that can do this. */
+  /** Asks a language model. Returns `undefined` if no suitable model is available. */
   ask(messages: PromptMessages, signal: AbortSignal): Promise<string | undefined>;
   /** Converts images in a worker. */
   imagePool: {
@@ -154,7 +154,7 @@ const INSTRUCTION =
   "portrait of this character: what can be seen, as short phrases separated by commas, in English, at most 60 words. Begin " +
   "with the kind of person or creature, then face, hair, eyes, clothes, mood, place. Only what is visible: no name, no " +
   "story, no explanation, no quotation marks. Answer with the prompt alone.";
-/** Characters of each field. Cards describe appearance first, and small models have small contexts. */
+/** Maximum number of characters per field. Cards describe appearance first, and small models have small contexts. */
 const MAX_FIELD = 3_000;
 const MAX_PROMPT = 1_000;
 const FRAMING = "portrait, upper body, looking at viewer, detailed";

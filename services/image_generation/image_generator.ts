@@ -1,4 +1,4 @@
-/** Generates images with the backend of a profile, whatever its kind. */
+/** Generates images with the backend of a profile, of any kind. */
 import { randomInt } from "node:crypto";
 import { KeyedSemaphore } from "../async/locks.ts";
 import { AppError } from "../errors.ts";
@@ -26,7 +26,7 @@ import { ComfyBackend } from "./comfyui/comfy_backend.ts";
 import { STARTER_ID, STARTER_WORKFLOW } from "./comfyui/workflow_format.ts";
 import type { Workflows } from "./comfyui/workflows.ts";
 
-/** A request for an image. Undefined settings come from the profile. */
+/** A request for an image. `undefined` settings come from the profile. */
 export interface ImageRequest extends ImageSettings {
   prompt: string;
   checkpoint?: string;
@@ -37,7 +37,7 @@ export interface ImageRequest extends ImageSettings {
   characterId?: string;
 }
 
-/** What an image was generated with: the request, and what the profile added. */
+/** The settings with which an image was generated: those of the request, completed by the profile. */
 export type GeneratedSettings = ImageSettings & Pick<ImageRequest, "checkpoint" | "workflowId">;
 
 /** The dependencies of the generator. */
@@ -47,7 +47,7 @@ export interface ImageGeneratorDeps {
   client: HttpClient;
   /** Reads an attachment. @throws {AppError} `not_found` */
   readImage(name: string): Promise<Uint8Array>;
-  /** Reads a character's avatar. Returns undefined if it has none. */
+  /** Reads a character's avatar. Returns `undefined` if it has none. */
   readCharacterImage(id: string): Promise<Uint8Array | undefined>;
   limits?: Partial<BackendLimits>;
 }
@@ -58,18 +58,21 @@ export interface BackendTestResult {
   error?: string;
 }
 
-/** For settings that neither the request nor the profile has. */
+/** Settings that neither the request nor the profile has. */
 const DEFAULTS = { negativePrompt: "", widthPx: 512, heightPx: 512, steps: 20, cfgScale: 7 };
 /** Accepted by every sampler of both kinds. */
 const MAX_SEED = 2 ** 32;
-/** A person waits for a test and for the list of checkpoints. */
+/** Time limit for a test and for the list of checkpoints, because someone is waiting. */
 const TEST_MS = 10_000;
 
 /** Generates images. */
 export class ImageGenerator {
   readonly #deps: ImageGeneratorDeps;
   readonly #limits: BackendLimits;
-  /** Both kinds generate one image at a time. A request that waits here can be canceled; one in their queue can't. */
+  /**
+   * Both kinds generate one image at a time. Requests wait here, because they can be canceled here, but not in the
+   * server's queue.
+   */
   readonly #semaphore = new KeyedSemaphore(1);
 
   constructor(deps: ImageGeneratorDeps) {
@@ -77,7 +80,7 @@ export class ImageGenerator {
     this.#limits = { ...BACKEND_LIMITS, ...deps.limits };
   }
 
-  /** Tests unsaved input for a profile. @throws {AppError} `invalid_request`, `address_not_allowed` */
+  /** Tests the unsaved input of a profile. @throws {AppError} `invalid_request`, `address_not_allowed` */
   async test(input: BackendProfileInput, signal: AbortSignal): Promise<BackendTestResult> {
     const backend = this.#createBackend(this.#deps.profiles.getUnsavedTarget(input), { responseMs: TEST_MS });
     try {
@@ -128,7 +131,7 @@ export class ImageGenerator {
     return {
       ...rest,
       checkpoint: request.checkpoint ?? profile.checkpoint,
-      // A new seed each time by default: ComfyUI returns the same image for the same seed.
+      // By default a new seed each time: ComfyUI returns the same image for the same seed.
       seed: seed === undefined || seed < 0 ? randomInt(MAX_SEED) : seed,
       workflow: usesWorkflow ? (await workflows.get(workflowId)).workflow : STARTER_WORKFLOW,
       initImage: initImage === undefined ? undefined : new Uint8Array(await readImage(initImage)),

@@ -47,7 +47,7 @@ export interface MessageImages {
   attach(conversationId: string, messageId: string, names: string[], signal: AbortSignal): Promise<void>;
 }
 
-/** Progress as `follow` yields it. */
+/** Progress from `follow`. */
 export interface ImageJobProgress extends ImageProgress {
   /** Increases with every change. */
   number: number;
@@ -58,7 +58,7 @@ interface RunningJob {
   /** Resolves at the next change. */
   changed: PromiseWithResolvers<void>;
   followers: number;
-  /** The error with all its fields. The job's record has only its code and message. */
+  /** The original error. The job's record only has its code and message. */
   error?: unknown;
 }
 
@@ -76,13 +76,7 @@ export class ImageJobs {
     deps.jobs.register(KIND, { parallel: 4, resumable: true, run: (context) => this.#run(context) });
   }
 
-  /**
-   * Starts a job.
-   *
-   * @param request `initImage` may also be a data URL.
-   * @throws {AppError} `not_available` if no profile is active; `not_found` for an unknown message or attachment; `unprocessable`
-   *   if `initImage` is not an image
-   */
+  /** Also if it was canceled before it ran. */
   async start(request: ImageJobRequest): Promise<JobSnapshot> {
     const { attachments, jobs, messages, profiles } = this.#deps;
     const isKnown = profiles.list().some(({ id }) => id === request.profileId);
@@ -111,7 +105,7 @@ export class ImageJobs {
     if (job.state === "done") return job.detail as ImageJobResult;
     if (job.state === "cancelled") throw new AppError("cancelled", "The image was canceled");
     if (state.error instanceof AppError) throw state.error;
-    throw new AppError(job.error?.code ?? "internal", job.error?.message ?? "The image failed");
+    throw new AppError(job.error?.code ?? "internal", job.error?.message ?? "The image couldn't be generated");
   }
 
   /**
@@ -178,7 +172,7 @@ export class ImageJobs {
       state.error = error;
       throw error;
     } finally {
-      // `result` and `follow` hold their own references.
+      // `result` and `follow` have their own references.
       this.#running.delete(context.id);
     }
   }
@@ -195,7 +189,7 @@ export class ImageJobs {
       return { messageId, warnings: [] };
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== "not_found") throw error;
-      return { warnings: ["The message was deleted, so the image is not attached to it"] };
+      return { warnings: ["The message was deleted, so the image isn't attached to it"] };
     }
   }
 
@@ -206,7 +200,7 @@ export class ImageJobs {
     state.changed = Promise.withResolvers();
   }
 
-  /** Returns the state of a job. For one that has ended it is a new state that never changes. */
+  /** Returns the state of a job. For an ended job, it's a new state that never changes. */
   #getRunning(id: string): RunningJob {
     const known = this.#running.get(id);
     if (known !== undefined) return known;
@@ -219,7 +213,7 @@ export class ImageJobs {
     if (initImage === undefined || !initImage.startsWith("data:")) return initImage;
     const bytes = await decodeBase64Image(initImage);
     if (bytes !== undefined) return (await this.#deps.attachments.storeInline(bytes)).name;
-    const message = "the initial image is not a PNG, JPEG, WebP or GIF";
+    const message = "the initial image isn't a PNG, JPEG, WebP or GIF";
     throw new AppError("unprocessable", `Can't generate the image: ${message}`, {
       issues: [{ path: "init_image", message }],
     });

@@ -1,5 +1,5 @@
 /**
- * Converts message trees, as ChatGPT and Open WebUI store them. Sibling user messages become versions of one message,
+ * Converts message trees, like those of ChatGPT and Open WebUI. Sibling user messages become versions of one message,
  * each with its continuation. Sibling replies become variants of one reply; if another variant was continued, that
  * branch becomes a separate conversation.
  */
@@ -36,19 +36,19 @@ export interface TreeChat extends Pick<ImportedConversation, "id" | "messages" |
   forkedFrom?: { conversation_id: string; message_id: string };
 }
 
-/** A message of a list, with its place in the tree. */
+/** A message of a list, with its position in the tree. */
 export interface ListedMessage {
   id: string;
-  /** If it's unknown, the message follows the one before it. `null` for a message that follows nothing. */
+  /** By default, the message follows the one before it. `null` for a message that follows none. */
   parentId?: string | null;
-  /** Absent for what isn't shown, such as calls of tools. */
+  /** Absent for messages that aren't shown, such as tool calls. */
   message: TreeMessage | undefined;
 }
 
-/** A chat as another program stored it. */
+/** A chat of another program. */
 export interface ProgramChat {
   program: string;
-  /** Identifies the chat in the program, also in the next export. */
+  /** Identifies the chat in the program, even in the next export. */
   key: string;
   /** Where the chat was found. */
   source: string;
@@ -60,9 +60,9 @@ export interface ProgramChat {
   system?: string;
   createdAt?: string;
   updatedAt?: string;
-  /** What is reported about the chat, before its conversations. */
+  /** Notes about the chat, reported before its conversations. */
   notes?: ImportStep[];
-  /** Names the chat where it's refused, instead of `source`. */
+  /** Name of the chat in the report if it isn't imported, instead of `source`. */
   refusedAs?: string;
 }
 
@@ -74,7 +74,7 @@ interface Shown {
   children: Shown[];
 }
 
-/** A conversation to create: a copy of the path to a node, and what branches off there. */
+/** A conversation to create: a copy of the path to a node, and the branches there. */
 interface Branch extends Pick<TreeChat, "id" | "forkedFrom"> {
   parent?: Shown;
   group: Shown[];
@@ -98,7 +98,7 @@ export function buildTree(list: Iterable<ListedMessage>): Map<string, TreeNode> 
   return nodes;
 }
 
-/** Yields the conversations of a chat without participants, or that it was refused because it has no messages. */
+/** Yields the conversations of a chat without participants, or a note that it has no messages. */
 export function* convertChat(chat: ProgramChat): Generator<ImportStep> {
   const { program, key, source, title, nodes, current, system, createdAt, updatedAt, notes = [] } = chat;
   if (![...nodes.values()].some(({ message }) => message !== undefined)) {
@@ -145,7 +145,7 @@ export function* splitTree(
   }
 }
 
-/** Returns a hash that is equal for two readings of the same conversation. */
+/** Returns a hash that is the same each time the same conversation is read. */
 export function hashOf({ messages, continuations }: TreeChat, more?: unknown): string {
   const said = more === undefined ? messages : [more, messages];
   return hashContent(continuations === undefined ? said : [said, continuations]);
@@ -226,7 +226,7 @@ function shownTree(
       for (const child of (children.get(node.id) ?? []).toReversed()) waiting.push({ node: child, parent: own });
     }
   };
-  // A file can declare a message its own ancestor. Nodes without a path from a root start at their oldest node.
+  // In a damaged file, a message can be its own ancestor. Nodes without a path from a root start at their oldest node.
   for (const node of nodes.values()) if (nodes.get(node.parent ?? "") === undefined) walk(node);
   for (const node of [...(last ? [last] : []), ...nodes.values()]) {
     if (!seen.has(node.id)) walk(findOldest(nodes, node));

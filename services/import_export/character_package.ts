@@ -20,7 +20,7 @@ export interface FurtherFile {
   type: string;
   /** For an emotion: its name. */
   name: string;
-  /** With or without the dot. */
+  /** With or without its dot. */
   ext: string;
   /** Its path in the import. */
   source: string;
@@ -35,11 +35,11 @@ export interface PackedCharacter {
   file: string;
   /** Number of other files in it. */
   files: number;
-  /** Files that were left out, and why. */
+  /** Files that were omitted, and why. */
   notes: ImportNote[];
 }
 
-/** Space for other files, without the card, its image and the directory. */
+/** Maximum size of the other files. The rest is for the card, its image and the directory. */
 const MAX_BYTES = MAX_CHARX_BYTES - 64 * 1024 * 1024;
 const MAX_FILES = 9_000;
 const MAX_NAME = 100;

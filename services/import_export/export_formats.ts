@@ -62,7 +62,7 @@ export function toTavern(conversation: WholeConversation, names: SpeakerNames): 
     note_role: Math.max(0, ["system", "user", "assistant"].indexOf(role ?? "system")),
   };
   const header = { user_name: names.user, character_name: names.assistant, create_date: created_at, chat_metadata };
-  // SillyTavern keeps calls of tools in other files. A message without text would be an empty reply.
+  // SillyTavern stores tool calls in other files. A message without text would be an empty reply.
   const shown = conversation.messages.filter((message) =>
     message.role !== "tool" && (message.tool_calls === undefined || textOfContent(message.content) !== "")
   );
@@ -90,7 +90,7 @@ function getExtra({ reasoning, model }: { reasoning?: string; model?: string }) 
   return { ...(reasoning !== undefined && { reasoning }), ...(model !== undefined && { model }) };
 }
 
-/** Describes the calls of tools in a message, each as a paragraph. */
+/** Describes the tool calls in a message, each as a paragraph. */
 function describeToolCalls({ tool_calls: calls }: Message): string[] {
   if (!Array.isArray(calls)) return [];
   return calls.filter(isJsonObject).map((call) => {
@@ -100,7 +100,7 @@ function describeToolCalls({ tool_calls: calls }: Message): string[] {
   });
 }
 
-/** Fences a text with more backticks than it has in a row. */
+/** Creates a code block. The fence has more backticks than the text has in a row. */
 function toCodeBlock(text: string): string {
   const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = "`".repeat(longest + 1);

@@ -20,7 +20,7 @@ export const IMPORT_KINDS = [
   ...["sillytavern", "tavern", "risuai", "agnai", "chatgpt", "claude"] as const,
   ...["openwebui", "librechat", "lobechat", "chatbox", "parlor"] as const,
 ] as const;
-/** One of them. */
+/** A program or format that can be imported. */
 export type ImportKind = typeof IMPORT_KINDS[number];
 
 /** Types of items in an import. */
@@ -28,12 +28,12 @@ export const IMPORTED_ITEM_KINDS = [
   ...["conversation", "character", "persona", "lorebook", "preset", "memory", "attachment", "document"] as const,
   ...["voice", "workflow", "connection", "image_connection", "tool_server", "settings"] as const,
 ];
-/** One of them. */
+/** A type of item. */
 export type ImportedItemKind = typeof IMPORTED_ITEM_KINDS[number];
 
 /** Fields of every item. */
 interface Origin {
-  /** The same for the same item in every import. */
+  /** The same in every import of the same item. */
   id: string;
   /** Its path in the import. */
   source: string;
@@ -57,17 +57,17 @@ export interface ImportedMessage extends ImportedText {
   created_at?: string;
   /** All variants including the active one; absent if there is only one. */
   variants?: ImportedText[];
-  /** From 0. */
+  /** Number of the active variant, from 0. */
   active_variant?: number;
   [field: string]: unknown;
 }
 
-/** What follows a version of a message that isn't active. */
+/** The messages that follow an inactive version. */
 export interface ImportedContinuation {
   message_id: string;
   /** Number of the version, from 0. */
   n: number;
-  /** Along the active versions. */
+  /** The path along the active versions. */
   messages: ImportedMessage[];
 }
 
@@ -144,7 +144,7 @@ export interface ImportedDocument extends Origin {
   /** Address of a link. */
   url?: string;
   createdAtMs?: number;
-  /** Characters and personas that have it at hand. */
+  /** Characters and personas to which it's attached. */
   usedBy: { kind: DocumentOwnerKind; id: string; use: DocumentUse }[];
   bytes: Uint8Array<ArrayBuffer>;
 }
@@ -179,7 +179,7 @@ export interface ImportedImageConnection extends Origin {
   isActive: boolean;
 }
 
-/** A tool server without its environment and headers. It is off, since importing must not start a program. */
+/** A tool server without its environment and headers. It's off, because an import must not start programs. */
 export interface ImportedToolServer extends Origin {
   what: "tool_server";
   server: ToolServerInput;
@@ -203,7 +203,7 @@ export interface ImportNote extends ImportReason {
   what: "note";
   level: "refused" | "left_out" | "changed" | "kept";
   source: string;
-  /** How many files it is about. */
+  /** Number of files that the note is about. */
   count?: number;
 }
 
@@ -224,21 +224,21 @@ export type ImportedItem =
   | ImportedToolServer
   | ImportedSettings;
 
-/** What a reader yields. */
+/** What a reader yields: items and notes. */
 export type ImportStep = ImportedItem | ImportNote;
 
 /** Memory of a message without its texts. */
 const MESSAGE_BYTES = 512;
 const STEP_BYTES = 1024;
 
-/** Larger conversations are sent, stored and counted one at a time. */
+/** Conversations larger than this are sent, stored and counted one at a time. */
 export const LARGE_BYTES = 2 * 1024 * 1024;
 
 /** Estimates the bytes of an item: one byte per character of text. */
 export function stepBytes(step: ImportStep): number {
   if (step.what === "attachment" || step.what === "document") return step.bytes.length;
   if (step.what === "voice") return step.audio.length;
-  if (step.what === "character") return step.file.length + (step.avatar?.length ?? 0); // a path needs no memory
+  if (step.what === "character") return step.file.length + (step.avatar?.length ?? 0); // A path needs no memory.
   if (step.what === "persona") return step.avatar?.length ?? 0;
   if (step.what !== "conversation") return STEP_BYTES;
   const all = [step.messages, ...(step.continuations ?? []).map(({ messages }) => messages)].flat();

@@ -1,23 +1,23 @@
-/** Writes imported items, several conversations at a time: they are sealed concurrently and share commits. */
+/** Writes imported items, several conversations at a time: they're encrypted concurrently and share commits. */
 import { addLine, changed, countItem, importReason, type ImportReport, refusedNote } from "./import_report.ts";
 import type { ByteBudget, Reservation } from "../async/byte_budget.ts";
 import { AppError } from "../errors.ts";
 import { type ImportedItem, type ImportNote, type ImportStep, LARGE_BYTES, stepBytes } from "./import_item.ts";
 import { type ImportWriterDeps, writeItem, type WriteResult } from "./import_writer.ts";
 
-/** Conversations at a time; each holds its messages until they are stored. */
+/** Maximum number of conversations at a time. Each is in memory until it's stored. */
 const AT_ONCE = 8;
-/** Messages in progress; a longer chat is written alone. */
+/** Maximum number of messages in progress. A longer chat is written alone. */
 const MAX_MESSAGES = 4_000;
-/** Memory per byte of a conversation's messages: values, their text, the sealed text, and garbage. */
+/** Memory per byte of a conversation's messages: values, their text, the encrypted text, and garbage. */
 const WEIGHT = 5;
 
-/** Dependencies. */
+/** Dependencies of `ImportQueue`. */
 export interface ImportQueueDeps extends ImportWriterDeps {
   budget: ByteBudget;
 }
 
-/** An item being written, or a note waiting for its place in the report. */
+/** An item being written, or a note waiting for its position in the report. */
 type UnderWay = { messages: number } & ({ item: ImportedItem; written: Promise<WriteResult> } | { note: ImportNote });
 
 /** Takes items in order and reports their results in the same order. */
@@ -35,7 +35,7 @@ export class ImportQueue {
     this.#report = report;
   }
 
-  /** Takes an item once there is capacity. @throws {AppError} What would fail every item: a full disk. */
+  /** Takes an item once there is capacity. @throws {AppError} Errors that every item would have: a full disk */
   async take(step: ImportStep): Promise<void> {
     // Conversations refer to other items, never to each other.
     const messages = step.what === "note" ? 0 : step.what === "conversation" ? step.messages.length : Infinity;
@@ -57,17 +57,17 @@ export class ImportQueue {
       return;
     }
     const written = writeItem(this.#parts, step, this.#report.dry_run);
-    written.catch(() => {}); // reported when it is settled
+    written.catch(() => {}); // Reported when it's settled.
     this.#underWay.push({ messages, item: step, written });
     if (step.what !== "conversation") await this.#settleFirst();
   }
 
-  /** Waits for everything in progress. @throws {AppError} as `take`. */
+  /** Waits for everything in progress. @throws {AppError} Like `take` */
   async end(): Promise<void> {
     while (this.#underWay.length > 0) await this.#settleFirst();
   }
 
-  /** An import is a job without an open request, so it waits for memory as long as it takes. */
+  /** Reserves memory. An import is a job without an open request, so it can wait without a time limit. */
   async #reserve(bytes: number): Promise<Reservation> {
     return await this.#parts.budget.reserve(bytes * WEIGHT, { signal: this.#signal, waitMs: Infinity });
   }

@@ -1,6 +1,7 @@
 /**
- * The report of an import or a dry run: counts for each type of item, lines for notable ones, and why something isn't
- * imported or is imported with changes. Reasons are codes with English sentences; other languages translate by code.
+ * The report of an import or a dry run: counts for each type of item, lines for notable ones, and reasons why something
+ * isn't imported or is imported with changes. Reasons are codes with English sentences; other languages translate by
+ * code.
  */
 import {
   IMPORTED_ITEM_KINDS,
@@ -15,7 +16,7 @@ import { fillTemplate, type TextParams } from "../json/text.ts";
 /** Results for one type of item. */
 export interface ItemCounts {
   added: number;
-  /** An older state existed; it is kept as a revision. */
+  /** An older state existed; it became a revision. */
   updated: number;
   /** Already present; nothing was done. */
   present: number;
@@ -37,7 +38,7 @@ export interface ReportItem {
 export interface ImportReport {
   kind: ImportKind;
   dry_run: boolean;
-  /** Id to import the upload after a dry run, for an hour. */
+  /** ID to import the upload after a dry run. Valid for an hour. */
   upload_id?: string;
   counts: Record<ImportedItemKind, ItemCounts>;
   /** Number of messages in added or updated conversations. */
@@ -51,7 +52,7 @@ export interface ImportReport {
 
 const MAX_LINES = 1_000;
 const MAX_TEXT = 500;
-/** Limit per type; enough to show what an import is about. */
+/** Maximum number of listed items per type, enough to show what an import contains. */
 const MAX_ITEMS = 50;
 const MAX_NAME = 100;
 
@@ -63,7 +64,7 @@ export function createReport(kind: ImportKind, isDryRun: boolean): ImportReport 
   return { kind, dry_run: isDryRun, counts, messages: 0, items: [], lines: [], lines_dropped: 0 };
 }
 
-/** Counts the result of an item, and lists it if few of its type were imported. */
+/** Counts the result of an item, and lists it if fewer than the maximum of its type were imported. */
 export function countItem(
   report: ImportReport,
   { what, id, name }: Pick<ImportedItem, "what" | "id" | "name">,
@@ -179,19 +180,19 @@ export const IMPORT_REASONS = {
 /** Code of a reason. */
 export type ImportReasonCode = keyof typeof IMPORT_REASONS;
 
-/** A reason as reports carry it. */
+/** A reason in a report. */
 export interface ImportReason {
-  /** In English, parameters filled in. */
+  /** In English, with parameters filled in. */
   reason: string;
   /** Absent for a message that only exists in English. */
   code?: ImportReasonCode;
   params?: TextParams;
 }
 
-/** Parameters come from imported files. */
+/** Maximum length of a parameter. Parameters come from imported files. */
 const MAX_PARAM_CHARS = 500;
 
-/** Creates the reason with a code; parameters are cut to 500 characters. */
+/** Creates the reason with a code; parameters are truncated to 500 characters. */
 export function importReason(code: ImportReasonCode, params?: Record<string, string | number>): ImportReason {
   if (params === undefined) return { reason: IMPORT_REASONS[code], code };
   const short = Object.fromEntries(
@@ -211,19 +212,19 @@ export class ImportError extends AppError {
   }
 }
 
-/** Returns the reason that an error gives; `unreadable` unless it is one of ours. */
+/** Returns the reason of an error; `unreadable` for unexpected ones. */
 function reasonOfError(error: unknown): ImportReason {
   if (error instanceof ImportError) return error.reason;
   return error instanceof AppError ? { reason: error.message } : importReason("unreadable");
 }
 
-/** Creates the note that something isn't imported. @param error A code, or what was thrown while reading. */
+/** Creates the note that something isn't imported. @param error A code, or the error of reading it. */
 export function refusedNote(source: string, error: unknown): ImportNote {
   const reason = typeof error === "string" ? importReason(error as ImportReasonCode) : reasonOfError(error);
   return { what: "note", level: "refused", source, ...reason };
 }
 
-/** Creates the note that files aren't imported, as planned. @param count How many files. */
+/** Creates the note that files intentionally aren't imported. @param count Number of files. */
 export function leftOutNote(source: string, code: ImportReasonCode, count = 1): ImportNote {
   return { what: "note", level: "left_out", source, ...importReason(code), count };
 }

@@ -71,10 +71,7 @@ export function hashContent(content: unknown): string {
   return hash.digest("base64url").slice(0, 22);
 }
 
-/**
- * Yields what `JSON.stringify` would return, with array items one by one, so that the text of a long chat is never in
- * memory as a whole.
- */
+/** Yields the result of `JSON.stringify` in pieces, so that the text of a long chat is never completely in memory. */
 function* jsonPieces(value: unknown, levels: number): Generator<string> {
   if (!Array.isArray(value) || levels === 0) return yield JSON.stringify(value) ?? "";
   yield "[";
@@ -92,7 +89,7 @@ async function openFolder(root: string): Promise<ImportSource> {
     if (depth > MAX_DEPTH) return void passedOver.push(below);
     for await (const entry of Deno.readDir(join(root, below))) {
       const path = below === "" ? entry.name : `${below}/${entry.name}`;
-      // A link may lead anywhere, even back to its own folder.
+      // A link may lead anywhere, even to its own folder.
       if (entry.isDirectory) await walk(path, depth + 1);
       else if (!entry.isFile) passedOver.push(path);
       else files.push({ path, sizeBytes: (await Deno.lstat(join(root, path))).size });

@@ -56,7 +56,7 @@ export interface ImportWriterDeps {
   transcription: TranscriptionSettings;
 }
 
-/** The result for an item. */
+/** The result of writing an item. */
 export interface WriteResult {
   state: "added" | "updated" | "present";
   /** Why the item was changed, for the report. */
@@ -172,7 +172,7 @@ async function isHere(
     return true;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return error.code !== "not_found"; // an unreadable resource exists and must not be overwritten
+    return error.code !== "not_found"; // An unreadable resource exists and must not be overwritten.
   }
 }
 
@@ -193,7 +193,7 @@ async function writeCharacter({ characters }: ImportWriterDeps, item: ImportedCh
     return { state: "added", name, kept: files };
   } catch (error) {
     if (avatar === undefined || !(error instanceof AppError) || error.code !== "unprocessable") throw error;
-    const name = getName(await characters.importCard(file, { id })); // throws again if the card was the problem
+    const name = getName(await characters.importCard(file, { id })); // Throws again if the card was the problem.
     return { state: "added", reason: "avatar_unreadable", name, kept: files };
   }
 }

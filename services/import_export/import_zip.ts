@@ -3,7 +3,7 @@ import { AppError } from "../errors.ts";
 import { readContent, readZipDirectory, streamContent, type ZipEntry } from "../storage/zip/zip_reader.ts";
 import type { ImportSource, SourceFile } from "./import_source.ts";
 
-/** More files than years with such a program produce. */
+/** Maximum number of files; more than years with such a program produce. */
 export const MAX_FILES = 500_000;
 
 /** Creates the error for a file that exceeds its limit. */
@@ -11,7 +11,7 @@ export function tooLarge(path: string, maxBytes: number): AppError {
   return new AppError("too_large", `"${path}" is larger than ${maxBytes} bytes`);
 }
 
-/** Text compresses to a tenth. A thousandth, file after file, is a ZIP bomb. */
+/** Maximum ratio. Text compresses to a tenth; a thousandth, file after file, is a ZIP bomb. */
 const MOST_INFLATED = 100;
 const ALWAYS_INFLATED_BYTES = 256 * 1024 * 1024;
 
@@ -35,7 +35,10 @@ export async function openZip(path: string): Promise<ImportSource> {
       if (entry.sizeBytes > maxBytes) throw tooLarge(path, maxBytes);
       inflated += entry.sizeBytes;
       if (inflated <= maxInflated) return entry;
-      throw new AppError("too_large", "Can't import the ZIP file: it inflates to more than a hundred times its size");
+      throw new AppError(
+        "too_large",
+        `Can't import the ZIP file: it decompresses to more than ${MOST_INFLATED} times its size`,
+      );
     };
     return {
       path,
@@ -52,7 +55,9 @@ export async function openZip(path: string): Promise<ImportSource> {
   }
 }
 
-/** Reports whether a path stays inside. Paths are never opened, but one that leads outside is suspicious. */
+/**
+ * Reports whether a path stays inside the archive. Paths are never opened, but one that leads outside is suspicious.
+ */
 function isPlainPath(path: string): boolean {
   return path !== "" && path.length <= 4096 && !/^[/\\]|^[A-Za-z]:|\\|\0/.test(path) &&
     !path.split("/").some((name) => name === ".." || name === "." || name === "");

@@ -1,12 +1,15 @@
-/** The protocol-independent form of chat calls and replies: OpenAI's, which the other protocols are translated to and from. */
+/**
+ * The protocol-independent form of chat calls and replies: OpenAI's format, to and from which the other protocols are
+ * translated.
+ */
 
 /**
  * One step of a reply, in order of arrival.
  *
- * `finish` comes at most once; only `usage` can follow it. `usage` holds running totals: a later one replaces an earlier one.
- * `tool_calls` carries fragments of OpenAI's `delta.tool_calls`, merged by their `index` (tool_calls.ts).
- * `reasoning_details` carries blocks of reasoning as the server wants them back beside the results of tools, in OpenRouter's form
- * (reasoning.ts). Their text has come as `reasoning`.
+ * `finish` occurs at most once, and only `usage` can follow it. `usage` contains running totals: a later one replaces
+ * an earlier one. `tool_calls` contains fragments of OpenAI's `delta.tool_calls`, merged by their `index`
+ * (tool_calls.ts). `reasoning_details` contains blocks of reasoning that the server requires back together with tool
+ * results, in OpenRouter's format (reasoning.ts). Their text was already sent as `reasoning`.
  */
 export type ChatEvent =
   | { type: "text"; text: string }
@@ -16,7 +19,7 @@ export type ChatEvent =
   | { type: "finish"; reason: string }
   | { type: "usage"; usage: Usage; timings?: Record<string, unknown> };
 
-/** Token counts under OpenAI's names, and whatever a server adds. */
+/** Token counts under OpenAI's names, and any that a server adds. */
 export interface Usage {
   prompt_tokens?: number;
   completion_tokens?: number;
@@ -24,7 +27,7 @@ export interface Usage {
   [more: string]: unknown;
 }
 
-/** One part of a message that isn't plain text: `text`, `image_url` and what servers add. */
+/** One part of a message that isn't plain text: `text`, `image_url` and any that servers add. */
 export interface ContentPart {
   type: string;
   [more: string]: unknown;
@@ -42,21 +45,21 @@ export interface ChatMessage {
 export interface ChatCall {
   model: string;
   messages: ChatMessage[];
-  /** Sampler fields under our names, and fields for the server. `undefined` and `null` are not sent. */
+  /** Sampler fields under Parlor's names, and fields for the server. `undefined` and `null` aren't sent. */
   params: Record<string, unknown>;
-  /** Fields for the server that are sent as they are, unless `params` has them: the extra body of the preset. */
+  /** Fields that are sent unchanged, unless `params` has them: the extra body of the preset. */
   extraBody?: Record<string, unknown>;
-  /** Tokens that prompt and answer need, if the caller counted them. Ollama is asked for a context that holds them. */
+  /** Number of tokens for prompt and reply, if the caller counted them. Ollama is asked for a context of this size. */
   neededTokens?: number;
   /** Messages at the start that will be the same in the next call of the conversation. Default: all. */
   stableMessages?: number;
 }
 
-/** What a server does before it answers. */
+/** What a server is doing before it answers. */
 export interface ChatNotice {
   code: "model_reload";
   message: string;
-  /** Tokens of the new context. */
+  /** Number of tokens of the new context. */
   contextSize: number;
 }
 
@@ -67,7 +70,7 @@ export interface CompletionChoice {
     role: string;
     content: string | null;
     reasoning_content?: string;
-    /** With tool calls only: what has to go back to the server with their results. */
+    /** Only with tool calls: blocks that must be sent back to the server with the results. */
     reasoning_details?: unknown[];
     tool_calls?: unknown[];
     [more: string]: unknown;

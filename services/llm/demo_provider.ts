@@ -1,4 +1,4 @@
-/** The demo connection of a new installation: streams a fixed text, without a language model or network. */
+/** The demo connection of a new installation: streams a fixed text, without a language model or a network. */
 import { delay } from "../async/delay.ts";
 import type { ChatCall, ChatEvent, ContentPart } from "./chat_event.ts";
 import { CompletionBuilder } from "./streaming/completion.ts";
@@ -7,12 +7,16 @@ import type { ChatStream, Provider } from "./provider.ts";
 /** The only model of the demo. */
 const DEMO_MODEL = "demo";
 
-/** About 25 words per second. */
+/** Delay between words: about 25 words per second. */
 const PAUSE_MS = 40;
 const ECHO_CHARS = 60;
 const CONTEXT_SIZE = 8192;
 
-/** Creates the demo provider. `pauseMs` is the pause between two words. */
+/**
+ * Creates the demo provider.
+ *
+ * @param options.pauseMs Delay between words.
+ */
 export function createDemoProvider(options: { pauseMs?: number } = {}): Provider {
   const pauseMs = options.pauseMs ?? PAUSE_MS;
   return {
@@ -37,7 +41,7 @@ export function createDemoProvider(options: { pauseMs?: number } = {}): Provider
   };
 }
 
-/** Returns the reply to a call. The same call gets the same reply. */
+/** Returns the reply to a call. It's the same for the same call. */
 function createReply(call: ChatCall): string {
   const last = call.messages.findLast((message) => message.role === "user");
   const text = joinText(last?.content).replace(/\s+/g, " ").trim();

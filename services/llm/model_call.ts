@@ -7,7 +7,10 @@ import type { ChatStream, UpstreamTarget } from "./provider.ts";
 import { isJsonObject } from "../json/type_guards.ts";
 
 const MAX_ERROR_BYTES = 64 * 1024;
-/** Requests about the server, such as its model list, need no inference; a server silent for longer is busy or broken. */
+/**
+ * Time limit for requests about the server, such as its model list, which need no inference. A server that takes longer
+ * is busy or broken.
+ */
 const QUICK_FIRST_BYTE_MS = 15_000;
 
 /** A request to a model server. */
@@ -31,7 +34,11 @@ export class ModelCall extends HttpCall<UpstreamTarget> {
     return masked;
   }
 
-  /** Creates an error about the response; `finding` continues the sentence "The model at … ". */
+  /**
+   * Creates an error about the response.
+   *
+   * @param finding Continues the sentence "The model at … ".
+   */
   createError(kind: UpstreamErrorKind, finding: string): UpstreamError {
     return new UpstreamError(kind, `${this.server[0]!.toUpperCase()}${this.server.slice(1)} ${finding}`);
   }
@@ -46,9 +53,9 @@ export class ModelCall extends HttpCall<UpstreamTarget> {
     return (await this.readErrorText(response)).error;
   }
 
-  /** As `readError`, with the body. */
+  /** Like `readError`, and also returns the body. */
   async readErrorText(response: Response): Promise<{ error: UpstreamError; text: string }> {
-    // Masked before it is truncated: no half of a key may remain.
+    // Masked before it's truncated, so that no part of a key remains.
     const text = this.mask(await readText(response, MAX_ERROR_BYTES).catch(() => ""));
     const error = this.#fromReport(response.status, parseErrorBody(text), {
       statusText: response.statusText,
@@ -67,7 +74,7 @@ export class ModelCall extends HttpCall<UpstreamTarget> {
   }
 }
 
-/** Names the server in errors. A name that only repeats the address says nothing. */
+/** Returns the name of the server for errors. A connection's name is only used if it isn't just the address. */
 function getLabel({ connection, baseUrl }: UpstreamTarget): string {
   if (connection === undefined || !URL.canParse(baseUrl)) return "the model";
   return new URL(baseUrl).host === connection.name ? "the model" : `the model of "${connection.name}"`;
@@ -76,7 +83,7 @@ function getLabel({ connection, baseUrl }: UpstreamTarget): string {
 /**
  * Sends one request of a call, with the query and the headers of its target.
  *
- * @throws as `HttpClient.send`
+ * @throws Like `HttpClient.send`
  */
 export function sendRequest(http: HttpClient, call: ModelCall, request: ModelRequest): Promise<Response> {
   const { body } = request;
@@ -100,7 +107,7 @@ export function sendRequest(http: HttpClient, call: ModelCall, request: ModelReq
 /**
  * Makes a call that ends when `run` returns.
  *
- * @throws {AppError} as `HttpClient.send`
+ * @throws {AppError} Like `HttpClient.send`
  */
 export async function runCall<T>(
   target: UpstreamTarget,
@@ -118,9 +125,9 @@ export async function runCall<T>(
 }
 
 /**
- * Makes a call that ends with the stream `open` returns.
+ * Makes a call that ends with the stream that `open` returns.
  *
- * @throws {AppError} as `HttpClient.send`
+ * @throws {AppError} Like `HttpClient.send`
  */
 export async function openStream(
   target: UpstreamTarget,
@@ -142,23 +149,23 @@ export function withQuickTimeouts(target: UpstreamTarget): UpstreamTarget {
   return { ...target, timeouts: { ...target.timeouts, firstByteMs } };
 }
 
-/** What an error body or error event says. */
+/** Content of an error body or error event. */
 export interface ErrorReport {
   message: string;
   /** `error.type`, `error.code`, `error.status` (Google) and `metadata.error_type`, if they are strings. */
   codes: string[];
-  /** The status inside the body, if it is a number. */
+  /** The status inside the body, if it's a number. */
   status?: number;
 }
 
 /**
- * Parses the JSON of an error in any of the forms servers use.
+ * Parses the JSON of an error in any of the formats that servers use.
  *
- * @returns undefined if the value isn't an error
+ * @returns `undefined` if the value isn't an error
  */
 export function parseErrorReport(value: unknown): ErrorReport | undefined {
   if (typeof value === "string") return value.trim() === "" ? undefined : { message: value.trim(), codes: [] };
-  // Gemini puts its error into an array.
+  // Gemini wraps its error in an array.
   if (Array.isArray(value)) return value.length > 0 ? parseErrorReport(value[0]) : undefined;
   if (!isJsonObject(value)) return undefined;
   const { error, detail } = value;
@@ -170,7 +177,7 @@ export function parseErrorReport(value: unknown): ErrorReport | undefined {
     detail,
     describeDetails(detail),
     value.message,
-    // Mistral puts FastAPI's details into its message.
+    // Mistral includes FastAPI's details in its message.
     describeDetails(isJsonObject(value.message) ? value.message.detail : value.message),
   );
   const source = inner ?? value;
@@ -183,7 +190,7 @@ export function parseErrorReport(value: unknown): ErrorReport | undefined {
   return { message: message ?? (codes.join(" ") || "an error without a message"), codes, status };
 }
 
-/** FastAPI's validation errors: the first message, with the field it is about. */
+/** Describes validation errors of FastAPI: the first message, with its field. */
 function describeDetails(details: unknown): string | undefined {
   if (!Array.isArray(details) || !isJsonObject(details[0])) return undefined;
   const { msg, loc } = details[0];
@@ -192,7 +199,7 @@ function describeDetails(details: unknown): string | undefined {
   return field === "" ? msg : `${field}: ${msg}`;
 }
 
-/** Parses an error body that may be JSON or plain text. Returns undefined if it is empty or a web page. */
+/** Parses an error body that may be JSON or plain text. Returns `undefined` if it's empty or a web page. */
 function parseErrorBody(body: string): ErrorReport | undefined {
   try {
     return parseErrorReport(JSON.parse(body));
@@ -223,7 +230,7 @@ export function classifyError(status: number, report: ErrorReport | undefined): 
   const effective = status === 200 ? (report?.status ?? 200) : status;
   if (OVERFLOW_STATUSES.has(effective) && OVERFLOW_TEXT.test(message)) return "overflow";
   if (effective === 401 || effective === 403 || codes.includes("authentication_error")) return "auth";
-  // Gemini refuses a wrong key with status 400.
+  // Gemini rejects a wrong key with status 400.
   if (effective === 400 && /api key not valid|api key (not found|expired)/i.test(message)) return "auth";
   if (effective === 402 || CREDIT_CODES.some((code) => codes.includes(code))) return "credit";
   if (effective === 404 || effective === 405 || codes.includes("not_found_error")) return "not_found";
@@ -237,7 +244,7 @@ export function classifyError(status: number, report: ErrorReport | undefined): 
   return "failed";
 }
 
-/** Added to the server's own message, for the kinds whose messages are often unclear. */
+/** Added to the server's own message for kinds whose messages are often unclear. */
 const EXPLANATIONS: Partial<Record<UpstreamErrorKind, string>> = {
   overflow: "the conversation is longer than the model's context",
   credit: "the account has no credit left",
@@ -249,7 +256,7 @@ const EXPLANATIONS: Partial<Record<UpstreamErrorKind, string>> = {
 /**
  * Creates the error for a failure that the server reported.
  *
- * @param server As errors name it: `the model at "http://127.0.0.1:8080"`.
+ * @param server Name for errors: `the model at "http://127.0.0.1:8080"`.
  * @param status HTTP status; 200 for an error inside a response.
  */
 function createReportedError(

@@ -6,42 +6,42 @@ import type { ChatMessage } from "./chat_event.ts";
 import type { ConnectionInspector, Connections } from "./connections/connections.ts";
 import { stripReasoning } from "./reasoning.ts";
 
-/** The model and the connection that a request and its conversation name. */
+/** The model and the connection that a request or its conversation selects. */
 export interface WantedModel {
-  /** Named by the request. */
+  /** Selected by the request. */
   model?: string;
-  /** Named by the request. */
+  /** Selected by the request. */
   requestConnectionId?: string;
-  /** Named by the conversation. */
+  /** Selected by the conversation. */
   connectionId?: string;
-  /** Named by the conversation. */
+  /** Selected by the conversation. */
   conversationModel?: string;
 }
 
-/** Where a chat request goes. */
+/** The target of a chat request. */
 export interface ModelRoute {
   target: UpstreamTarget;
   model: string;
   connection: { id: string; name: string };
 }
 
-/** Dependencies of a ModelRouter. */
+/** Dependencies of `ModelRouter`. */
 export interface ModelRouterDeps {
   connections: Connections;
   client: UpstreamClient;
-  /** Finds out what servers are before they are called. */
+  /** Identifies servers before they're called. */
   inspector: Pick<ConnectionInspector, "ensure">;
   now(): number;
   /** Called with the id of the chosen connection, before its address and key are read. */
   beforeUse?(connectionId: string, signal: AbortSignal): Promise<void>;
 }
 
-/** How long the first model of a server's list is used without asking again. */
+/** How long the first model of a server's list is cached. */
 const FIRST_MODEL_TTL_MS = 60_000;
-/** Enough for a paragraph and for the reasoning before it. */
+/** Token limit: enough for a paragraph and the reasoning before it. */
 const QUESTION_MAX_TOKENS = 1_000;
 
-/** Chooses connections and models, and holds the client that calls them. */
+/** Chooses connections and models, and has the client that calls them. */
 export class ModelRouter {
   readonly client: UpstreamClient;
   readonly #deps: ModelRouterDeps;
@@ -55,25 +55,25 @@ export class ModelRouter {
   /**
    * Chooses the connection and the model.
    *
-   * The connection is the request's, the conversation's, or the active one if that is gone. The model is the first of: the
-   * request's, the conversation's (at its own connection), the connection's, the first that the server lists. See
-   * docs/api.md#chat.
+   * The connection is that of the request, of the conversation, or the active one if that no longer exists. The model
+   * is the first available of: the request's, the conversation's (for its own connection), the connection's, and the
+   * first that the server lists. See docs/api.md#chat.
    *
-   * @throws {AppError} `not_available` without a connection, `not_found` if there is none of the request's id,
-   *   `upstream_error` for a server that lists no model.
+   * @throws {AppError} `not_available` without a connection, `not_found` if the request's connection doesn't exist,
+   *   `upstream_error` if the server doesn't list a model.
    */
   async route(wanted: WantedModel, signal: AbortSignal): Promise<ModelRoute> {
     const { connections, beforeUse, inspector } = this.#deps;
     const { model, requestConnectionId, connectionId } = wanted;
     if (requestConnectionId !== undefined && connections.find(requestConnectionId) === undefined) {
-      throw new AppError("not_found", `There is no connection "${requestConnectionId}"`);
+      throw new AppError("not_found", `Connection "${requestConnectionId}" not found`);
     }
     const own = connectionId === undefined ? undefined : connections.find(connectionId);
     const usual = own ?? connections.findActive();
     const connection = requestConnectionId === undefined ? usual : connections.find(requestConnectionId);
     const conversationModel = connection?.id === usual?.id ? wanted.conversationModel : undefined;
     if (connection === undefined) {
-      throw new AppError("not_available", "No connection to a model is active; add one under Settings, Connections");
+      throw new AppError("not_available", "No model connection is active. Add one in Settings > Connections");
     }
     await beforeUse?.(connection.id, signal);
     await inspector.ensure(connection.id, signal);
@@ -88,8 +88,9 @@ export class ModelRouter {
   /**
    * Asks the active connection one question outside of any conversation.
    *
-   * @returns The text of the answer without reasoning. `undefined` for the demo connection, which can't answer questions.
-   * @throws {AppError} `not_available` without a connection, `upstream_error` if the call fails or the answer is empty.
+   * @returns The text of the reply without reasoning; `undefined` for the demo connection, which can't answer
+   *   questions.
+   * @throws {AppError} `not_available` without a connection, `upstream_error` if the call fails or the reply is empty.
    */
   async ask(messages: ChatMessage[], signal: AbortSignal): Promise<string | undefined> {
     const { target, model } = await this.route({}, signal);
@@ -97,7 +98,7 @@ export class ModelRouter {
     const call = { model, messages, params: { max_tokens: QUESTION_MAX_TOKENS } };
     const completion = await this.client.completeChat(target, call, signal);
     const text = stripReasoning(completion.choices[0]?.message.content ?? "").trim();
-    if (text === "") throw new AppError("upstream_error", `The model "${model}" gave no answer`);
+    if (text === "") throw new AppError("upstream_error", `The model "${model}" returned an empty reply`);
     return text;
   }
 
@@ -108,7 +109,7 @@ export class ModelRouter {
     if (known !== undefined && known.untilMs > now()) return known.model;
     const model = (await this.client.listModels(target, signal)).data[0]?.id;
     if (model === undefined) {
-      const message = `The server at "${target.baseUrl}" lists no model; load one there, or name one`;
+      const message = `The server at "${target.baseUrl}" lists no models. Load one there, or enter a model name`;
       throw reportFailure(new UpstreamError("not_found", message), target, "");
     }
     this.#firstModels.set(key, { model, untilMs: now() + FIRST_MODEL_TTL_MS });

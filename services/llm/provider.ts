@@ -1,4 +1,4 @@
-/** The interface of a model server, implemented per protocol in openai/, anthropic/, ollama/ and demo/. */
+/** The interface of a model server, implemented per protocol in openai/, anthropic/, ollama/ and demo_provider.ts. */
 import type { HttpTarget } from "../http/http_client.ts";
 import type { ChatCall, ChatEvent, ChatNotice, OpenAiCompletion } from "./chat_event.ts";
 import type { ModelFacts } from "./connections/connection_test.ts";
@@ -13,7 +13,7 @@ export const PROVIDER_KINDS = ["openai", "anthropic", "ollama", "demo"] as const
 /** One of the protocols. */
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
-/** A failed call in the form that `last_call` shows. */
+/** A failed call in the format of `last_call`. */
 export interface CallFailure {
   code: string;
   message: string;
@@ -21,44 +21,44 @@ export interface CallFailure {
   kind: string;
 }
 
-/** What the owner should know of a server that works. */
+/** Something that the owner should know about a working server. */
 export interface ServerNotice {
   code: "model_spills";
   message: string;
 }
 
-/** Whether a model thinks; `"adaptive"` if it also chooses its budget for that. */
+/** Whether a model thinks; `"adaptive"` if it also chooses its own thinking budget. */
 export type ModelThinking = boolean | "adaptive";
 
 /** The connection that a call belongs to. */
 export interface CallConnection {
   id: string;
   name: string;
-  /** What was learned of this connection. Absent where nothing is to be remembered. */
+  /** What was learned about this connection. Absent if nothing should be remembered. */
   memory?: RefusalMemory & {
     /** Records how a call ended. */
     reportCall(failure: CallFailure | undefined): void;
-    /** Records what the owner should know of the server, or that there is nothing. */
+    /** Records a notice about the server, or that there is none. */
     reportNotice(notice: ServerNotice | undefined): void;
-    /** Records what the server is. */
+    /** Records the kind of the server. */
     reportDialect(detected: DialectName): void;
-    /** Records whether a model thinks; `"adaptive"` if it refuses a budget, because it chooses that itself. */
+    /** Records whether a model thinks; `"adaptive"` if it rejects a budget, because it chooses its own. */
     reportThinking(model: string, thinking: ModelThinking): void;
     /** Records the models that the server lists, in its order. */
     reportModels(models: readonly ModelFacts[]): void;
   };
 }
 
-/** A model server and how to reach it. `baseUrl` is empty for `demo`, and has no query. */
+/** A model server and its access data. `baseUrl` is empty for `demo`, and has no query. */
 export interface UpstreamTarget extends HttpTarget {
   kind: ProviderKind;
   /** Sent with every request: `"api-version=2024-10-21"`. */
   query?: string;
-  /** What is different at this server. Default: what `kind` and the address say. */
+  /** The server's dialect. By default derived from `kind` and the address. */
   dialect?: Dialect;
-  /** Additional headers, which win over Parlor's own. Masked in errors. */
+  /** Additional headers, which override Parlor's own. Masked in errors. */
   headers?: Record<string, string>;
-  /** Additional fields of chat requests. What the request sets itself wins. */
+  /** Additional fields of chat requests. The fields of the request take precedence. */
   extraBody?: Record<string, unknown>;
   /** Absent for servers that aren't saved. */
   connection?: CallConnection;
@@ -66,25 +66,25 @@ export interface UpstreamTarget extends HttpTarget {
   contextSize?: number;
 }
 
-/** A field that was left out of a request because the server refuses it. */
+/** A field that was left out of a request because the server rejects it. */
 export interface LeftOutField {
   field: string;
-  /** HTTP status of the refusal. */
+  /** HTTP status of the rejection. */
   status: number;
-  /** What the server said. */
+  /** The server's explanation. */
   reason: string;
 }
 
-/** What a chat request was sent with. */
+/** Facts about a sent chat request. */
 export interface SentFacts {
   leftOut: LeftOutField[];
-  /** The limit of the reply in tokens, if one was sent. */
+  /** The token limit of the reply, if one was sent. */
   outputLimit?: number;
 }
 
 /** A reply that is being streamed. */
 export interface ChatStream {
-  /** Absent if the provider sends no request. */
+  /** Absent if the provider doesn't send a request. */
   readonly sent?: SentFacts;
   /**
    * Yields one array of events per network read. Can be iterated once.
@@ -96,23 +96,23 @@ export interface ChatStream {
    * @throws The caller's abort reason.
    */
   batches(): AsyncIterable<ChatEvent[]>;
-  /** Ends the call at once. Does nothing after the end. */
+  /** Ends the call immediately. Does nothing after the end. */
   cancel(): void;
 }
 
-/** One model as its server lists it. */
+/** A model in a server's list. */
 export interface ListedModel {
   id: string;
   [more: string]: unknown;
 }
 
-/** The models of a server in OpenAI's form. */
+/** The models of a server in OpenAI's format. */
 export interface ModelList {
   object: "list";
   data: ListedModel[];
 }
 
-/** Receives what a server does before it answers. */
+/** Receives notices about what a server does before it answers. */
 export type ListenToNotices = (notice: ChatNotice) => void;
 
 /** One protocol. Every call checks the target's address first, and no error contains the target's key. */
@@ -130,17 +130,20 @@ export interface Provider {
     signal: AbortSignal,
     onNotice?: ListenToNotices,
   ): Promise<ChatStream>;
-  /** Returns a complete reply. @throws as `openChatStream` */
+  /** Returns a complete reply. @throws Like `openChatStream` */
   completeChat(target: UpstreamTarget, call: ChatCall, signal: AbortSignal): Promise<OpenAiCompletion>;
-  /** Lists the server's models. @throws as `openChatStream` */
+  /** Lists the server's models. @throws Like `openChatStream` */
   listModels(target: UpstreamTarget, signal: AbortSignal): Promise<ModelList>;
-  /** Returns a model's context size in tokens, or undefined if the server doesn't say. Throws only the abort reason. */
+  /**
+   * Returns a model's context size in tokens, or `undefined` if the server doesn't report it. Only throws the abort
+   * reason.
+   */
   readContextSize(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<number | undefined>;
   /**
-   * Returns the context size that the server would be asked for, in tokens. Only protocols have it whose calls set the size;
-   * for them `readContextSize` returns the most that it can be. Returns undefined on failure. Throws only the abort reason.
+   * Returns the context size in tokens that would be requested from the server. Only for protocols whose calls set the
+   * size; `readContextSize` returns their maximum. Returns `undefined` on failure. Only throws the abort reason.
    *
-   * @param needed Tokens of prompt and answer.
+   * @param needed Number of tokens of prompt and reply.
    */
   chooseContextSize?(
     target: UpstreamTarget,
@@ -149,8 +152,8 @@ export interface Provider {
     signal: AbortSignal,
   ): Promise<number | undefined>;
   /**
-   * Counts the tokens of each text with the model's own tokenizer. Returns undefined if the server has none, or failed.
-   * Throws only the abort reason.
+   * Counts the tokens of each text with the model's own tokenizer. Returns `undefined` if the server has none, or on
+   * failure. Only throws the abort reason.
    */
   countTokens(
     target: UpstreamTarget,
@@ -160,12 +163,12 @@ export interface Provider {
   ): Promise<number[] | undefined>;
 }
 
-// Some servers stop at 400 or 512 tokens by default. A long chat reply fits in this.
+// Some servers stop at 400 or 512 tokens by default. This is enough for a long chat reply.
 const DEFAULT_MAX_TOKENS = 2048;
 
 /**
- * Returns the tokens to reserve for a reply that has no limit, and the limit to send to a server that needs one: at most half
- * of a known context.
+ * Returns the number of tokens to reserve for a reply without a limit, which is also the limit for a server that
+ * requires one: at most half of a known context.
  */
 export function getDefaultMaxTokens(target: Pick<UpstreamTarget, "contextSize">): number {
   if (target.contextSize === undefined || target.contextSize < 2) return DEFAULT_MAX_TOKENS;
@@ -177,7 +180,11 @@ export function getTargetDialect({ kind, baseUrl, dialect }: UpstreamTarget): Di
   return dialect ?? chooseDialect({ kind, baseUrl });
 }
 
-/** Returns the header in the dialect of the server, or no header without a key. @throws {AppError} `invalid_request` */
+/**
+ * Returns the authentication header in the server's dialect, or no header without a key.
+ *
+ * @throws {AppError} `invalid_request`
+ */
 export function createAuthHeaders(target: UpstreamTarget): Record<string, string> {
   const key = toHeaderKey(target.apiKey);
   if (key === undefined) return {};

@@ -1,6 +1,7 @@
 /**
- * Reasoning that a model wrote into its answer instead of a field of its own (docs/protocols/llm.md, "Reasoning"), and blocks of
- * reasoning that a server wants back unchanged with the results of tools: signed text, and reasoning that only it can read.
+ * Reasoning that a model writes into its reply instead of a separate field (docs/protocols/llm.md, "Reasoning"), and
+ * blocks of reasoning that a server requires back unchanged with tool results: signed text, and reasoning that only it
+ * can read.
  *
  * @see https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
  */
@@ -8,7 +9,7 @@ import { isJsonObject } from "../json/type_guards.ts";
 import type { ChatEvent, OpenAiCompletion } from "./chat_event.ts";
 import type { ChatStream } from "./provider.ts";
 
-/** What stands around reasoning in a text. Compared without regard to case. */
+/** The tags around reasoning in a text. Case is ignored. */
 export interface TagPair {
   open: string;
   close: string;
@@ -20,17 +21,17 @@ const REASONING_TAGS: readonly TagPair[] = [
   { open: "[THINK]", close: "[/THINK]" },
 ];
 
-/** An answer in two parts. */
+/** A reply in two parts. */
 export interface SplitAnswer {
   reasoning: string;
   text: string;
 }
 
 /**
- * Splits an answer that starts with reasoning between tags, or whose opening tag the chat template already wrote. Reasoning
- * without a closing tag reaches to the end: the answer was cut.
+ * Splits a reply that starts with reasoning between tags, or whose opening tag was already written by the chat
+ * template. Reasoning without a closing tag extends to the end, because the reply was truncated.
  *
- * @returns undefined for an answer without reasoning.
+ * @returns `undefined` for a reply without reasoning.
  */
 export function splitReasoning(text: string): SplitAnswer | undefined {
   const start = text.trimStart();
@@ -44,7 +45,7 @@ export function splitReasoning(text: string): SplitAnswer | undefined {
   };
 }
 
-/** Splits an answer at a closing tag that has no opening one. A tag in code is text about tags. */
+/** Splits a reply at a closing tag without an opening one. Tags in code are ignored: they're text about tags. */
 export function splitAtClosingTag(text: string): SplitAnswer | undefined {
   for (const { open, close } of REASONING_TAGS) {
     const at = indexOfTag(text, close);
@@ -56,7 +57,7 @@ export function splitAtClosingTag(text: string): SplitAnswer | undefined {
   return undefined;
 }
 
-/** Removes reasoning wherever it stands, for text that people don't see. */
+/** Removes reasoning anywhere in a text that people don't see. */
 export function stripReasoning(text: string): string {
   let rest = text;
   for (const { open, close } of REASONING_TAGS) {
@@ -74,7 +75,7 @@ function startsWith(text: string, tag: string): boolean {
   return text.slice(0, tag.length).toLowerCase() === tag.toLowerCase();
 }
 
-/** Finds a tag, written as it is listed or in capitals. */
+/** Finds a tag, as listed or in capitals. */
 function indexOfTag(text: string, tag: string, from = 0): number {
   const found = text.indexOf(tag, from);
   return found >= 0 ? found : text.indexOf(tag.toUpperCase(), from);
@@ -91,10 +92,10 @@ function isCode(text: string, at: number): boolean {
   return isInBlock || before.slice(before.lastIndexOf("\n") + 1).split("`").length % 2 === 0;
 }
 
-/** One block, as OpenRouter writes it. */
+/** One block, in OpenRouter's format. */
 export interface ReasoningDetail {
   type: "reasoning.text" | "reasoning.encrypted" | "reasoning.summary";
-  /** Whose blocks these are: `"anthropic-claude-v1"`. */
+  /** Provider-specific format of the block: `"anthropic-claude-v1"`. */
   format?: string;
   text?: string;
   signature?: string;
@@ -102,7 +103,7 @@ export interface ReasoningDetail {
   [more: string]: unknown;
 }
 
-/** The format of blocks that come from Anthropic. */
+/** The format of Anthropic's blocks. */
 export const ANTHROPIC_FORMAT = "anthropic-claude-v1";
 
 /** Fields that arrive in pieces. */
@@ -164,7 +165,7 @@ async function* splitBatches(stream: ChatStream): AsyncGenerator<ChatEvent[]> {
   if (rest.length > 0) yield rest;
 }
 
-/** Returns the completion with reasoning between tags in the field of its own. */
+/** Returns the completion with reasoning between tags in a separate field. */
 export function splitCompletion(completion: OpenAiCompletion): OpenAiCompletion {
   const choices = completion.choices.map((choice) => {
     const { content, reasoning_content: known } = choice.message;
@@ -176,16 +177,16 @@ export function splitCompletion(completion: OpenAiCompletion): OpenAiCompletion 
   return { ...completion, choices };
 }
 
-/** White space before a tag is far shorter. */
+/** Maximum length of held-back text. White space before a tag is far shorter. */
 const MAX_HELD_CHARS = 1_000;
 
-/** Where a reply is: before its first word, inside the tags, behind them, or in its text. */
+/** Position in a reply: before its first word, between the tags, right after them, or in its text. */
 type Phase = "start" | "reasoning" | "behind" | "text";
 
-/** Splits the events of one reply. Only a tag that opens the reply counts. */
+/** Splits the events of one reply. Only a tag at the start of the reply counts. */
 export class ReasoningSplitter {
   #phase: Phase = "start";
-  /** Text that may be the beginning of a tag. */
+  /** Text that may be the start of a tag. */
   #pending = "";
   #pair: TagPair | undefined;
   #hasReasoning = false;
@@ -197,7 +198,7 @@ export class ReasoningSplitter {
     for (const event of batch) {
       if (event.type === "text") this.#add(event.text, out);
       else {
-        // Nothing that belongs to the text can follow.
+        // No more text can follow.
         if (event.type === "finish" || event.type === "tool_calls") this.#flush(out);
         out.push(event);
       }
@@ -272,7 +273,7 @@ export class ReasoningSplitter {
   }
 }
 
-/** Returns how many characters at the end of a text may be the beginning of a tag. */
+/** Returns how many characters at the end of a text may be the start of a tag. */
 function countTagStart(text: string, tag: string): number {
   for (let count = Math.min(tag.length - 1, text.length); count > 0; count--) {
     if (text.slice(text.length - count).toLowerCase() === tag.slice(0, count).toLowerCase()) return count;

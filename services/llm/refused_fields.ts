@@ -1,6 +1,6 @@
 /**
- * Finds the fields that a server refuses, in all the forms servers use, sends the request again without them, and
- * remembers them (docs/protocols/llm.md, "Dialects").
+ * Finds the fields that a server rejects, in all error formats, sends the request again without them, and remembers
+ * them (docs/protocols/llm.md, "Dialects").
  */
 import { isJsonObject } from "../json/type_guards.ts";
 import { UpstreamError } from "../http/upstream_error.ts";
@@ -8,15 +8,15 @@ import type { ChatMessage } from "./chat_event.ts";
 import type { LeftOutField, SentFacts, UpstreamTarget } from "./provider.ts";
 import type { ModelCall } from "./model_call.ts";
 
-/** Fields that make the request what it is. They are never left out. */
+/** Essential fields. They're never left out. */
 const REQUIRED_FIELDS = new Set(["model", "messages", "stream", "tools", "system"]);
-/** Names under which servers know the limit of a reply. */
+/** Names that servers use for the limit of a reply. */
 const LIMIT_NAMES = ["max_completion_tokens", "max_tokens", "max_output_tokens", "max_new_tokens"];
 
-/** A field of the request that the server refuses. */
+/** A field of the request that the server rejects. */
 export interface RefusedField {
   field: string;
-  /** The name under which the server wants it, for a limit. */
+  /** The name that the server expects instead, for a limit. */
   replacement?: string;
 }
 
@@ -26,10 +26,10 @@ export function isLimitName(field: string): boolean {
 }
 
 /**
- * Returns the fields that an error names as the reason of the refusal.
+ * Returns the fields that an error gives as the reason for rejecting a request.
  *
- * What the server names in a structured place counts before its text. A required field is never returned, nor one that wasn't
- * sent.
+ * Names in structured fields take precedence over names in text. Required fields and fields that weren't sent are never
+ * returned.
  *
  * @param text The body of a response with status 400 or 422.
  * @param sent The fields of the request.
@@ -43,7 +43,7 @@ export function findRefusedFields(text: string, sent: Iterable<string>): Refused
   const message = messages.join("\n");
   for (const field of [...findPythonLocations(message), ...findUnknownNames(message)]) structured.add(field);
   const known = new Set(sent);
-  // A server that names its reason precisely may mention other fields in its text.
+  // A server that names its reason in a structured field may mention other fields in its text.
   const named = structured.size > 0
     ? [...structured].filter((field) => known.has(field))
     : [...known].filter((field) => isNamedInText(field, withoutSuggestions(message)));
@@ -56,11 +56,11 @@ export function findRefusedFields(text: string, sent: Iterable<string>): Refused
   });
 }
 
-/** Collects the names in structured places, and all messages. */
+/** Collects the names in structured fields, and all messages. */
 function collect(value: unknown, structured: Set<string>, messages: string[], depth: number): void {
   if (depth > 6) return;
   if (typeof value === "string") {
-    // Older Mistral and OpenRouter's providers: JSON inside of text.
+    // Older Mistral and OpenRouter's providers: JSON inside text.
     const inner = /^\s*[{[]/.test(value) ? parseJson(value) : undefined;
     return inner === undefined ? void messages.push(value) : collect(inner, structured, messages, depth + 1);
   }
@@ -81,32 +81,35 @@ function collect(value: unknown, structured: Set<string>, messages: string[], de
   for (const name of ["error", "detail", "details", "message", "msg", "description", "fieldViolations", "errors"]) {
     if (name in value) collect(value[name], structured, messages, depth + 1);
   }
-  // OpenRouter passes on what the provider said, as text.
+  // OpenRouter passes on the provider's response as text.
   if (isJsonObject(value.metadata)) collect(value.metadata.raw, structured, messages, depth + 1);
 }
 
-/** FastAPI's locations as text of Python: `'loc': ('body', 'top_k')`. */
+/** Finds FastAPI's locations in text with Python syntax: `'loc': ('body', 'top_k')`. */
 function findPythonLocations(text: string): string[] {
   return [...text.matchAll(/'loc': [([]'body', '([A-Za-z_][\w.]*)'/g)].map((match) => toTopLevel(match[1]!));
 }
 
-/** Google's names of fields of the request itself; those inside of others have a place behind them: `at 'tools[0]'`. */
+/** Finds Google's names of top-level fields. Nested ones are followed by a location: `at 'tools[0]'`. */
 function findUnknownNames(text: string): string[] {
   return [...text.matchAll(/Unknown name \\?"([\w.]+)\\?"(?! at ')/g)].map((match) => match[1]!);
 }
 
-/** Drops fields that a server suggests in place of the refused one, and Google's names inside of other fields. */
+/** Removes fields that a server suggests instead of the rejected one, and Google's names of nested fields. */
 function withoutSuggestions(text: string): string {
   const own = text.replace(/Unknown name \\?"[^"\\]*\\?" at '[^']*'/g, "");
   return own.replace(/did you mean ["'`]?[\w.]+["'`]?|\buse ["'`]?[\w.]+["'`]? instead/gi, "");
 }
 
-/** `stream_options.include_usage` and `messages[0].content` belong to their first part. */
+/** Returns the top-level field of a path, for example of `stream_options.include_usage` or `messages[0].content`. */
 function toTopLevel(path: string): string {
   return path.replace(/^body\./, "").split(/[.[]/)[0]!;
 }
 
-/** Ordinary words, such as `stop` or `user`, count only if the text marks them as a name. */
+/**
+ * Reports whether a text names a field. Ordinary words such as `stop` or `user` only count if the text marks them as a
+ * name.
+ */
 function isNamedInText(field: string, text: string): boolean {
   if (/[_\d]/.test(field) || field === "temperature") return hasWord(text, field);
   const name = escape(field);
@@ -133,25 +136,25 @@ function parseJson(text: string): unknown {
   }
 }
 
-// Models that refuse a trailing assistant message, the start of a reply that they should continue.
+// Models that reject a trailing assistant message, the start of a reply to continue.
 
-/** Stands for the trailing message among the refused fields. */
+/** Stands for the trailing message in the list of rejected fields. */
 const FIELD = "prefill";
 
-/** What servers say: Anthropic's newer models, vLLM's and Mistral's templates. */
+/** Matches the errors of Anthropic's newer models and of vLLM's and Mistral's templates. */
 const REFUSAL =
   /prefill|must end with a user message|(last|final) message (must|should|role).*(user|tool)|expected last role user/i;
 
-/** Reports whether a model is known to refuse the start of a reply. */
+/** Reports whether a model is known to reject the start of a reply. */
 export function refusesPrefill({ connection }: UpstreamTarget, model: string): boolean {
   return connection?.memory?.list(model).some(({ wire }) => wire === FIELD) ?? false;
 }
 
 /**
- * Remembers that a model refuses the start of a reply, if that is what an error says.
+ * Remembers that a model rejects the start of a reply, if an error says so.
  *
  * @param messages The messages that were sent.
- * @returns Whether it was learned, so that the call is worth another try.
+ * @returns Whether it was learned, so that the call should be repeated.
  */
 export function learnPrefillRefusal(
   { connection }: UpstreamTarget,
@@ -168,24 +171,24 @@ export function learnPrefillRefusal(
   return true;
 }
 
-/** Tries of one question after its first. */
+/** Maximum number of retries of a call. */
 const MAX_MORE_TRIES = 3;
 const MAX_REASON_CHARS = 300;
 
-/** A refusal that was learned. */
+/** A learned rejection. */
 export interface Refusal {
   /** The field as it was sent. */
   wire: string;
-  /** The caller's name of the field, where the dialect has another one. */
+  /** The caller's name of the field, if the dialect has a different one. */
   field: string;
-  /** The name under which the server wants it. */
+  /** The name that the server expects. */
   sentAs?: string;
   status: number;
-  /** What the server said. */
+  /** The server's explanation. */
   reason: string;
 }
 
-/** The refusals of one model at one connection. */
+/** The rejected fields of one model of a connection. */
 export interface RefusalMemory {
   list(model: string): readonly Refusal[];
   add(model: string, refusal: Refusal): void;
@@ -196,20 +199,20 @@ export interface ModelRequestBody {
   fields: Record<string, unknown>;
   /** The caller's names of fields that the dialect renames or derives. */
   callerNames?: ReadonlyMap<string, string>;
-  /** What the server says where it refuses a field without naming it, by field. */
+  /** The server's messages that reject a field without naming it, by field. */
   refusalTexts?: Readonly<Record<string, RegExp>>;
-  /** Fields that this protocol can't do without. */
+  /** Fields that this protocol requires. */
   requiredFields?: readonly string[];
 }
 
-/** Servers that are remembered without a connection. */
+/** Maximum number of servers without a connection to remember. */
 const MAX_SERVERS = 200;
 
-/** The refusals of servers that aren't saved as a connection, until the end of the process. */
+/** The rejected fields of servers that aren't saved as a connection, until the process ends. */
 export class UnsavedRefusals {
   readonly #known = new Map<string, Refusal[]>();
 
-  /** Returns the refusals of one server. */
+  /** Returns the rejected fields of a server. */
   at(baseUrl: string): RefusalMemory {
     const keyOf = (model: string) => `${baseUrl}\n${model}`;
     return {
@@ -223,13 +226,13 @@ export class UnsavedRefusals {
 }
 
 /**
- * Sends a chat request. Where the server refuses fields by name, sends it once more without each newly named field, at most
- * three times, and remembers the refusals. A refused limit is sent under the name that the server asks for.
+ * Sends a chat request. If the server rejects fields, sends it again without them, at most three times, and remembers
+ * them. A rejected limit is sent again under the name that the server expects.
  *
- * @param unsaved Remembers for a target without a connection.
+ * @param unsaved Remembers rejected fields for a target without a connection.
  * @param send Sends one body.
  * @returns The response of status 2xx, and what was sent.
- * @throws {UpstreamError} what the server reported
+ * @throws {UpstreamError} The error that the server reported
  */
 export async function sendLearning(
   call: ModelCall,
@@ -261,7 +264,10 @@ export async function sendLearning(
   }
 }
 
-/** Only 400 and 422 are about the request itself. One that is too long names its limit, but that isn't the reason. */
+/**
+ * Returns newly rejected fields. Only statuses 400 and 422 are about the request itself. The error of a prompt that is
+ * too long names its limit, but that isn't the reason.
+ */
 function findNewRefusals(error: UpstreamError, text: string, body: ModelRequestBody, known: Refusal[]) {
   const { fields, refusalTexts, requiredFields = [] } = body;
   if ((error.status !== 400 && error.status !== 422) || error.kind === "overflow") return [];
@@ -272,7 +278,7 @@ function findNewRefusals(error: UpstreamError, text: string, body: ModelRequestB
   return found.filter(({ field }) => !requiredFields.includes(field) && !known.some(({ wire }) => wire === field));
 }
 
-/** Returns the body without refused fields, limits under the name that the server asked for. */
+/** Returns the body without rejected fields, and with limits under the names that the server expects. */
 function applyRefusals(body: Record<string, unknown>, refusals: readonly Refusal[]) {
   const fields = { ...body };
   const leftOut: LeftOutField[] = [];
@@ -286,7 +292,7 @@ function applyRefusals(body: Record<string, unknown>, refusals: readonly Refusal
   return { fields, leftOut };
 }
 
-/** Returns the limit of the reply in a request, in tokens. */
+/** Returns the token limit of the reply in a request. */
 function readOutputLimit(fields: Record<string, unknown>): number | undefined {
   const limit = Object.entries(fields).find(([name, value]) => isLimitName(name) && typeof value === "number");
   return limit?.[1] as number | undefined;

@@ -16,7 +16,7 @@ interface Tokenizer {
 
 const TOKENIZERS: Tokenizer[] = [
   {
-    // llama.cpp. Only a server with several models reads the model name.
+    // llama.cpp. Only a server with several models uses the model name.
     path: "/tokenize",
     createBody: (model, content) => ({ model, content, add_special: false }),
     parseCount: (response) => {
@@ -25,7 +25,7 @@ const TOKENIZERS: Tokenizer[] = [
     },
   },
   {
-    // KoboldCpp.
+    // KoboldCpp
     path: "/api/extra/tokencount",
     createBody: (_, prompt) => ({ prompt }),
     parseCount: (response) => {
@@ -35,15 +35,15 @@ const TOKENIZERS: Tokenizer[] = [
   },
 ];
 
-/** Enough for a list of a million tokens. */
+/** Maximum size of a response. Enough for a list of a million tokens. */
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
-/** Concurrent requests to one server. */
+/** Maximum number of concurrent requests to a server. */
 const MAX_CONCURRENT = 8;
-/** How long a server without a tokenizer is not asked again. */
+/** How long a server without a tokenizer isn't asked again. */
 const NO_TOKENIZER_TTL_MS = 10 * 60 * 1000;
-/** Statuses that mean the path doesn't exist, rather than that the server is busy or wants a key. */
+/** Statuses that mean the path doesn't exist, instead of that the server is busy or requires a key. */
 const UNKNOWN_PATH_STATUSES = new Set([404, 405, 501]);
-/** Sent to find the tokenizer; contains nothing private. */
+/** Sent to find the tokenizer. Contains nothing private. */
 const SAMPLE_TEXT = "Hello";
 
 /** Counts tokens and remembers which servers can. */
@@ -58,7 +58,7 @@ export class TokenCounts {
   /**
    * Counts the tokens of each text, without special tokens at its start.
    *
-   * @returns undefined if the server can't count, or failed
+   * @returns `undefined` if the server can't count, or on failure
    * @throws The caller's abort reason.
    */
   async count(
@@ -84,7 +84,7 @@ export class TokenCounts {
       return counts;
     } catch {
       signal.throwIfAborted();
-      this.#known.delete(target.baseUrl); // another server may run there now
+      this.#known.delete(target.baseUrl); // Another server may run there now.
       return undefined;
     }
   }
@@ -104,7 +104,7 @@ export class TokenCounts {
     return tokenizer;
   }
 
-  /** Returns undefined if the server doesn't have this endpoint. Throws if that is unknown. */
+  /** Returns `undefined` if the server doesn't have this endpoint. Throws if that can't be determined. */
   async #request(
     tokenizer: Tokenizer,
     target: UpstreamTarget,
@@ -127,7 +127,7 @@ export class TokenCounts {
       try {
         return tokenizer.parseCount(JSON.parse(body));
       } catch {
-        return undefined; // a web page
+        return undefined; // A web page
       }
     } finally {
       call.timer.end();
@@ -137,14 +137,14 @@ export class TokenCounts {
 
 // Estimates tokens without a tokenizer.
 
-/** Tokens that a chat template adds per message. */
+/** Number of tokens that a chat template adds per message. */
 export const MESSAGE_TOKENS = 4;
-/** Tokens of an image: between 85 (OpenAI, low detail) and about 1,600 (Anthropic, full size). */
+/** Number of tokens of an image: between 85 (OpenAI, low detail) and about 1,600 (Anthropic, full size). */
 export const IMAGE_TOKENS = 768;
 
 /** About four characters of alphabetic text make one token. */
 const TOKENS_PER_CHAR = 0.25;
-/** In scripts without spaces, nearly every character is a token. */
+/** In scripts without spaces, almost every character is a token. */
 const TOKENS_PER_WIDE_CHAR = 0.85;
 /** Han, kana and Hangul start here. Everything above, including emoji, counts the same. */
 const FIRST_WIDE = 0x2e80;
@@ -159,14 +159,14 @@ export function splitContent({ content }: ChatMessage): { text: string; images: 
   return { text: texts.join("\n"), images };
 }
 
-/** Returns everything of a message that is counted: its text, and its calls of tools. */
+/** Returns everything in a message that counts: its text and its tool calls. */
 export function toCountedText(message: ChatMessage): { text: string; images: number } {
   const { text, images } = splitContent(message);
   const { tool_calls: calls } = message;
   return calls === undefined ? { text, images } : { text: `${text}\n${JSON.stringify(calls)}`, images };
 }
 
-/** Estimates the tokens of a text for an average tokenizer. */
+/** Estimates the number of tokens of a text for an average tokenizer. */
 export function estimateTokens(text: string): number {
   let wide = 0;
   if (HAS_WIDE.test(text)) {
@@ -175,7 +175,7 @@ export function estimateTokens(text: string): number {
   return (text.length - wide) * TOKENS_PER_CHAR + wide * TOKENS_PER_WIDE_CHAR;
 }
 
-/** Estimates the tokens of a whole call: messages, images and definitions of tools. */
+/** Estimates the number of tokens of a whole call: messages, images and tool definitions. */
 export function estimateCallTokens({ messages, params }: ChatCall): number {
   let tokens = params.tools === undefined ? 0 : estimateTokens(JSON.stringify(params.tools));
   for (const message of messages) {

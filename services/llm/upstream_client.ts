@@ -1,5 +1,5 @@
 /**
- * The entry point to model servers: picks the provider, owns the HTTP connections, and says of each call which
+ * The entry point to model servers: selects the provider, owns the HTTP connections, and records for each call which
  * connection it belongs to and how it ended.
  */
 import { type HttpClientOptions, openHttpClient } from "../http/http_client.ts";
@@ -21,18 +21,18 @@ export type { ChatStream, ListenToNotices, UpstreamTarget } from "./provider.ts"
 
 /** All protocols behind one interface. */
 export interface UpstreamClient extends Required<Provider> {
-  /** Requests embeddings. @throws {AppError} `invalid_request` if the protocol has none; as `openChatStream` */
+  /** Requests embeddings. @throws {AppError} `invalid_request` if the protocol has none; like `openChatStream` */
   createEmbeddings: CreateEmbeddings;
   /**
-   * Asks a server what it is. Returns undefined if it doesn't respond, or speaks a protocol of its own.
+   * Identifies a server. Returns `undefined` if it doesn't respond or uses an unknown protocol.
    *
    * @throws The caller's abort reason.
    */
   identify(target: UpstreamTarget, signal: AbortSignal): Promise<ServerIdentity | undefined>;
   /**
-   * Has an Ollama server download a model.
+   * Makes an Ollama server download a model.
    *
-   * @throws {AppError} `upstream_error`, of kind `not_found` if there is no such model; as `openChatStream`
+   * @throws {AppError} `upstream_error`, of kind `not_found` if the model doesn't exist; like `openChatStream`
    */
   pullModel(
     target: UpstreamTarget,
@@ -46,7 +46,7 @@ export interface UpstreamClient extends Required<Provider> {
 
 /** Options of the client. */
 export interface UpstreamClientOptions extends Pick<HttpClientOptions, "resolve"> {
-  /** Pause between two words of the demo, in milliseconds. */
+  /** Delay between words of the demo, in milliseconds. */
   demoPauseMs?: number;
   meter?: CallMeter;
   log: Log;
@@ -118,7 +118,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
   };
 }
 
-/** Reports whether models of a server may write reasoning between tags into their text. */
+/** Reports whether models of a server may include reasoning between tags in their text. */
 function writesTags({ kind }: UpstreamTarget): boolean {
   return kind === "openai" || kind === "ollama";
 }
@@ -129,9 +129,9 @@ function reportSuccess({ connection }: UpstreamTarget): void {
 }
 
 /**
- * Records a failed call of a connection, and adds to its error which call it was. An aborted call hasn't failed.
+ * Records a failed call of a connection, and adds the connection to its error. An aborted call hasn't failed.
  *
- * @returns What was thrown.
+ * @returns The thrown value.
  */
 export function reportFailure(thrown: unknown, { connection }: UpstreamTarget, model: string): unknown {
   if (connection === undefined || !(thrown instanceof AppError)) return thrown;
@@ -152,10 +152,10 @@ export function reportFailure(thrown: unknown, { connection }: UpstreamTarget, m
   return thrown;
 }
 
-/** Logs calls of connections: failures, and at level debug all. Lines have no content, keys or addresses. */
+/** Logs calls of connections: failures, and at level debug all calls. Lines have no content, keys or addresses. */
 class CallLog {
   readonly #log: Log;
-  /** Failures of lists by connection. A page that is open asks for them again and again. */
+  /** Last failure to list models, by connection. An open page requests lists again and again. */
   readonly #listFailures = new Map<string, string>();
 
   constructor(log: Log) {
@@ -168,7 +168,7 @@ class CallLog {
     this.#log("warn", "A call to a model failed", { connection_id: connection?.id, model, ...errorFields(thrown) });
   }
 
-  /** Logs a list of models that can't be read; each reason once until the list can be read again. */
+  /** Logs a failure to list models. Each reason is logged once until a list succeeds. */
   listFailed(thrown: unknown, { connection }: UpstreamTarget): void {
     if (!(thrown instanceof AppError)) return;
     const fields = { connection_id: connection?.id, ...errorFields(thrown) };
@@ -213,7 +213,7 @@ function meterUsage(meter: CallMeter | undefined, usage: Usage | undefined): voi
   meter?.addTokens("completion", usage?.completion_tokens ?? 0);
 }
 
-/** Returns the stream with its failures reported and logged, and counted by the meter. */
+/** Returns a stream whose failures are reported and logged, and whose tokens are counted. */
 function observeStream(
   stream: ChatStream,
   target: UpstreamTarget,
@@ -233,7 +233,7 @@ async function* observeBatches(
   let usage: Usage | undefined;
   try {
     for await (const batch of stream.batches()) {
-      // Running totals: the last one counts.
+      // Running totals: the last one is final.
       for (const event of batch) if (event.type === "usage") usage = event.usage;
       yield batch;
     }

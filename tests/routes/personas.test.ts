@@ -269,7 +269,7 @@ test("refuses a file that isn't a persona with the reason and leaves nothing", a
   const long = JSON.stringify({ name: "Long", description: "x".repeat(500_001), first_mes: "" });
   const cases: [Uint8Array | string, number, string][] = [
     ["{}", 422, "no name"],
-    [picture(1), 422, "holds none"],
+    [picture(1), 422, "doesn't contain one"],
     ["PK\x03\x04", 422, "CHARX"],
     [long, 413, "500000"],
   ];

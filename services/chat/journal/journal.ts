@@ -1,14 +1,14 @@
 /**
- * The journal of the running replies: append-only files that hold each batch before any client sees it, so that a killed
- * process loses no text that was shown. What all replies gathered in one turn of the event loop is one sealed record and
- * one write. recovery.ts reads it back.
+ * The journal of the running replies: append-only files that contain each batch before any client sees it, so that a
+ * killed process never loses text that was shown. The batches of all replies in one iteration of the event loop are one
+ * sealed record and one write. recovery.ts reads the files.
  */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { fileError, syncFolder } from "../../storage/atomic_file.ts";
 
 /** What one batch added to a reply. */
 export interface JournalBatch {
-  /** Number of the last event before the batch, so that a gap in what was kept shows. */
+  /** Number of the last event before the batch, so that gaps can be detected. */
   after: number;
   /** Number of the last event in the batch. */
   seq: number;
@@ -16,33 +16,37 @@ export interface JournalBatch {
   reasoning: string;
 }
 
-/** Which run of which reply a batch belongs to. */
+/** Identifies a run of a reply. */
 export interface JournalKey {
   messageId: string;
   generation: string;
 }
 
-/** A batch as it lies in a record; a record is an array of them. */
+/** A batch in a record, which is an array of them. */
 export type JournalEntry = [mid: string, generation: string, after: number, seq: number, text: string, think: string];
 
-/** The journal as one reply uses it. */
+/** The journal of one reply. */
 export interface ReplyJournal {
-  /** Lets the file be there before the first batch has to wait for it. Does nothing once the reply is settled. */
+  /**
+   * Creates the file in advance, so that the first batch doesn't wait for it. Does nothing once the reply is settled.
+   */
   prepare(): void;
   /**
-   * Appends a batch; it is with the operating system when the promise resolves, which is before anything else happens in
-   * the process.
+   * Appends a batch. When the promise resolves, the operating system has the data; nothing else runs in the process
+   * before.
    *
-   * @throws {AppError} `storage_full` or `internal` when it cannot be written; nothing of it may be shown then.
+   * @throws {AppError} `storage_full` or `internal` if it can't be written. The batch must not be shown then.
    */
   append(batch: JournalBatch): Promise<void>;
-  /** Lets go of the reply's batches: its message is settled. A file that no other reply needs is removed. */
+  /** Releases the reply's batches, because its message is saved. Deletes a file if no other reply needs it. */
   settle(): Promise<void>;
 }
 
-/** Longest time that written text stays unsynced; a power cut costs at most this. */
+/** Maximum time until written text is synced to disk, and so the most that a power failure can lose. */
 const SYNC_EVERY_MS = 1000;
-/** Where a new file is begun: what replies long settled left beside a long one is bounded by this. */
+/**
+ * Size at which a new file is started, so that the journal of a long reply doesn't retain the text of many ended ones.
+ */
 const FILE_BYTES = 4 * 1024 * 1024;
 
 interface Group {
@@ -53,13 +57,13 @@ interface Group {
   reject(reason: unknown): void;
 }
 
-/** Writes the journal of all replies of a process. */
+/** Writes the journal of all running replies. */
 export class Journal {
   #folder: string;
   #sealer: PurposeSealer;
   #fileBytes: number;
   #lastNumber: number;
-  /** Those that a reply needs, oldest first, each with the replies that need it. */
+  /** Files that are needed, oldest first, each with the replies that need it. */
   #files = new Map<JournalFile, Set<ReplyJournal>>();
   #current: JournalFile | undefined;
   #group: Group | undefined;
@@ -73,9 +77,9 @@ export class Journal {
   }
 
   /**
-   * Opens the journal of a folder; files left there by earlier processes stay as they are.
+   * Opens the journal in a folder. Doesn't touch files of earlier processes.
    *
-   * @param options.fileBytes Where a new file is begun.
+   * @param options.fileBytes Size at which a new file is started.
    */
   static async open(
     folder: string,
@@ -85,7 +89,7 @@ export class Journal {
     return new Journal(folder, sealer, fileBytes, (await journalNumbers(folder)).at(-1) ?? 0);
   }
 
-  /** Begins the journal of a reply; costs nothing before it is used. */
+  /** Starts the journal of a reply. No file is written before the first use. */
   begin({ messageId, generation }: JournalKey): ReplyJournal {
     let isSettled = false;
     const reply: ReplyJournal = {
@@ -94,7 +98,7 @@ export class Journal {
         try {
           this.#hold(this.#openFile(), reply);
         } catch {
-          // The first batch tries again, and says what is wrong.
+          // The first batch tries again and reports the error.
         }
       },
       append: ({ after, seq, text, reasoning }) =>
@@ -107,7 +111,7 @@ export class Journal {
     return reply;
   }
 
-  /** Closes the files. Those that some reply still needs stay for the recovery at the next start. */
+  /** Closes the files. Those that a reply still needs stay for the recovery at the next start. */
   async close(): Promise<void> {
     clearTimeout(this.#syncTimer);
     const files = [...this.#files.keys()];
@@ -124,7 +128,7 @@ export class Journal {
     if (group === undefined) {
       const { promise: written, resolve, reject } = Promise.withResolvers<void>();
       this.#group = group = { entries: [], replies: [], written, resolve, reject };
-      // Behind what the same turn of the event loop still brings for other replies, and before any input or output.
+      // After everything that the same event loop iteration adds for other replies, and before any I/O.
       queueMicrotask(this.#write);
     }
     group.entries.push(entry);
@@ -142,7 +146,7 @@ export class Journal {
       this.#scheduleSync();
       group.resolve();
     } catch (error) {
-      this.#current = undefined; // What followed a torn record could not be read.
+      this.#current = undefined; // Records after an incomplete one couldn't be read.
       group.reject(error);
     }
   };
@@ -183,11 +187,11 @@ export class Journal {
   };
 }
 
-/** Before each sealed value is its length. */
+/** Size of the length before each sealed value. */
 export const LENGTH_BYTES = 4;
 const NAME = /^(\d{10})\.journal$/;
 
-/** One file while it is written: sealed records of `[length, 4 bytes][sealed value]`, each in one write. */
+/** A journal file open for writing. Its records are `[length, 4 bytes][sealed value]`, each in one write. */
 class JournalFile {
   readonly #file: Deno.FsFile;
   readonly #folder: string;
@@ -206,14 +210,14 @@ class JournalFile {
     this.#number = number;
   }
 
-  /** Makes a file that was not there before. @throws {AppError} `storage_full` or `internal` */
+  /** Creates a new file. @throws {AppError} `storage_full` or `internal` */
   static create(folder: string, sealer: PurposeSealer, number: number): JournalFile {
     const path = journalPath(folder, number);
     try {
       const file = Deno.openSync(path, { write: true, createNew: true, mode: 0o600 });
       return new JournalFile(file, folder, sealer, number);
     } catch (cause) {
-      throw fileError(`Can't make "${path}"`, cause);
+      throw fileError(`Can't create "${path}"`, cause);
     }
   }
 
@@ -221,21 +225,22 @@ class JournalFile {
     return this.#sizeBytes;
   }
 
-  /** True while something written may not survive a power cut. */
+  /** True while written data might not survive a power failure. */
   get isDirty(): boolean {
     return this.#isDirty;
   }
 
   /**
-   * Appends a record; it is with the operating system when this returns.
+   * Appends a record. When this returns, the operating system has the data.
    *
-   * @throws {AppError} `storage_full` or `internal`; half a record may lie at the end then, and nothing may follow it.
+   * @throws {AppError} `storage_full` or `internal`. The file may end with a partial record then, and nothing may
+   *   follow it.
    */
   append(text: string): void {
     const record = this.#sealer.sealNow(recordPlace(this.#number, this.#records++), text, LENGTH_BYTES);
     new DataView(record.buffer).setUint32(0, record.length - LENGTH_BYTES);
     try {
-      // In one write nearly always.
+      // Almost always a single write.
       let written = this.#file.writeSync(record);
       while (written < record.length) written += this.#file.writeSync(record.subarray(written));
     } catch (cause) {
@@ -245,7 +250,7 @@ class JournalFile {
     this.#isDirty = true;
   }
 
-  /** Makes what was written survive a power cut. Off the serving thread: on a home server's disk it can take 100 ms. */
+  /** Syncs written data to disk, off the serving thread: this can take 100 ms on a home server. */
   async sync(): Promise<void> {
     await this.#syncing;
     if (!this.#isDirty) return;
@@ -255,12 +260,12 @@ class JournalFile {
     this.#syncing = undefined;
   }
 
-  /** Closes the file and leaves it where it is. */
+  /** Closes the file without deleting it. */
   close(): void {
     this.#file.close();
   }
 
-  /** Closes the file and removes it. */
+  /** Closes and deletes the file. */
   async remove(): Promise<void> {
     await this.#syncing;
     this.#file.close();
@@ -274,35 +279,35 @@ class JournalFile {
       await syncFolder(this.#folder);
       this.#isNameSynced = true;
     } catch {
-      // A disk that cannot sync is no reason to lose a reply: it is still written and will be settled in the database.
+      // A failed sync must not end the reply: its text is written and will be saved in the database.
     }
   }
 }
 
-/** Gives the path of a file. */
+/** Returns the path of a journal file. */
 export function journalPath(folder: string, number: number): string {
   return `${folder}/${String(number).padStart(10, "0")}.journal`;
 }
 
-/** Gives the number in a file's name, `undefined` for a name that is none of a journal. */
+/** Returns the number in a file name; `undefined` if it isn't the name of a journal file. */
 function journalNumber(name: string): number | undefined {
   const digits = NAME.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** Removes a file; one that is gone already is no error. */
+/** Deletes a file. Does nothing if it doesn't exist. */
 export async function removeJournal(folder: string, number: number): Promise<void> {
   await Deno.remove(journalPath(folder, number)).catch((error) => {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });
 }
 
-/** What a record is bound to: its file and its place in it. */
+/** Returns the AAD of a record: its file and its position there. */
 export function recordPlace(number: number, index: number) {
   return { table: "replies", id: String(number), field: "record", version: index };
 }
 
-/** Gives the numbers of the files in a folder, oldest first. */
+/** Lists the numbers of the files in a folder, oldest first. */
 export async function journalNumbers(folder: string): Promise<number[]> {
   const names = (await Array.fromAsync(Deno.readDir(folder))).map((entry) => entry.name);
   return names.map(journalNumber).filter((number) => number !== undefined).sort((a, b) => a - b);

@@ -1,7 +1,4 @@
-/**
- * Settles what a killed process left: each reply it was writing holds all text that was journalled, which is read back here,
- * and is `interrupted`.
- */
+/** Recovers the replies of a killed process: reads their text from the journal and saves them as `interrupted`. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { traceOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
@@ -43,14 +40,14 @@ import { splitContinued } from "../reply.ts";
 import { INTERRUPTED } from "../replies.ts";
 import type { VariantStore } from "../../conversations/variants.ts";
 
-/** What recovery needs. */
+/** Dependencies of the recovery. */
 export interface RecoveryDeps {
   db: Database;
   store: ConversationStore;
   conversations: Conversations;
   variants: VariantStore;
   blocks: BlockStore;
-  /** Opens calls of tools. */
+  /** Decrypts tool calls. */
   sealer: PurposeSealer;
   journalFolder: string;
   journalSealer: PurposeSealer;
@@ -58,7 +55,10 @@ export interface RecoveryDeps {
   now(): number;
 }
 
-/** To be called once, before any reply is started. One reply that cannot be recovered keeps the journal and harms no other. */
+/**
+ * Recovers all interrupted replies. Call it once, before any reply starts. If one can't be recovered, the journal
+ * stays, and the others aren't affected.
+ */
 export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
   const { db, store, conversations, variants, journalFolder, journalSealer, log, now } = parts;
   const calls = new ToolCallStore(db, parts.sealer);
@@ -81,7 +81,8 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
   try {
     journalled = await readJournal(journalFolder, journalSealer, runs);
   } catch (error) {
-    // Settled now they would be without what was seen of them; the next start may be able to read it.
+    // Without the journal, the saved replies would lack text that users have seen. The next start may be able to read
+    // it.
     log("error", "Can't recover the interrupted replies", { error: traceOf(error) });
     return;
   }
@@ -114,17 +115,17 @@ export async function recoverReplies(parts: RecoveryDeps): Promise<void> {
   if (areAllSettled) await removeJournals(journalFolder);
 }
 
-/** The tools of a reply that was running. */
+/** The tool calls of an interrupted reply. */
 interface FoundTools {
-  /** Rounds before the current text. */
+  /** Number of rounds before the current text. */
   rounds: number;
   /** Calls without a result. */
   open: OpenCall[];
-  /** The reply only waits for the owner, so it goes on. */
+  /** True if the reply only waits for the owner, so that it can continue. */
   isWaiting: boolean;
 }
 
-/** Finds the tools of a reply that was running. Returns undefined if it had no rounds. */
+/** Finds the tool calls of an interrupted reply. Returns `undefined` if it had no rounds. */
 function findTools({ db, store, blocks }: RecoveryDeps, calls: ToolCallStore, row: ReplyRow): FoundTools | undefined {
   const { conversation_id: id, mid } = row;
   if (findResumeRow(db, id, mid) === undefined || store.find(id) === undefined) return undefined;
@@ -155,7 +156,7 @@ function endCall(open: OpenCall, replyId: string, now: number): OpenCall {
   return ended;
 }
 
-/** Puts the states of ended calls into the last round, and their results behind it. */
+/** Writes the states of ended calls into the last round, and adds their results after it. */
 function withEndedCalls(message: Message, ended: readonly OpenCall[]): Message {
   const { tool_rounds: rounds = [] } = message;
   if (ended.length === 0) return message;
@@ -188,10 +189,10 @@ function interrupted(message: Message, text: string, reasoning: string, now: num
 const decoder = new TextDecoder();
 
 /**
- * Gives everything that the journal holds of some replies, by the generation of their run, of which each has its own.
+ * Reads the journaled text of some replies, by the generation of their run, which is unique.
  *
- * A record that was cut off or damaged ends its file. Of each reply only what follows without a gap counts, so that no text
- * comes back with a hole in it.
+ * A truncated or damaged record ends its file. Batches of a reply after a gap are ignored, so that its text has no
+ * holes.
  */
 export async function readJournal(
   folder: string,
@@ -215,7 +216,7 @@ export async function readJournal(
   return found;
 }
 
-/** Removes every file: all replies that were running are settled. */
+/** Deletes all files. Call it once all interrupted replies are saved. */
 export async function removeJournals(folder: string): Promise<void> {
   for (const number of await journalNumbers(folder)) await removeJournal(folder, number);
 }
@@ -244,6 +245,6 @@ function openRecord(
   try {
     return JSON.parse(decoder.decode(sealer.openNow(place, sealed)));
   } catch {
-    return undefined; // Torn by a power cut, or put there by somebody else.
+    return undefined; // Truncated by a power failure, or not a journal record.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Calls of tools in their forms: the messages of a round, one with the calls and one for each result, and calls as
- * clients follow them.
+ * Converts tool calls between their forms: the messages of a round (one with the calls, and one per result) and the
+ * calls that clients follow.
  */
 import { Buffer } from "node:buffer";
 import { completeMessage, type Message, type MessageContent } from "../../conversations/message.ts";
@@ -10,21 +10,21 @@ import type { WrittenRound } from "../reply.ts";
 import type { ToolOutput, ToolOutputPart } from "../../tools/tool_registry.ts";
 
 const UNDECIDED = "This call wasn't made: the reply ended before the user decided.";
-/** What the model learns about a call in flight when the server died. */
+/** Result for a call that was running when the server died. */
 const UNKNOWN =
   "The result of this call isn't known: the reply ended while the call ran. It may have taken effect. Don't repeat it " +
   "without asking the user.";
 
-/** A call of the current round. */
+/** A tool call of the current round. */
 export interface OpenCall {
   record: ToolCallRecord;
-  /** Fields that the model's server wants back with the call. */
+  /** Fields that the model server requires with the call. */
   extra: Record<string, unknown>;
   /** The message with the result. */
   result?: Message;
 }
 
-/** What a message of a round takes from the reply. */
+/** The fields of a reply that a round's message gets. */
 interface RoundOwner {
   messageId: string;
   model: string;
@@ -103,7 +103,7 @@ export function parseArguments(text: string): JsonObject | undefined {
   }
 }
 
-/** Ends a call that the end of its reply has left open. */
+/** Ends a call that was still open when its reply ended. */
 export function closeCall(open: OpenCall, now: number, setResult: (result: ToolResult) => void): void {
   const isRunning = open.record.state === "running";
   open.record = {
@@ -115,39 +115,43 @@ export function closeCall(open: OpenCall, now: number, setResult: (result: ToolR
   setResult(toNotice(isRunning ? UNKNOWN : UNDECIDED));
 }
 
-/** Returns the generation under which the text of a round is journaled. @param rounds Rounds before it. */
+/**
+ * Returns the generation under which the text of a round is journaled.
+ *
+ * @param rounds Number of rounds before it.
+ */
 export function toRoundGeneration(generation: string, rounds: number): string {
   return `${generation}/${rounds}`;
 }
 
-// Turns what a tool answered into what a model sees of it.
+// Converts the output of a tool to what the model sees.
 
 /** A result, as it is stored. */
 export interface ToolResult {
-  /** What the model sees: text, or parts if there are images. */
+  /** The part for the model: text, or parts if there are images. */
   content: MessageContent;
   /** The text of `content`. */
   text: string;
-  /** The whole text, if the model sees less. */
+  /** The complete text, if the model sees less. */
   fullText?: string;
 }
 
-/** Most bytes of a result's text that a model sees, and that are stored. */
+/** Maximum size of a result's text for the model, and for storing. */
 export const MAX_SEEN_BYTES = 64 * 1024;
 export const MAX_STORED_BYTES = 1024 * 1024;
 
-const CUT = "\n[The result was longer. The rest was cut.]";
+const CUT = "\n[The result was longer. The rest was omitted.]";
 
-/** Creates the result of a call that ended without an answer of the tool. */
+/** Creates the result of a call that ended without output. */
 export function toNotice(text: string): ToolResult {
   return { content: text, text };
 }
 
 /**
- * Converts the answer of a tool. Images become parts with data URLs, which the caller stores. Sounds are named, links aren't
- * fetched.
+ * Converts the output of a tool. Images become parts with data URLs, which the caller stores. Audio becomes a note, and
+ * links aren't fetched.
  *
- * @param maxBytes Most bytes of text that the model sees.
+ * @param maxBytes Maximum size of the text for the model.
  */
 export function toToolResult({ parts, truncated }: ToolOutput, maxBytes: number): ToolResult {
   const whole = parts.map(toText).filter((text) => text !== "").join("\n");
@@ -183,13 +187,13 @@ function toImagePart(part: ToolOutputPart): { type: string; [field: string]: unk
   return [{ type: "image_url", image_url: { url } }];
 }
 
-/** Cuts a text to a number of bytes in UTF-8, between characters. */
+/** Truncates a text to a number of bytes in UTF-8, between characters. */
 function cutToBytes(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
   return new TextDecoder().decode(Buffer.from(text).subarray(0, maxBytes), { stream: true });
 }
 
-/** A call as clients see it. In the form of the API. */
+/** A tool call as clients see it, in the API's format. */
 export interface ToolCallJson {
   id: string;
   /** The name that the model used. */
@@ -199,11 +203,11 @@ export interface ToolCallJson {
   state: ToolCallState;
   /** The result as the model sees it. */
   result?: string;
-  /** Absent, like the next two, for a name that no tool has. */
+  /** Absent, like the next two, if no tool has this name. */
   server_id?: string;
   server_name?: string;
   tool_name?: string;
-  /** What the server says of the tool's effects. */
+  /** What the server declares about the tool's effects. */
   hints?: { readOnly?: boolean; destructive?: boolean };
   decided_by?: string;
   /** How long the tool ran. */
@@ -212,12 +216,12 @@ export interface ToolCallJson {
   message_id: string;
 }
 
-/** A change of a call, as a client gets it. */
+/** A change of a tool call for a client. */
 export interface ToolCallUpdate {
   call: ToolCallJson;
   /** Number of the call in the reply, from 0. */
   index: number;
-  /** True if the client hasn't seen the call. */
+  /** True if the client doesn't have the call yet. */
   isNew: boolean;
 }
 
@@ -237,8 +241,8 @@ interface TextPosition {
 }
 
 /**
- * Collects the calls of a reply and their changes. Each change has a number, so that clients get what they haven't
- * seen.
+ * Collects the tool calls of a reply and their changes. Changes are numbered, so that each client gets the ones it
+ * doesn't have.
  */
 export class ReplyCalls {
   readonly #entries = new Map<string, Entry>();
@@ -254,7 +258,7 @@ export class ReplyCalls {
     return [...this.#entries.values()].map(({ call }) => call);
   }
 
-  /** Adds a call behind the text so far, or changes it. */
+  /** Adds a call after the text so far, or changes it. */
   set(call: ToolCallJson, { textLength, reasoningLength }: TextPosition): void {
     const before = this.#entries.get(call.id);
     this.#changes++;
@@ -266,8 +270,8 @@ export class ReplyCalls {
   }
 
   /**
-   * Returns what a client hasn't seen of the calls behind the text that it has, and the number of the last change of them. Calls
-   * further on are newer, because a round begins when all calls before it have ended.
+   * Returns the changes that a client doesn't have, of calls whose preceding text it has, and the number of the last
+   * such change. Later calls have later changes, because a round starts only when all earlier calls have ended.
    */
   since(seen: number, position: TextPosition): { updates: ToolCallUpdate[]; last: number } {
     const updates: ToolCallUpdate[] = [];
@@ -280,7 +284,7 @@ export class ReplyCalls {
     return { updates, last };
   }
 
-  /** Returns the position of the first calls that a client hasn't seen. Text behind it comes after them. */
+  /** Returns the position of the first calls that a client doesn't have. Text after it belongs after them. */
   nextUnseen(seen: number): TextPosition | undefined {
     return [...this.#entries.values()].find(({ added }) => added > seen);
   }

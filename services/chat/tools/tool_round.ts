@@ -1,6 +1,6 @@
 /**
- * The current round of a reply: the calls that the model made, who allows them, the messages of all rounds so far, and
- * what a restart needs.
+ * The current round of a reply: the model's tool calls, their approval, the messages of all rounds so far, and the
+ * state for continuing after a restart.
  */
 import type { Conversations } from "../../conversations/conversations.ts";
 import type { Message } from "../../conversations/message.ts";
@@ -32,15 +32,15 @@ interface ToolRoundDeps {
   now(): number;
 }
 
-/** Keeps and stores the calls of a round. */
+/** Stores the tool calls of a round. */
 export class ToolRound {
   /** In the order in which the model made them. */
   calls: readonly OpenCall[] = [];
   readonly #deps: ToolRoundDeps;
   readonly #reply: Reply;
-  /** Messages of the rounds before. */
+  /** Messages of earlier rounds. */
   #earlier: readonly Message[];
-  /** The message with the calls, without them. */
+  /** The message for the calls, without them. */
   #message: Message | undefined;
   #isStored = false;
 
@@ -50,7 +50,7 @@ export class ToolRound {
     this.#earlier = reply.rounds;
   }
 
-  /** Whether the calls are on disk: nobody sees them before, or decides about them. */
+  /** Whether the calls are stored. Before that, nobody can see them or decide about them. */
   get isStored(): boolean {
     return this.#isStored;
   }
@@ -61,7 +61,7 @@ export class ToolRound {
     return this.calls.filter(({ record }) => record.state === "pending").map(({ record }) => record);
   }
 
-  /** Rounds of the reply, this one included. */
+  /** Number of rounds of the reply, including this one. */
   get count(): number {
     return this.#toMessages().filter(({ role }) => role === "assistant").length;
   }
@@ -71,7 +71,7 @@ export class ToolRound {
     return this.#isStored ? this.calls.find(({ record }) => record.id === callId) : undefined;
   }
 
-  /** Starts the next round, and stores it with what `beside` writes. */
+  /** Starts the next round and stores it, together with the statements `beside`. */
   async start(message: Message, calls: readonly OpenCall[], beside: Statement[]): Promise<void> {
     this.#isStored = false;
     this.#earlier = this.#reply.rounds;
@@ -82,7 +82,7 @@ export class ToolRound {
     this.#isStored = true;
   }
 
-  /** Reads the last round of the reply again, after a restart. */
+  /** Reads the last round of the reply again after a restart. */
   reopen(): void {
     const { rounds, conversationId } = this.#reply;
     const at = rounds.findLastIndex(({ role }) => role === "assistant");
@@ -99,20 +99,20 @@ export class ToolRound {
     this.#isStored = true;
   }
 
-  /** Sets the result of a call. `store` writes it. */
+  /** Sets the result of a call. Call `store` to save it. */
   setResult(call: OpenCall, { content, text, fullText }: ToolResult): void {
     const now = new Date(this.#deps.now()).toISOString();
     call.record = { ...call.record, result: text, ...(fullText !== undefined && { fullResult: fullText }) };
     call.result = createResultMessage(call.record.id, content, { replyId: this.#reply.messageId, id: uuidV7(), now });
   }
 
-  /** Ends a call that can't be made. `store` writes it. */
+  /** Ends a call that can't be made. Call `store` to save it. */
   fail(call: OpenCall, reason: string): void {
     call.record = { ...call.record, state: "failed", decidedBy: "system", endedAtMs: this.#deps.now() };
     this.setResult(call, toNotice(reason));
   }
 
-  /** Writes the messages of all rounds, the given calls and what is `beside` in one transaction. */
+  /** Saves the messages of all rounds, the changed calls and the statements `beside` in one transaction. */
   async store(changed: readonly OpenCall[], beside: Statement[] = []): Promise<void> {
     const { conversations, callStore } = this.#deps;
     const { conversationId, messageId } = this.#reply;
@@ -124,12 +124,12 @@ export class ToolRound {
     });
   }
 
-  /** Hands the messages as they are now to the reply. */
+  /** Passes the current messages to the reply. */
   syncReply(): void {
     this.#reply.setRounds(this.#toMessages());
   }
 
-  /** Shows calls to those who follow the reply. */
+  /** Shows calls to clients that follow the reply. */
   show(calls: readonly OpenCall[]): void {
     for (const { record } of calls) this.#reply.showCall(toCallJson(record));
   }
@@ -140,16 +140,17 @@ export class ToolRound {
   }
 }
 
-// What a reply that calls tools needs to go on after a restart: sealed, in a row of its own until the reply ends.
+// The state that a reply with tools needs to continue after a restart: encrypted, in a row that exists until the reply
+// ends.
 
 /** The state of a reply between two requests to the model. */
 export interface ResumeState {
   request: StatefulChatRequest;
-  /** Rounds of this run so far. */
+  /** Number of rounds of this run so far. */
   rounds: number;
-  /** Milliseconds that it ran, without waiting. */
+  /** Running time in milliseconds, excluding waiting. */
   runningMs: number;
-  /** Most bytes of a result's text in this round. */
+  /** Maximum size of a result's text in this round. */
   maxResultBytes: number;
 }
 
@@ -159,21 +160,21 @@ export interface ToolApprovalDeps extends Pick<ChatToolsDeps, "registry" | "call
   now(): number;
 }
 
-/** What the owner decides about a call. */
+/** The owner's decision about a call. */
 export interface ToolDecision {
   decision: "allow" | "deny";
-  /** A JSON object as text, if the owner changed what the model wanted. */
+  /** A JSON object as text, if the owner changed the arguments. */
   arguments?: string;
   remember?: "chat" | "always";
-  /** Who decides. */
+  /** Who decided. */
   by: string;
 }
 
 const DENIED = "The user denied this call. It wasn't made.";
 
 /**
- * Decides which calls of one reply are made: by stored permissions, or by the owner. An allowed call has the state
- * `running`; somebody else makes it.
+ * Decides which calls of a reply are made, by stored permissions or by the owner. An allowed call gets the state
+ * `running`; ToolRun makes it.
  */
 export class ToolApproval {
   readonly #deps: ToolApprovalDeps;
@@ -188,10 +189,10 @@ export class ToolApproval {
     this.#round = round;
   }
 
-  /** Decides about a new call by the permissions, as far as they go. */
+  /** Decides about a new call by stored permissions, if there are any for it. */
   applyPermission(call: OpenCall, tool: Tool | undefined): void {
     const { record } = call;
-    if (tool === undefined) return this.#round.fail(call, `There is no tool "${record.name}".`);
+    if (tool === undefined) return this.#round.fail(call, `There is no tool named "${record.name}".`);
     const { description: _, inputSchema: __, permission, ...rest } = tool;
     call.record = { ...record, tool: rest };
     if (parseArguments(record.arguments) === undefined) {
@@ -202,7 +203,7 @@ export class ToolApproval {
     if (wanted !== "ask") this.#setDecision(call, wanted, inChat === undefined ? "always" : "chat");
   }
 
-  /** Waits until a call is decided and the decision is stored, without a limit. */
+  /** Waits, without a time limit, until a call is decided and the decision is stored. */
   async waitForDecision(call: OpenCall): Promise<void> {
     const waiting = await this.#decisions.run(() => {
       if (call.record.state !== "pending") return undefined;
@@ -214,15 +215,15 @@ export class ToolApproval {
   }
 
   /**
-   * Decides about a waiting call.
+   * Allows or denies a waiting call.
    *
-   * @throws {AppError} `conflict` if it was decided otherwise, or if its tool has changed since; `invalid_request`,
-   *   `not_found`, `storage_full`
+   * @throws {AppError} `conflict` if another decision was made or the tool has changed; `invalid_request`, `not_found`,
+   *   `storage_full`
    */
   decide(callId: string, decision: ToolDecision): Promise<ToolCallRecord> {
     return this.#decisions.run(async () => {
       const call = this.#round.find(callId);
-      if (call === undefined) throw new AppError("not_found", `There is no call "${callId}"`);
+      if (call === undefined) throw new AppError("not_found", `Tool call "${callId}" not found`);
       refuseOtherDecision(call.record, decision);
       if (call.record.state !== "pending") return call.record;
       const args = decision.arguments ?? call.record.arguments;
@@ -274,13 +275,20 @@ export class ToolApproval {
     );
   }
 
-  /** Compares the tool of a waiting call with what its server lists now. @throws {AppError} `conflict` if it has changed */
+  /**
+   * Checks that the tool of a waiting call is still what its server lists.
+   *
+   * @throws {AppError} `conflict` if it has changed
+   */
   async #requireUnchanged(call: OpenCall, { decision }: ToolDecision): Promise<Tool | undefined> {
     const { tool } = call.record;
     if (tool === undefined || decision === "deny") return undefined;
     const current = await (await this.#deps.registry()).findTool(tool, this.#reply.signal);
     if (current === undefined) {
-      throw new AppError("conflict", `"${tool.serverName}" has no tool "${tool.name}" anymore; deny the call to go on`);
+      throw new AppError(
+        "conflict",
+        `"${tool.serverName}" no longer has a tool "${tool.name}". Deny the call to continue`,
+      );
     }
     if (current.fingerprint === tool.fingerprint) return current;
     const { description: _, inputSchema: __, permission: ___, ...rest } = current;
@@ -289,11 +297,11 @@ export class ToolApproval {
     this.#round.show([call]);
     throw new AppError(
       "conflict",
-      `The description of tool "${tool.name}" has changed since the model called it. Look at it again, then decide`,
+      `The definition of the tool "${tool.name}" has changed since the model called it. Check it again, then decide`,
     );
   }
 
-  /** Stores what is decided for later calls. Returns statements to write with the decision. */
+  /** Stores a permission for later calls, if wanted. Returns statements to write with the decision. */
   async #remember({ record }: OpenCall, { decision, remember }: ToolDecision, found?: Tool): Promise<Statement[]> {
     const { registry, callStore } = this.#deps;
     if (remember === undefined || record.tool === undefined) return [];
@@ -304,11 +312,11 @@ export class ToolApproval {
   }
 }
 
-/** Refuses another decision about a call that is decided. @throws {AppError} `conflict` */
+/** Rejects a different decision about a call that is already decided. @throws {AppError} `conflict` */
 export function refuseOtherDecision(record: ToolCallRecord, { decision, arguments: args }: ToolDecision): void {
   if (record.state === "pending") return;
   const isSame = record.decision === decision && (args === undefined || args === record.arguments);
   if (isSame) return;
   const how = record.decision === undefined ? "has ended" : `was ${record.decision === "allow" ? "allowed" : "denied"}`;
-  throw new AppError("conflict", `The call "${record.id}" ${how} already`);
+  throw new AppError("conflict", `The tool call "${record.id}" already ${how}`);
 }

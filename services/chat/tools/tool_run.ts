@@ -31,25 +31,25 @@ import {
   toToolResult,
 } from "./tool_messages.ts";
 
-/** Measures how long a reply runs, without the time in which it only waits for the owner. */
+/** Measures how long a reply runs, excluding time in which it only waits for the owner. */
 class RunClock {
   readonly #now: () => number;
   #elapsedMs: number;
   #running = 0;
   #sinceMs = 0;
 
-  /** @param elapsedMs What ran before a restart. */
+  /** @param elapsedMs Running time before a restart. */
   constructor(now: () => number, elapsedMs = 0) {
     this.#now = now;
     this.#elapsedMs = elapsedMs;
   }
 
-  /** Milliseconds so far. */
+  /** Running time so far, in milliseconds. */
   get elapsedMs(): number {
     return this.#elapsedMs + (this.#running > 0 ? this.#now() - this.#sinceMs : 0);
   }
 
-  /** Runs work on the clock. Work at the same time counts once. */
+  /** Runs work and counts its time. Concurrent work counts once. */
   async measure<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running++ === 0) this.#sinceMs = this.#now();
     try {
@@ -70,35 +70,35 @@ export interface ToolRunDeps extends ChatToolsDeps {
   log: Log;
   now(): number;
   limits?: Partial<ToolLimits>;
-  /** Tells other devices. */
+  /** Notifies other devices. */
   push: { approvalNeeded(reply: { conversationId: string }): void };
 }
 
-/** Limits of one reply. */
+/** Limits per reply. */
 export interface ToolLimits {
-  /** Requests that may call tools. */
+  /** Maximum number of requests to the model that offer tools. */
   rounds: number;
-  /** Milliseconds that a reply runs, without waiting for the owner. */
+  /** Maximum running time in milliseconds, excluding waiting for the owner. */
   runningMs: number;
-  /** Milliseconds of one call. */
+  /** Maximum duration of one call in milliseconds. */
   callMs: number;
 }
 
 const LIMITS: ToolLimits = { rounds: 25, runningMs: 10 * 60_000, callMs: 120_000 };
-/** Calls of one round. A model that makes more is in a loop. */
+/** Maximum number of calls per round. A model that makes more is in a loop. */
 const MAX_CALLS = 64;
-/** Bytes of a result that a model sees in any case. */
+/** Minimum size of a result's text for the model. */
 const LEAST_RESULT_BYTES = 1024;
-/** Bytes that a token stands for at least. */
+/** Minimum number of bytes per token, for estimates. */
 const TOKEN_BYTES = 3;
-/** Ids and names that servers accept; those of a model can be anything. */
+/** Matches IDs and names that servers accept; those from a model can be anything. */
 const VALID_ID = /^[\w.:-]{1,128}$/;
 const VALID_NAME = /^[\w.:-]{1,128}$/;
 const INVALID_NAME = "invalid_name";
 
 /** Runs the tools of a reply. */
 export class ToolRun {
-  /** Whether the reply goes on after a restart. */
+  /** Whether the reply continued after a restart. */
   readonly isResumed: boolean;
   readonly #deps: ToolRunDeps;
   readonly #reply: Reply;
@@ -107,7 +107,7 @@ export class ToolRun {
   readonly #clock: RunClock;
   readonly #round: ToolRound;
   readonly #approval: ToolApproval;
-  /** Rounds of this run so far. */
+  /** Number of rounds of this run so far. */
   #rounds: number;
   #maxResultBytes: number;
 
@@ -138,38 +138,38 @@ export class ToolRun {
     return this.#round.pending;
   }
 
-  /** Messages of the rounds of this run: a reply that is continued may have earlier ones. */
+  /** Messages of the rounds of this run. A continued reply may have earlier rounds. */
   get ownRounds(): readonly Message[] {
     const { rounds } = this.#reply;
     const starts = rounds.flatMap(({ role }, index) => role === "assistant" ? [index] : []);
     return this.#rounds === 0 ? [] : rounds.slice(starts.at(-this.#rounds));
   }
 
-  /** Whether the model may not call tools anymore. */
+  /** Whether a limit is reached, so that the model may not call tools anymore. */
   get isOver(): boolean {
     return this.#rounds >= this.#limits.rounds || this.#clock.elapsedMs >= this.#limits.runningMs;
   }
 
-  /** Why it may not. */
+  /** Which limit is reached. */
   get overReason(): string {
     return this.#rounds >= this.#limits.rounds
-      ? `The model called tools in ${this.#rounds} rounds without an answer, which is the limit`
+      ? `The model called tools in ${this.#rounds} rounds without answering, which is the limit`
       : `The model ran for ${
         Math.round(this.#limits.runningMs / 60_000)
       } minutes without an answer, which is the limit`;
   }
 
-  /** Measures work of the model. */
+  /** Counts the time of work by the model. */
   measure<T>(work: () => Promise<T>): Promise<T> {
     return this.#clock.measure(work);
   }
 
-  /** Lists the tools for the next request. Returns undefined if the chat has none. */
+  /** Lists the tools for the next request. Returns `undefined` if the chat has none. */
   async listOffer(): Promise<ToolOffer | undefined> {
     return await listChatTools(this.#deps, this.#reply.conversationId, this.#reply.signal);
   }
 
-  /** Stores the round that the model has ended with calls. Those that need no decision run from here on. */
+  /** Stores a round that the model ended with calls. Starts the calls that need no decision. */
   async storeRound(offer: ToolOffer, sent: UpstreamCall): Promise<void> {
     const { journal, events, conversations } = this.#deps;
     const { conversationId, messageId, generation } = this.#reply;
@@ -227,12 +227,12 @@ export class ToolRun {
     return this.#round.find(callId)?.record;
   }
 
-  /** Decides about a waiting call. @throws {AppError} as `ToolApproval.decide` */
+  /** Allows or denies a waiting call. @throws {AppError} Like `ToolApproval.decide` */
   decide(callId: string, decision: ToolDecision): Promise<ToolCallRecord> {
     return this.#approval.decide(callId, decision);
   }
 
-  /** Gives every call a state that holds after the end of the reply. A call in flight becomes `unknown`. */
+  /** Ends all open calls, because the reply has ended. A running call becomes `unknown`. */
   async abandon(): Promise<void> {
     const open = this.#round.calls.filter(({ record }) => record.state === "pending" || record.state === "running");
     if (open.length === 0) return;
@@ -240,7 +240,7 @@ export class ToolRun {
     try {
       await this.#round.store(open);
     } catch (error) {
-      // The reply's own saving tries again.
+      // Saving the reply tries again.
       this.#deps.log("error", "Can't store the end of tool calls yet", { error: traceOf(error) });
     }
     this.#round.show(open);
@@ -265,8 +265,8 @@ export class ToolRun {
       isFailed = output.isError;
       result = { ...result, content: await storeInlineImages(images, result.content) };
     } catch (error) {
-      if (signal.aborted) return; // `abandon` decides what the call is.
-      if (!(error instanceof AppError)) log("error", "A call of a tool failed", { error: traceOf(error) });
+      if (signal.aborted) return; // `abandon` sets the state of the call.
+      if (!(error instanceof AppError)) log("error", "A tool call failed", { error: traceOf(error) });
       isFailed = true;
       result = toNotice(`The call failed: ${error instanceof AppError ? messageOf(error) : "internal error"}`);
     }
@@ -277,7 +277,7 @@ export class ToolRun {
     this.#round.show([call]);
   }
 
-  /** Calls a tool, unless it has changed. Doesn't wait for one that ignores its limits. */
+  /** Calls a tool, unless its definition has changed. Doesn't wait for one that ignores the time limit. */
   async #callTool({ tool: wanted, arguments: args }: ToolCallRecord): Promise<ToolOutput> {
     const { conversationId, messageId, signal: stopped } = this.#reply;
     const timeoutMs = Math.max(1, Math.min(this.#limits.callMs, this.#limits.runningMs - this.#clock.elapsedMs));
@@ -286,9 +286,9 @@ export class ToolRun {
     const call = async () => {
       const tools = await this.#deps.registry();
       const tool = await tools.findTool(wanted!, signal);
-      if (tool === undefined) throw new AppError("not_found", `There is no tool "${wanted!.name}" anymore`);
+      if (tool === undefined) throw new AppError("not_found", `The tool "${wanted!.name}" no longer exists`);
       if (tool.fingerprint !== wanted!.fingerprint) {
-        throw new AppError("conflict", `The description of tool "${tool.name}" has changed, so it wasn't called`);
+        throw new AppError("conflict", `The definition of the tool "${tool.name}" has changed, so it wasn't called`);
       }
       const options = { signal, timeoutMs, maxBytes: MAX_STORED_BYTES, conversationId, messageId };
       return await tools.callTool(tool, parseArguments(args)!, options);
@@ -297,7 +297,7 @@ export class ToolRun {
       return await raceAbort(call(), signal);
     } catch (error) {
       if (!limit.aborted || stopped.aborted) throw error;
-      throw new AppError("upstream_timeout", `no answer after ${Math.round(timeoutMs / 1000)} s`);
+      throw new AppError("upstream_timeout", `no response after ${Math.round(timeoutMs / 1000)} s`);
     }
   }
 
@@ -312,13 +312,15 @@ export class ToolRun {
   }
 }
 
-/** Returns the ids of all calls in messages. */
+/** Returns the IDs of all tool calls in messages. */
 function findCallIds(messages: UpstreamCall["call"]["messages"]): Set<string> {
   const calls = messages.flatMap(({ tool_calls: calls }) => Array.isArray(calls) ? calls : []);
   return new Set(calls.filter(isJsonObject).map(({ id }) => String(id)));
 }
 
-/** Shares the free part of the context among the calls of a round, so that the next prompt has space for their results. */
+/**
+ * Divides the free part of the context among the calls of a round, so that the next prompt has space for their results.
+ */
 function chooseResultBytes({ prompt }: UpstreamCall, calls: number): number {
   if (prompt === undefined) return MAX_SEEN_BYTES;
   const free = (prompt.budget - prompt.tokens) * TOKEN_BYTES / 2 / Math.max(1, calls);

@@ -1,6 +1,6 @@
 /**
- * Finds and opens the rows of blocks, and returns the statements that write them. block_writer.ts seals blocks, block_store.ts
- * changes the messages in them.
+ * Finds and decrypts the rows of blocks. block_writer.ts writes blocks, and block_store.ts changes the messages in
+ * them.
  */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { AppError } from "../../errors.ts";
@@ -14,14 +14,14 @@ import { type ConversationTree, type Location, type Stretch, TreeReader, wholeSe
 export interface BlockRow {
   id: number;
   version: number;
-  /** The segment that it belongs to; see conversation_tree.ts. */
+  /** A block with its messages. */
   segment: number;
   position: number;
   message_count: number;
   sealed: Uint8Array;
 }
 
-/** A block and its messages. */
+/** True if the block can't be read. Only the IDs of its messages are known then. */
 export interface OpenBlock {
   row: BlockRow;
   text: string;
@@ -33,17 +33,20 @@ export interface OpenBlock {
 /** Identifies one version of a block. */
 export type BlockName = readonly [id: number, version: number];
 
-/** Blocks read, opened and parsed together: about 3 ms of work. */
+/** Number of blocks read, decrypted and parsed together: about 3 ms of work. */
 const BLOCKS_AT_ONCE = 32;
 const LOST_ID = -1;
 const COLUMNS = "id, version, segment, position, message_count, sealed";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** The names and sizes of a conversation's blocks, in order. Uses 24 bytes per block, because hundreds of streams may hold one. */
+/**
+ * The versions and sizes of a conversation's blocks, in order. Uses only 24 bytes per block, because hundreds of
+ * streams may have a list.
+ */
 export class BlockList {
   readonly #fields: Float64Array;
-  /** Sealed size of all blocks. */
+  /** Total sealed size of the blocks. */
   readonly bytes: number;
 
   constructor(blocks: { id: number; version: number; bytes: number }[]) {
@@ -60,7 +63,7 @@ export class BlockList {
     return [this.#fields[n * 3]!, this.#fields[n * 3 + 1]!];
   }
 
-  /** Returns the end and the size of the blocks that fit into `maxBytes` sealed bytes. At least one block. */
+  /** Returns the end and the size of the next blocks that fit into `maxBytes` sealed bytes; at least one block. */
   stretch(start: number, maxBytes: number): { end: number; bytes: number } {
     let end = start;
     let bytes = 0;
@@ -72,7 +75,7 @@ export class BlockList {
     return { end, bytes };
   }
 
-  /** Whether the first `count` blocks of another list are the same, in the same versions. */
+  /** Returns whether the first `count` blocks of another list are the same, in the same versions. */
   hasSameStart(other: BlockList, count: number): boolean {
     if (this.length < count || other.length < count) return false;
     for (let n = 0; n < count * 3; n++) if (n % 3 < 2 && this.#fields[n] !== other.#fields[n]) return false;
@@ -80,9 +83,9 @@ export class BlockList {
   }
 }
 
-/** Reads the blocks of conversations. Methods see only the active path unless they say otherwise. */
+/** Reads the blocks of conversations. Methods only read the active path, unless noted. */
 export class BlockReader {
-  /** Holds blocks that were written, or opened for a change. Lists don't use it, because they would displace those. */
+  /** Caches blocks that were written, or read for a change. Lists don't use it, because they would displace those. */
   protected readonly cache = new PlaintextCache<number>();
   #db: Database;
   #sealer: PurposeSealer;
@@ -100,8 +103,8 @@ export class BlockReader {
   }
 
   /**
-   * Returns the sealed blocks of the active path in order. One on a damaged page of the database file has no content; see
-   * `lostBlock`.
+   * Returns the sealed blocks of the active path in order. A block on a damaged page of the database file has no
+   * content; see `lostBlock`.
    */
   rows(conversationId: string): BlockRow[] {
     return this.rowsIn(conversationId, this.tree(conversationId).path);
@@ -125,7 +128,7 @@ export class BlockReader {
     try {
       return this.#db.all<BlockRow>(`SELECT ${COLUMNS} ${rest}`, ...params);
     } catch {
-      // The index lists the blocks, so each can be read on its own.
+      // The index lists the blocks, so each can be read separately.
       return this.#db.all<{ rowid: number; position: number }>(`SELECT rowid, position ${rest}`, ...params)
         .map(({ rowid, position }) => {
           try {
@@ -161,7 +164,7 @@ export class BlockReader {
     }
   }
 
-  /** Returns the sealed size of all live blocks, on and off the active path. */
+  /** Returns the total sealed size of all current blocks, on and off the active path. */
   sizeBytes(conversationId: string): number {
     try {
       return this.#db.get<{ total: number }>(
@@ -169,13 +172,13 @@ export class BlockReader {
         conversationId,
       )!.total;
     } catch {
-      return this.list(conversationId).bytes; // a block is on a damaged page
+      return this.list(conversationId).bytes; // A block is on a damaged page.
     }
   }
 
   /** Returns the ids of the messages in a block, readable or not. */
   midsOf(conversationId: string, row: BlockRow): string[] {
-    // Of a lost block only the position is known. Two indexes together give its id.
+    // Only the position of a lost block is known. Two indexes together yield its ID.
     const [sql, params] = isLost(row)
       ? [
         `SELECT id FROM block INDEXED BY sqlite_autoindex_block_1 WHERE rowid IN (
@@ -191,7 +194,7 @@ export class BlockReader {
     ).map(({ mid }) => mid);
   }
 
-  /** Finds the unreadable block of the active path that holds a message. */
+  /** Finds the unreadable block of the active path that contains a message. */
   unreadableRowOf(conversationId: string, mid: string): BlockRow | undefined {
     let row: BlockRow | undefined;
     try {
@@ -202,7 +205,7 @@ export class BlockReader {
     return row === undefined || this.readableMessagesOf(conversationId, row) !== undefined ? undefined : row;
   }
 
-  /** Returns the messages of one block, `undefined` if it can't be read. */
+  /** Returns the messages of a block; `undefined` if it can't be read. */
   readableMessagesOf(conversationId: string, row: BlockRow): Message[] | undefined {
     try {
       return this.messagesOf(conversationId, row);
@@ -231,7 +234,7 @@ export class BlockReader {
     return this.#neighbour(conversationId, row, "behind");
   }
 
-  /** Whether another block of the path follows. */
+  /** Returns whether another block of the path follows. */
   hasNext(conversationId: string, row: BlockRow): boolean {
     const tree = this.tree(conversationId);
     const index = tree.stretchOf(row);
@@ -270,13 +273,13 @@ export class BlockReader {
     return undefined;
   }
 
-  /** Finds the block that holds a message of the active path. */
+  /** Finds the block that contains a message of the active path. */
   rowOf(conversationId: string, mid: string): BlockRow | undefined {
     const row = this.rowAnywhere(conversationId, mid);
     return row === undefined || this.tree(conversationId).stretchOf(row) === undefined ? undefined : row;
   }
 
-  /** Finds the live block that holds a message, on or off the active path. */
+  /** Finds the current block that contains a message, on or off the active path. */
   rowAnywhere(conversationId: string, mid: string): BlockRow | undefined {
     return this.#db.get<BlockRow>(
       `SELECT b.id, b.version, b.segment, b.position, b.message_count, b.sealed FROM message m
@@ -287,13 +290,13 @@ export class BlockReader {
     );
   }
 
-  /** Whether the conversation has a message off its active path. */
+  /** Returns whether a message of the conversation is off its active path. */
   isOffPath(conversationId: string, mid: string): boolean {
     return this.taken(conversationId, [mid]).size > 0 && this.rowOf(conversationId, mid) === undefined;
   }
 
   /**
-   * Refuses a message that isn't on the active path.
+   * Rejects a message that isn't on the active path.
    *
    * @throws {AppError} `conflict`
    */
@@ -301,11 +304,11 @@ export class BlockReader {
     if (this.tree(conversationId).isLine || !this.isOffPath(conversationId, mid)) return;
     throw new AppError(
       "conflict",
-      `Message "${mid}" follows another version of an earlier message; switch to that version first`,
+      `Message "${mid}" follows another version of an earlier message. Switch to that version first`,
     );
   }
 
-  /** Returns the ids of the live blocks that hold any of these messages. */
+  /** Returns the IDs of the current blocks that contain any of these messages. */
   idsOf(conversationId: string, mids: string[]): Set<number> {
     if (mids.length === 0) return new Set();
     const rows = this.#db.all<{ id: number }>(
@@ -317,7 +320,7 @@ export class BlockReader {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** Counts the messages before one. */
+  /** Counts the messages before a message. */
   countBefore(conversationId: string, mid: string): number {
     const row = this.rowOf(conversationId, mid);
     if (row === undefined) return 0;
@@ -352,7 +355,7 @@ export class BlockReader {
     }
   }
 
-  /** Finds one version of a block, also one that only a revision uses. */
+  /** Finds a version of a block, even if only a revision uses it. */
   version(conversationId: string, [id, version]: BlockName): BlockRow | undefined {
     return this.#db.get<BlockRow>(
       `SELECT ${COLUMNS} FROM block WHERE id = ? AND version = ? AND conversation_id = ?`,
@@ -362,7 +365,7 @@ export class BlockReader {
     );
   }
 
-  /** Returns the ids that are already in use in a conversation. */
+  /** Returns those of the IDs that are already used in a conversation. */
   taken(conversationId: string, mids: string[]): Set<string> {
     const rows = this.#db.all<{ mid: string }>(
       "SELECT mid FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",
@@ -372,7 +375,7 @@ export class BlockReader {
     return new Set(rows.map(({ mid }) => mid));
   }
 
-  /** Opens a block off the serving thread. Its text is the JSON of its messages, joined by commas. */
+  /** Decrypts a block off the serving thread. Its text is the JSON of its messages, joined by commas. */
   async open(conversationId: string, row: BlockRow): Promise<Uint8Array> {
     const known = this.cache.find(row);
     return known === undefined
@@ -380,12 +383,12 @@ export class BlockReader {
       : encoder.encode(known);
   }
 
-  /** Returns the messages of one block. */
+  /** Returns the messages of a block. */
   messagesOf(conversationId: string, row: BlockRow): Message[] {
     return parseBlock(this.textOf(conversationId, row));
   }
 
-  /** Returns the text of one block. */
+  /** Returns the text of a block. */
   textOf(conversationId: string, row: BlockRow): string {
     let text = this.cache.find(row);
     if (text === undefined) {
@@ -395,7 +398,7 @@ export class BlockReader {
     return text;
   }
 
-  /** Opens many blocks, a few at a time and off the serving thread. */
+  /** Decrypts many blocks off the serving thread, a few at a time. */
   async openMany(conversationId: string, rows: BlockRow[]): Promise<OpenBlock[]> {
     const opened: OpenBlock[] = [];
     for (let at = 0; at < rows.length; at += BLOCKS_AT_ONCE) {
@@ -408,12 +411,12 @@ export class BlockReader {
     return opened;
   }
 
-  /** Opens the blocks of the active path. The caller holds the conversation's lock. */
+  /** Decrypts the blocks of the active path. The caller holds the conversation's lock. */
   openPath(conversationId: string): Promise<OpenBlock[]> {
     return this.openStretches(conversationId, this.tree(conversationId).path);
   }
 
-  /** Opens the blocks of all segments. The caller holds the conversation's lock. */
+  /** Decrypts the blocks of all segments. The caller holds the conversation's lock. */
   async openSegments(conversationId: string): Promise<Map<number, OpenBlock[]>> {
     const opened = new Map<number, OpenBlock[]>();
     for (const segment of this.#segments(conversationId)) {
@@ -423,8 +426,8 @@ export class BlockReader {
   }
 
   /**
-   * Opens the blocks of all segments. One that can't be read is marked `isUnreadable`, and its messages have only an id. The
-   * caller holds the conversation's lock.
+   * Decrypts the blocks of all segments. An unreadable block is marked `isUnreadable`, and its messages only have an
+   * ID. The caller holds the conversation's lock.
    */
   async openReadableSegments(conversationId: string): Promise<Map<number, OpenBlock[]>> {
     try {
@@ -445,7 +448,7 @@ export class BlockReader {
 
   #unreadable(conversationId: string, row: BlockRow): OpenBlock {
     const tree = this.tree(conversationId);
-    // A branch point is the last of its block. The order of the others is unknown.
+    // A branch point is the last message of its block. The order of the others is unknown.
     const mids = this.midsOf(conversationId, row);
     const ordered = [...mids.filter((mid) => tree.find(mid) === undefined), ...mids.filter((mid) => tree.find(mid))];
     const messages = ordered.map((id) => ({ id }) as Message);
@@ -459,7 +462,7 @@ export class BlockReader {
     ).map(({ segment }) => segment);
   }
 
-  /** Opens the blocks of some stretches, a few at a time. */
+  /** Decrypts the blocks of some stretches, a few at a time. */
   async openStretches(conversationId: string, stretches: readonly Stretch[]): Promise<OpenBlock[]> {
     const opened: OpenBlock[] = [];
     for (const { segment, after, upTo } of stretches) {
@@ -483,17 +486,20 @@ export class BlockReader {
   }
 }
 
-/** Represents a block on a damaged page of the database file, of which only the position is known. It can't be opened. */
+/**
+ * Creates a row for a block on a damaged page of the database file. Only its position is known, and it can't be
+ * decrypted.
+ */
 function lostBlock({ segment, position }: Location): BlockRow {
   return { id: LOST_ID, version: 0, segment, position, message_count: 0, sealed: new Uint8Array() };
 }
 
-/** Whether only the position of a block is known. */
+/** Returns whether only the position of a block is known. */
 export function isLost({ id }: BlockRow): boolean {
   return id === LOST_ID;
 }
 
-/** Statements that remove a version of a block from its conversation. A revision may still use it. */
+/** Returns the statements that remove a version of a block from its conversation. A revision may still use it. */
 export function retireBlock(row: { id: number; version: number }): Statement[] {
   return [
     { sql: "DELETE FROM block WHERE id = ? AND version = ? AND kept = 0", params: [row.id, row.version] },
@@ -501,7 +507,7 @@ export function retireBlock(row: { id: number; version: number }): Statement[] {
   ];
 }
 
-/** Statement that adds a live block. */
+/** Returns the statement that adds a current block. */
 export function insertBlock(conversationId: string, row: BlockRow): Statement {
   return {
     sql:
@@ -510,7 +516,7 @@ export function insertBlock(conversationId: string, row: BlockRow): Statement {
   };
 }
 
-/** Statement that records which block holds which message. */
+/** Returns the statement that records which block contains which message. */
 export function insertMessages(conversationId: string, owners: (readonly [mid: string, blockId: number])[]): Statement {
   return {
     sql: "INSERT INTO message (mid, conversation_id, block_id) SELECT value ->> 0, ?, value ->> 1 FROM json_each(?)",
@@ -518,7 +524,7 @@ export function insertMessages(conversationId: string, owners: (readonly [mid: s
   };
 }
 
-/** Statement that removes message ids from a conversation. */
+/** Returns the statement that removes message IDs from a conversation. */
 export function removeMids(conversationId: string, mids: string[]): Statement {
   return {
     sql: "DELETE FROM message WHERE conversation_id = ? AND mid IN (SELECT value FROM json_each(?))",

@@ -1,6 +1,6 @@
 /**
- * Changes the blocks of conversations. A sealed block holds about 16 KiB of messages as JSON, in the form of the API: an edit
- * rewrites one block, and a list of messages is blocks joined by commas.
+ * Changes the blocks of conversations. A sealed block contains about 16 KiB of messages as JSON, in the API's format:
+ * an edit rewrites one block, and a list of messages is blocks joined with commas.
  */
 import { AppError } from "../../errors.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
@@ -21,26 +21,26 @@ import {
   wholeSegment,
 } from "../conversation_tree.ts";
 
-/** A change of messages: the statements that write it, and the conversation's last message after it. */
+/** A change of messages: the statements that write it, and the last message of the conversation after the change. */
 export interface BlockChange {
   statements: Statement[];
   last: Message | undefined | "unchanged";
-  /** The changed messages, if they are known. */
+  /** The changed messages, if known. */
   touched?: Touched;
 }
 
 /** A change of one message. */
 export interface BlockEdit extends BlockChange {
   before: Message;
-  /** `undefined` if it was removed. */
+  /** The changed message; `undefined` if it was removed. */
   after?: Message;
 }
 
-/** Most messages that a switch of versions lists as changed, and most bytes of their blocks: about 5 ms of work. */
+/** Maximum number of messages that a switch of versions lists as changed: about 5 ms of work. */
 const MOST_NAMED = 400;
 const MOST_NAMED_BYTES = 512 * 1024;
 
-/** A longer text isn't returned, because it would be in memory twice. */
+/** Maximum length of a text to return. A longer one would be in memory twice. */
 const MAX_RETURNED_CHARS = 1024 * 1024;
 
 /** A switch to another version of a message. */
@@ -51,7 +51,7 @@ export interface VersionChange extends BlockChange {
   messageCount: number;
 }
 
-/** A message that was removed with everything after it. */
+/** A message that was removed, together with everything after it. */
 export interface RemovedSubtree {
   /** The message and the rest of its segment. */
   messages: Message[];
@@ -66,7 +66,7 @@ export interface OpenTree {
   continuations: Continuation[];
 }
 
-/** The rounds of a reply in one block. */
+/** The rounds of a reply that are in one block. */
 interface RoundsPlace {
   row: BlockRow;
   /** All messages of the block. */
@@ -76,7 +76,7 @@ interface RoundsPlace {
   rounds: Message[];
 }
 
-/** The messages before and after others. */
+/** The messages before and after other messages. */
 export interface Neighbours {
   after?: string;
   before?: string;
@@ -86,13 +86,13 @@ export interface Neighbours {
 
 /** Reads and changes the blocks of conversations. Changes are returned as statements for one transaction. */
 export class BlockStore extends BlockWriter {
-  /** Opens all messages of a conversation that can be read. The caller holds the conversation's lock. */
+  /** Reads all readable messages of a conversation. The caller holds the conversation's lock. */
   async openReadableTree(conversationId: string): Promise<OpenTree> {
     const continuations = this.tree(conversationId).rows();
     return { segments: await this.openReadableSegments(conversationId), continuations };
   }
 
-  /** Opens all messages of a conversation. The caller holds the conversation's lock. */
+  /** Reads all messages of a conversation. The caller holds the conversation's lock. */
   async openTree(conversationId: string): Promise<OpenTree> {
     const continuations = this.tree(conversationId).rows();
     return { segments: await this.openSegments(conversationId), continuations };
@@ -103,9 +103,9 @@ export class BlockStore extends BlockWriter {
    *
    * @param next The messages of each segment.
    * @param branches Ids of the branch points.
-   * @param storedBlocks All live blocks, as `openTree` returns them. If a revision uses them, mark them as retained first.
-   * @returns The statements, the text of each message unless they are long, the ids of stored messages with another text, and
-   *   whether nothing changed.
+   * @param storedBlocks All current blocks, from `openTree`. If a revision uses them, mark them as retained first.
+   * @returns The statements, the text of each message unless they're long, the IDs of stored messages whose text
+   *   changed, and whether nothing changed.
    */
   async replaceSegments(
     conversationId: string,
@@ -150,7 +150,7 @@ export class BlockStore extends BlockWriter {
     let chars = 0;
     for (const text of textOf.values()) chars += text.length;
     const isLong = chars > MAX_RETURNED_CHARS;
-    if (isLong) textOf.clear(); // the pieces hold them, and free them one by one
+    if (isLong) textOf.clear(); // The pieces have the texts and free them one by one.
     const written = await this.insertPieces(conversationId, added);
     await yieldIfTickUsedUp();
     const statements = [
@@ -176,7 +176,7 @@ export class BlockStore extends BlockWriter {
   }
 
   /**
-   * Inserts messages directly after or before another. After a branch point they follow its active version.
+   * Inserts messages directly after or before another. After a branch point, they follow its active version.
    *
    * @throws {AppError} `not_found`
    */
@@ -231,14 +231,14 @@ export class BlockStore extends BlockWriter {
     return { statements, before, after, touched, last: this.#lastAfter(conversationId, row, messages) };
   }
 
-  /** Returns the messages that a reply with tools wrote before its last one. @throws {AppError} `not_found` */
+  /** Returns the earlier messages of a reply with tools. @throws {AppError} `not_found` */
   roundsOf(conversationId: string, mid: string): Message[] {
     return this.#findRounds(conversationId, mid, this.#find(conversationId, mid)).flatMap(({ rounds }) => rounds);
   }
 
   /**
-   * Changes or removes a reply together with the messages of its rounds, which `change` gets and returns as `tool_rounds`. Only
-   * those that differ are written.
+   * Changes or removes a reply together with the messages of its rounds, which `change` gets and returns as
+   * `tool_rounds`. Only changed messages are written.
    *
    * @throws {AppError} `not_found`
    */
@@ -280,7 +280,7 @@ export class BlockStore extends BlockWriter {
         last = this.#lastAfter(conversationId, row, isEmpty ? places.flatMap(toRemaining(kept)).slice(-1) : rest);
       }
     }
-    // Lists go on showing the message before, until the reply has text.
+    // Lists continue to show the previous message until the reply has text.
     if (after?.status === "streaming" && textOfContent(after.content) === "") last = "unchanged";
     const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
     const [old, fresh] = [new Set(leaving.map(({ id }) => id)), new Set(added.map(({ id }) => id))];
@@ -295,7 +295,7 @@ export class BlockStore extends BlockWriter {
     return { statements, before, after, touched, last, messagesAdded: isOnPath ? difference : 0 };
   }
 
-  /** Finds the rounds of a reply, by block. The last block is that of the reply itself. */
+  /** Finds the rounds of a reply, by block. The last block contains the reply itself. */
   #findRounds(
     conversationId: string,
     mid: string,
@@ -317,8 +317,8 @@ export class BlockStore extends BlockWriter {
   }
 
   /**
-   * Makes a version of a message the active one, and so the messages that follow it. The cost doesn't depend on how many
-   * messages follow: at most one block is split, and the rest is rows of `continuation`.
+   * Activates a version of a message and the messages that follow it. The cost doesn't depend on how many messages
+   * follow: at most one block is split, and rows of `continuation` change.
    *
    * @param change Returns the message with the text of version `n` and `active_variant: n`.
    * @param n An existing version, or the next one.
@@ -432,10 +432,10 @@ export class BlockStore extends BlockWriter {
   }
 
   /**
-   * Restores a subtree at the end of the path that follows a location along the active versions. That is its former place
-   * unless messages were added there.
+   * Restores a subtree at the end of the path that follows a location along the active versions. That is its original
+   * position, unless messages were added there.
    *
-   * @param home The former segment of `messages`.
+   * @param home The original segment of `messages`.
    * @param from The location that they followed.
    */
   restoreSubtree(
@@ -462,7 +462,7 @@ export class BlockStore extends BlockWriter {
       : { statements, countOnPath: 0, last: "unchanged", touched: {} };
   }
 
-  /** Returns the ids directly before and after a message. */
+  /** Returns the IDs directly before and after a message. */
   neighboursOf(conversationId: string, mid: string): Neighbours {
     const { row, messages, index } = this.#find(conversationId, mid);
     const next = index + 1 < messages.length ? undefined : this.next(conversationId, row);
@@ -473,13 +473,15 @@ export class BlockStore extends BlockWriter {
     };
   }
 
-  /** Statements that remove a message from an unreadable block, and the block with its last message. */
+  /**
+   * Returns the statements that remove a message from an unreadable block, and delete the block with its last message.
+   */
   forgetUnreadable(conversationId: string, row: BlockRow, mid: string): Statement[] {
     const isLast = !isLost(row) && this.midsOf(conversationId, row).every((other) => other === mid);
     return [removeMids(conversationId, [mid]), ...(isLast ? retireBlock(row) : [])];
   }
 
-  /** Statements that delete all blocks and message ids of a conversation. */
+  /** Returns the statements that delete all blocks and message IDs of a conversation. */
   removeAll(conversationId: string): Statement[] {
     return [
       { sql: "DELETE FROM block WHERE conversation_id = ?", params: [conversationId] },
@@ -499,16 +501,16 @@ export class BlockStore extends BlockWriter {
     const messages = row === undefined ? [] : this.messagesOf(conversationId, row);
     const index = messages.findIndex((message) => message.id === mid);
     if (row !== undefined && index >= 0) {
-      // Messages stored before versions existed have neither field.
+      // Messages stored before versions existed lack both fields.
       const message = messages[index]!;
       message.variant_count ??= 1;
       message.active_variant ??= 0;
       return { row, messages, index };
     }
-    throw new AppError("not_found", `Conversation "${conversationId}" has no message "${mid}"`);
+    throw new AppError("not_found", `Message "${mid}" not found in conversation "${conversationId}"`);
   }
 
-  /** Returns the last message of the path after `row` gets `messages`, or `unchanged` if another block has it. */
+  /** Returns the last message of the path once `row` contains `messages`; `unchanged` if it's in another block. */
   #lastAfter(conversationId: string, row: BlockRow, messages: Message[]): Message | undefined | "unchanged" {
     const isOnPath = this.tree(conversationId).stretchOf(row) !== undefined;
     if (!isOnPath || this.hasNext(conversationId, row)) return "unchanged";
@@ -528,7 +530,7 @@ export class BlockStore extends BlockWriter {
     return undefined;
   }
 
-  /** Returns the ids of the messages of some stretches, `undefined` if there are too many. */
+  /** Returns the message IDs of some stretches; `undefined` if there are too many. */
   #fewMidsIn(conversationId: string, stretches: readonly Stretch[]): string[] | undefined {
     if (this.countIn(conversationId, stretches) > MOST_NAMED) return undefined;
     const rows = this.rowsIn(conversationId, stretches);
@@ -539,7 +541,7 @@ export class BlockStore extends BlockWriter {
   }
 }
 
-/** Returns the messages of each place that stay if only the first `kept` rounds do. */
+/** Returns a function that returns the remaining messages of a block if only the first `kept` rounds stay. */
 function toRemaining(kept: number): (place: RoundsPlace) => Message[] {
   let left = kept;
   return ({ messages, from, rounds }) => {

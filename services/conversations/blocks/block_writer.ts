@@ -1,4 +1,6 @@
-/** Seals and writes blocks: new ones, and the next versions of others. Changes are returned as statements for one transaction. */
+/**
+ * Encrypts and writes new blocks and new versions of blocks. Changes are returned as statements for one transaction.
+ */
 import { addReferences } from "../../attachments/attachment_rows.ts";
 import { collectGarbage } from "../../async/byte_budget.ts";
 import { yieldIfTickUsedUp } from "../../async/delay.ts";
@@ -8,14 +10,17 @@ import { BLOCK_BYTES, blockAad, getPiece, pack, type Piece, readTexts, SMALLEST_
 import type { Message } from "../message.ts";
 import { BlockReader, type BlockRow, insertBlock, insertMessages, retireBlock } from "./block_rows.ts";
 
-/** A block that edits made larger than this is split. */
+/** Blocks that grow larger than this are split. */
 const SPLIT_BYTES = 24 * 1024;
 
-/** Most pieces of a change that are cached. More would displace those of other conversations. */
+/** Maximum number of cached pieces per change. More would displace those of other conversations. */
 const MAX_CACHED_PIECES = 128;
-/** Characters sealed before garbage is collected. Otherwise a long conversation would be in memory twice. */
+/**
+ * Number of encrypted characters after which garbage is collected. Otherwise a long conversation would be in memory
+ * twice.
+ */
 const COLLECTED_CHARS = 8 * 1024 * 1024;
-/** Pieces sealed together: about 2 ms of work. */
+/** Number of pieces encrypted together: about 2 ms of work. */
 const SEALED_AT_ONCE = 32;
 
 /** A block to write. */
@@ -23,7 +28,7 @@ export interface NewBlock {
   piece: Piece;
   segment: number;
   position: number;
-  /** The block that it is the next version of. */
+  /** The block that this one replaces as its next version. */
   over?: { id: number; version: number };
 }
 
@@ -31,7 +36,10 @@ export interface NewBlock {
 export class BlockWriter extends BlockReader {
   #db: Database;
   #sealer: PurposeSealer;
-  /** The last id. Ids are never reused, also not after a restart: the id of a deleted block must not get another content. */
+  /**
+   * The last ID. IDs are never reused, even after a restart: the ID of a deleted block must never belong to other
+   * content.
+   */
   #nextId = Date.now() * 1000;
 
   constructor(db: Database, sealer: PurposeSealer) {
@@ -40,7 +48,7 @@ export class BlockWriter extends BlockReader {
     this.#sealer = sealer;
   }
 
-  /** Returns an id that no block and no segment has had. */
+  /** Returns an ID that no block or segment ever had. */
   newId(): number {
     return this.#nextId++;
   }
@@ -101,9 +109,9 @@ export class BlockWriter extends BlockReader {
   }
 
   /**
-   * Writes the messages of a block, and splits it if it is too large.
+   * Writes the messages of a block, and splits it if it's too large.
    *
-   * @param breakAt The message that a new block has to start with.
+   * @param breakAt The message with which a new block must start.
    */
   protected repack(conversationId: string, row: BlockRow, messages: Message[], breakAt = messages.length): Statement[] {
     const texts = readTexts(messages);
@@ -124,7 +132,7 @@ export class BlockWriter extends BlockReader {
     );
     let [from, gap] = [row.position, (next?.position ?? row.position + rest.length + 1) - row.position];
     if (gap / (rest.length + 1) < SMALLEST_GAP) {
-      // Positions aren't sealed or authenticated, so renumbering them rewrites no sealed text.
+      // Positions aren't encrypted or authenticated, so renumbering doesn't rewrite text.
       statements.push({
         sql: `UPDATE block SET position = n.rank * 1024 FROM (SELECT id, row_number() OVER (ORDER BY position) AS rank
               FROM block WHERE conversation_id = ?1 AND segment = ?2 AND live = 1) n
@@ -156,14 +164,14 @@ export class BlockWriter extends BlockReader {
     return statements;
   }
 
-  /** Writes the next version of a block. The old one is deleted unless a revision uses it. */
+  /** Writes the next version of a block. The old version is deleted unless a revision uses it. */
   #rewrite(conversationId: string, row: BlockRow, messageCount: number, text: string): Statement[] {
     const { id, version, segment, position } = row;
     const next = { id, version: version + 1, segment, position };
     return [...retireBlock(row), ...this.#insert(conversationId, next, messageCount, text)];
   }
 
-  /** Records references to attachments. All written texts pass here or through `insertPieces`. */
+  /** Adds a block and records its references to attachments. All written texts pass through here or `insertPieces`. */
   #insert(
     conversationId: string,
     place: Omit<BlockRow, "sealed" | "message_count">,
@@ -178,7 +186,10 @@ export class BlockWriter extends BlockReader {
     ];
   }
 
-  /** Seals new blocks off the serving thread, a few at a time. A single one is sealed here, which is faster. */
+  /**
+   * Encrypts new blocks off the serving thread, a few at a time. A single one is encrypted on this thread, which is
+   * faster.
+   */
   protected async insertPieces(
     conversationId: string,
     added: NewBlock[],
@@ -213,7 +224,7 @@ export class BlockWriter extends BlockReader {
     return { statements, owners };
   }
 
-  /** Returns the text of a block, `undefined` if it can't be read. */
+  /** Returns the text of a block; `undefined` if it can't be read. */
   #readableText(conversationId: string, row: BlockRow): string | undefined {
     try {
       return this.textOf(conversationId, row);
@@ -223,7 +234,7 @@ export class BlockWriter extends BlockReader {
   }
 }
 
-/** Packs messages into one piece unless they are too large for a block. */
+/** Packs messages into one piece unless they're too large for a block. */
 function packUnlessSmall(messages: Message[], texts: string[]): Piece[] {
   if (messages.length === 0) return [];
   const chars = texts.reduce((sum, { length }) => sum + length + 1, -1);

@@ -1,9 +1,9 @@
 /**
- * Records which messages each revision of a conversation changed, so that clients reload only those, and says how long
- * revisions are stored.
+ * Records which messages each revision of a conversation changed, so that clients only reload those, and defines how
+ * long revisions are stored.
  *
- * Message ids aren't secret (the `message` table has them in plaintext), so entries aren't sealed. An entry is written
- * with its revision. After a revision without an entry, clients have to reload everything.
+ * Message IDs aren't secret (they're in plaintext in the `message` table), so entries aren't encrypted. An entry is
+ * written with its revision. After a revision without an entry, clients must reload everything.
  */
 import { AppError } from "../../errors.ts";
 import type { Database, Statement } from "../../storage/database/database.ts";
@@ -14,7 +14,7 @@ export interface Touched {
   added?: readonly string[];
   changed?: readonly string[];
   removed?: readonly string[];
-  /** Whether the remaining messages have another order. */
+  /** Whether the order of the remaining messages changed. */
   isReordered?: boolean;
 }
 
@@ -28,9 +28,9 @@ export interface Changes {
   order_changed: boolean;
 }
 
-/** Entries per conversation. */
+/** Maximum number of entries per conversation. */
 const MOST = 200;
-/** Longest entry, about the size of a block. After a larger change clients reload everything. */
+/** Maximum length of an entry, about the size of a block. After a larger change, clients reload everything. */
 const MAX_CHARS = 16 * 1024;
 
 /** Reads and writes the log. */
@@ -42,9 +42,9 @@ export class ChangeLog {
   }
 
   /**
-   * Statements that record a revision.
+   * Returns the statements that record a revision.
    *
-   * @param touched The changed messages, if they are known.
+   * @param touched The changed messages, if known.
    */
   record(conversationId: string, revision: number, touched: Touched | undefined): Statement[] {
     const entry = touched === undefined ? undefined : JSON.stringify(touched);
@@ -79,7 +79,7 @@ export class ChangeLog {
     if (since > revision || rows.length < revision - since) {
       throw new AppError(
         "gone",
-        `The changes of conversation "${conversationId}" since revision ${since} aren't known; load it again`,
+        `The changes of conversation "${conversationId}" since revision ${since} aren't known. Load it again`,
       );
     }
     const state = new Map<string, "added" | "changed" | "removed">();
@@ -87,11 +87,11 @@ export class ChangeLog {
     for (const { entry } of rows) {
       const touched: Touched = JSON.parse(entry);
       isReordered ||= touched.isReordered === true;
-      // Removed and restored: the client may have an earlier form of it.
+      // Removed and restored: the client may have an earlier version of it.
       for (const mid of touched.added ?? []) state.set(mid, state.get(mid) === "removed" ? "changed" : "added");
       for (const mid of touched.changed ?? []) if (state.get(mid) !== "added") state.set(mid, "changed");
       for (const mid of touched.removed ?? []) {
-        // Added and removed since then: the client never had it.
+        // Added and removed in between: the client never had it.
         if (state.get(mid) === "added") state.delete(mid);
         else state.set(mid, "removed");
       }
@@ -106,7 +106,7 @@ export class ChangeLog {
   }
 }
 
-/** Whether the messages that two lists share have another order in the second. */
+/** Returns whether the common messages of two lists are in a different order. */
 export function isReordered(before: readonly string[], after: readonly string[]): boolean {
   const [had, has] = [new Set(before), new Set(after)];
   const stayed = before.filter((mid) => has.has(mid));
@@ -114,7 +114,7 @@ export function isReordered(before: readonly string[], after: readonly string[])
   return after.some((mid) => had.has(mid) && mid !== stayed[index++]);
 }
 
-const RETENTION_MS = 30 * 24 * 60 * 60 * 1000; // see docs/api.md
+const RETENTION_MS = 30 * 24 * 60 * 60 * 1000; // See docs/api.md.
 
 /**
  * Returns the time before which revisions are deleted, in ms since 1970. Maintenance needs it before conversations are
@@ -124,7 +124,7 @@ export function oldestRetainedMs(nowMs: number): number {
   return nowMs - RETENTION_MS;
 }
 
-/** Finds the ids of conversations with revisions that are too old. */
+/** Finds the IDs of conversations with revisions that are too old. */
 export function findOverdueRevisions(db: Pick<Database, "all">, nowMs: number): string[] {
   return db.all<{ id: string }>(
     "SELECT DISTINCT conversation_id AS id FROM revision WHERE created_at < ?",

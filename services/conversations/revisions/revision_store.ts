@@ -13,10 +13,10 @@ import { findOverdueRevisions, oldestRetainedMs } from "./change_log.ts";
 import { revisionAad } from "../stored_form.ts";
 import type { VariantText } from "../variants.ts";
 
-/** The change that replaced a revision. */
+/** The change that replaced the state. */
 export type RevisionCause = "put" | "patch" | "message_patch" | "message_delete" | "restore";
 
-/** One entry of `GET …/revisions`. */
+/** An entry of `GET …/revisions`. */
 export interface Revision {
   /** The revision that was replaced. */
   n: number;
@@ -31,17 +31,17 @@ export interface RevisionRecord {
   head?: ConversationHead;
   /** All blocks in order, segment by segment. */
   blocks?: BlockName[];
-  /** The segment of each block. Absent if there was only one. */
+  /** The segment of each block. Absent if there is only one. */
   segments?: number[];
   continuations?: Continuation[];
   /** Versions that the change removed or replaced. */
   variants?: VariantText[];
-  /** A message before it was edited. */
+  /** A message before an edit. */
   edited?: Message;
   removed?: TrashedMessages;
 }
 
-/** Number of revisions stored per conversation. */
+/** Maximum number of revisions per conversation. */
 const MOST = 50;
 
 interface Row {
@@ -68,7 +68,7 @@ export class RevisionStore {
     this.#now = now;
   }
 
-  /** Lists the revisions, the newest first. */
+  /** Lists the revisions, newest first. */
   list(conversationId: string): Revision[] {
     return this.#rows(conversationId).reverse().map(({ n, created_at, cause, message_count }) => ({
       n,
@@ -85,13 +85,15 @@ export class RevisionStore {
       conversationId,
       n,
     );
-    if (row === undefined) throw new AppError("not_found", `Conversation "${conversationId}" keeps no revision ${n}`);
+    if (row === undefined) {
+      throw new AppError("not_found", `Revision ${n} of conversation "${conversationId}" not found`);
+    }
     return JSON.parse(decoder.decode(this.#sealer.openNow(revisionAad(conversationId, n), row.sealed)));
   }
 
   /**
-   * Returns the versions that messages had at a revision and that were removed or replaced since. Opens them off the serving
-   * thread.
+   * Returns the versions of messages at a revision that were removed or replaced since then. Decrypts them off the
+   * serving thread.
    */
   async textsSince(conversationId: string, from: number): Promise<Map<string, VariantText[]>> {
     const rows = this.#db.iterate<{ n: number; sealed: Uint8Array }>(
@@ -110,14 +112,14 @@ export class RevisionStore {
     return found;
   }
 
-  /** Statements that store a whole state. Run them before those that change its blocks. */
+  /** Returns the statements that store a whole state. Run them before those that change its blocks. */
   keepTree(
     state: ConversationState,
     cause: RevisionCause,
     { segments, continuations }: OpenTree,
     variants: VariantText[],
   ): Statement[] {
-    // All live blocks, on the active path or not: `prune` relies on it.
+    // All current blocks, on and off the active path: `prune` relies on it.
     const all = [...segments.values()].flat();
     const rows = all.filter((block) => !block.isUnreadable).map(({ row }) => row);
     const blocks = rows.map(({ id, version }) => [id, version] as const);
@@ -131,7 +133,7 @@ export class RevisionStore {
     ];
   }
 
-  /** Statements that store the state before a change, and delete revisions that are too old or too many. */
+  /** Returns the statements that store the state before a change and delete old or surplus revisions. */
   keep(state: ConversationState, cause: RevisionCause, record: RevisionRecord): Statement[] {
     const { id, revision: n } = state;
     return [
@@ -152,13 +154,13 @@ export class RevisionStore {
     ];
   }
 
-  /** Finds the ids of conversations with revisions that are too old. */
+  /** Finds the IDs of conversations with revisions that are too old. */
   overdue(): string[] {
     return findOverdueRevisions(this.#db, this.#now());
   }
 
   /**
-   * Statements that delete old revisions and the blocks that only they use.
+   * Returns the statements that delete old revisions and the blocks that only they use.
    *
    * @param added Blocks of the revision that is about to be stored.
    */
@@ -170,7 +172,8 @@ export class RevisionStore {
     if (count === 0) return [];
     const listOf = ({ n, kind }: Row) => kind === "blocks" ? this.get(conversationId, n).blocks : undefined;
     const dropped = rows.slice(0, count).flatMap((row) => listOf(row) ?? []);
-    // A version of a block is live for consecutive revisions: if the next revision doesn't have it, no later one does.
+    // A version of a block belongs to consecutive revisions: if the next revision doesn't have it, later ones don't,
+    // either.
     let next: readonly BlockName[] | undefined;
     for (const row of dropped.length === 0 ? [] : rows.slice(count)) {
       next = listOf(row);
@@ -197,9 +200,9 @@ export class RevisionStore {
 }
 
 /**
- * Opens the messages of a revision.
+ * Reads the messages of a revision.
  *
- * @throws {AppError} `internal` if one of its blocks is missing or can't be opened.
+ * @throws {AppError} `internal` if one of its blocks is missing or can't be decrypted.
  */
 export async function openRevision(
   blocks: BlockStore,
@@ -220,7 +223,7 @@ export async function openRevision(
   if (missing !== undefined) {
     throw new AppError(
       "internal",
-      `Can't restore conversation "${id}": message "${missing.mid}", which has versions, couldn't be read at that revision`,
+      `Can't restore conversation "${id}": message "${missing.mid}", which has versions, was unreadable at that revision`,
     );
   }
   return tree;

@@ -25,7 +25,7 @@ export class Revisions {
     this.#conversations = conversations;
   }
 
-  /** Lists the revisions, the newest first. @throws {AppError} `not_found` */
+  /** Lists the revisions, newest first. @throws {AppError} `not_found` */
   list(id: string): Revision[] {
     this.#deps.store.get(id);
     return this.#deps.revisions.list(id);
@@ -43,10 +43,11 @@ export class Revisions {
   }
 
   /**
-   * Restores what a change replaced: the fields and messages of the whole conversation, or a single message. The state before
-   * becomes a revision, too.
+   * Restores what a change replaced: the fields and messages of the whole conversation, or a single message. The
+   * current state becomes a revision, too.
    *
-   * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is written or if a message id is taken
+   * @throws {AppError} `not_found`, `revision_mismatch`, `conflict` while a reply is running or if a message ID is
+   *   taken
    */
   restore(id: string, n: number, expected?: ExpectedVersion): Promise<void> {
     const { store, live, locks, revisions } = this.#deps;
@@ -56,7 +57,7 @@ export class Revisions {
       const record = revisions.get(id, n);
       const running = live.findByConversation(id);
       if (running !== undefined) {
-        throw new AppError("conflict", `Message "${running.messageId}" is being written; stop it first`);
+        throw new AppError("conflict", `Message "${running.messageId}" is being written. Stop the reply first`);
       }
       if (record.removed !== undefined) {
         const change = restoreMessages(this.#deps, id, record.removed);
@@ -84,14 +85,14 @@ export class Revisions {
     const { blocks, revisions, variants, now } = this.#deps;
     blocks.requireOnPath(state.id, edited.id);
     if (blocks.rowOf(state.id, edited.id) === undefined) {
-      throw new AppError("conflict", `Message "${edited.id}" has been removed since`);
+      throw new AppError("conflict", `Can't restore message "${edited.id}": it was deleted`);
     }
     const beside: Statement[] = [];
     const restored = (present: Message) => {
       if (edited.active_variant >= present.variant_count) {
         throw new AppError(
           "conflict",
-          `Version ${edited.active_variant} of message "${edited.id}" has been removed since`,
+          `Can't restore version ${edited.active_variant} of message "${edited.id}": it was deleted`,
         );
       }
       if (present.active_variant !== edited.active_variant) beside.push(...variants.keep(state.id, present));
@@ -115,7 +116,7 @@ export class Revisions {
     if (record.blocks === undefined) {
       const change: BlockChange = { statements: [], last: "unchanged", touched: {} };
       const kept = revisions.keep(state, "restore", { head: state.head });
-      // The messages stay as they are, and so does their summary.
+      // The messages stay, and so does their summary.
       const { summary, chapters, pinned_message_ids } = state.head;
       const restored = withoutNulls({ ...head, summary, chapters, pinned_message_ids });
       await this.#conversations.write({ ...state, head: restored }, 0, change, kept);
@@ -162,12 +163,12 @@ function editOrSwitch(
   return { ...switched, added: switched.messageCount - messageCount, isSwitched: true };
 }
 
-/** A reply that was being written in the stored state isn't running anymore. */
+/** Returns a message whose reply was running in the stored state, as no longer running. */
 function settled(message: Message): Message {
   return message.status === "streaming" ? { ...message, status: "interrupted" } : message;
 }
 
-/** One message that differs. `before` is its text in the revision, `after` its current text. */
+/** A message that differs. `before` is its text in the revision, `after` its current text. */
 export interface MessageDifference {
   id: string;
   role: string;
@@ -182,20 +183,20 @@ export interface RevisionDifference {
   fields: string[];
   /** In the order of the conversation, at most `MOST_MESSAGES`. */
   messages: MessageDifference[];
-  /** How many more messages differ. */
+  /** Number of further messages that differ. */
   more: number;
 }
 
-/** Most messages in a response: enough to read, also if the whole conversation was replaced. */
+/** Maximum number of messages in a response. Enough to read, even if the whole conversation was replaced. */
 const MOST_MESSAGES = 200;
 
-/** Most characters of one text in a response. */
+/** Maximum length of a text in a response. */
 const MOST_CHARACTERS = 20_000;
 
 /**
- * Lists what differs between a revision and the current state. The caller holds the conversation's lock.
+ * Lists the differences between a revision and the current state. The caller holds the conversation's lock.
  *
- * @throws {AppError} `internal` if a block of either can't be opened.
+ * @throws {AppError} `internal` if a block of either can't be decrypted.
  */
 async function compareRevision(
   { blocks }: Pick<ConversationsDeps, "blocks">,
@@ -225,7 +226,7 @@ async function compareRevision(
   }
   const rows = record.blocks.map((name) => blocks.version(id, name)).filter((row) => row !== undefined);
   const present = blocks.rows(id);
-  // A block that is still in use has the same messages as before.
+  // A block that is still in use has the same messages.
   const nameOf = (row: { id: number; version: number }) => `${row.id}/${row.version}`;
   const [then, now] = [new Set(rows.map(nameOf)), new Set(present.map(nameOf))];
   const open = async (list: typeof rows, others: Set<string>) =>
@@ -257,7 +258,7 @@ function listed(messages: MessageDifference[]): RevisionDifference {
   return { fields: [], messages: messages.slice(0, MOST_MESSAGES), more: Math.max(0, messages.length - MOST_MESSAGES) };
 }
 
-/** The fields of a message that a reader sees. Times and token counts don't count as a difference. */
+/** Returns the visible fields of a message. Times and token counts don't count as differences. */
 function shownOf({ role, content, reasoning, hidden, character_id, persona_id, attachments }: Message): unknown {
   return [role, content, reasoning, hidden ?? false, character_id ?? null, persona_id ?? null, attachments ?? []];
 }

@@ -1,4 +1,4 @@
-/** Scans sealed conversations, newest first, until a page of hits is full. search_text.ts decides what a hit is. */
+/** Scans encrypted conversations, newest first, until a page of hits is full. search_text.ts matches the texts. */
 import type { Opener } from "../../crypto/sealer.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 import type { Reader } from "../../storage/database/database.ts";
@@ -19,17 +19,17 @@ import {
 /** A message or a title that contains all terms. */
 export interface SearchHit {
   conversation_id: string;
-  /** `null` if the title is the hit. */
+  /** `null` if the hit is the title. */
   message_id: string | null;
   title: string;
   role: string | null;
   /** The text around the hit, about 160 characters. */
   snippet: string;
-  /** When the message was written, or the conversation of a title created; ISO 8601, UTC. */
+  /** When the message was written, or the conversation created for a title; ISO 8601, UTC. */
   created_at: string;
 }
 
-/** Where a scan continues: before message `index` of the block at `position` of a conversation, then with older ones. */
+/** Where a scan continues: before message `index` of the block at `position`, then with older conversations. */
 export interface ScanCursor {
   updatedAtMs: number;
   conversationId: string;
@@ -41,7 +41,7 @@ export interface ScanCursor {
 
 /** What to search for, and where. */
 export interface ScanRequest {
-  /** Folded terms, which all have to occur. */
+  /** Folded terms. All of them must occur. */
   terms: string[];
   conversationId?: string;
   characterId?: string;
@@ -53,7 +53,7 @@ export interface ScanRequest {
 export interface ScanPage {
   items: SearchHit[];
   next?: ScanCursor;
-  /** Conversations with parts that couldn't be opened. */
+  /** Conversations with parts that couldn't be decrypted. */
   unreadable?: string[];
 }
 
@@ -61,9 +61,9 @@ export interface ScanPage {
 export interface ScanSource {
   reader: Pick<Reader, "all">;
   opener: Opener;
-  /** Heads that scans have opened, for later searches. */
+  /** Decrypted heads, cached for later searches. */
   heads?: Map<string, ConversationAbout>;
-  /** Texts that scans have opened, for later searches. */
+  /** Decrypted texts, cached for later searches. */
   folded?: FoldedTexts;
 }
 
@@ -79,22 +79,25 @@ export interface ConversationAbout {
   characterIds: string[];
 }
 
-/** Hits of one page. */
+/** Maximum number of hits per page. */
 export const PAGE_HITS = 20;
-/** Bytes opened after which a page with at least one hit is returned, so that first hits don't wait for rare ones. */
+/**
+ * Number of decrypted bytes after which a page with at least one hit is returned, so that first hits don't wait for
+ * rare ones.
+ */
 const PAGE_BYTES = 8 * 1024 * 1024;
-/** Conversations read by one query. */
+/** Number of conversations read per query. */
 const CONVERSATIONS = 64;
-/** Sealed bytes opened together: about 2 ms of work, after which other searches and cancellations run. */
+/** Number of sealed bytes decrypted together: about 2 ms of work, after which other searches and cancellations run. */
 const BATCH_BYTES = 512 * 1024;
-/** Titles and blocks in one batch. */
+/** Maximum number of titles and blocks per batch. */
 const BATCH_STEPS = 128;
-/** Blocks read by one query. */
+/** Number of blocks read per query. */
 const QUERY_BLOCKS = 16;
-/** Most messages, and blocks, of several short conversations that one query reads. */
+/** Maximum number of messages, and of blocks, that one query reads from several short conversations. */
 const GROUP_MESSAGES = 800;
 const GROUP_BLOCKS = 64;
-/** Heads in the cache, about 200 bytes each. */
+/** Maximum number of cached heads, with about 200 bytes each. */
 const HEADS = 20_000;
 /** A position after every block. */
 const END = Number.MAX_SAFE_INTEGER;
@@ -117,47 +120,47 @@ interface BlockRow {
   sealed: Uint8Array;
 }
 
-/** A conversation to scan, from its end or from where an earlier page stopped. */
+/** A conversation to scan, from its end or from the position at which an earlier page stopped. */
 interface Visit {
   row: ConversationRow;
   title: string;
-  /** The stretches of its active path. Messages off the path aren't shown, so they aren't found. */
+  /** The stretches of its active path. Messages off the path aren't visible, so they aren't searched. */
   path: readonly Stretch[];
   from?: ScanCursor;
-  /** An earlier search has opened all its blocks. */
+  /** Whether an earlier search decrypted all its blocks. */
   isFolded: boolean;
 }
 
-/** What one step opens: a block, or nothing for the title. */
+/** One step of a scan: a block, or the title if there is no block. */
 interface Step {
   visit: Visit;
   block?: BlockRow;
-  /** Text of the block, which an earlier search has opened. It has no sealed bytes then. */
+  /** Text of the block if an earlier search decrypted it. The step has no sealed bytes then. */
   folded?: string;
 }
 
-/** A conversation whose blocks are all opened by this scan, so that its text can be stored for later searches. */
+/** A conversation whose blocks are all decrypted by this scan, so that its text can be cached. */
 interface Collection {
   visit: Visit;
   blocks: FoldedBlock[];
 }
 
-/** Steps whose blocks are opened together. One that can't be opened is `undefined`. */
+/** Steps whose blocks are decrypted together. An unreadable one is `undefined`. */
 interface Batch {
   steps: Step[];
   texts: Promise<(Uint8Array | typeof SKIPPED | undefined)[]>;
 }
 
-/** In place of a block that can't hold a hit and wasn't opened. */
+/** Stands for a block that can't contain a hit and wasn't decrypted. */
 const SKIPPED = Symbol();
 
 const decoder = new TextDecoder();
 const NOT_READ = new Uint8Array();
 
 /**
- * Returns one page of hits. Skips what can't be opened and lists its conversation.
+ * Returns one page of hits. Skips unreadable parts and lists their conversations.
  *
- * The next blocks are opened on other threads while the current ones are matched.
+ * The next blocks are decrypted on other threads while the current ones are matched.
  *
  * @throws The signal's reason once it fires.
  */
@@ -182,7 +185,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
   };
   const advance = () => {
     const next = batches.next();
-    next.catch(() => {}); // the page may be full or cancelled before this is awaited
+    next.catch(() => {}); // The page may be full, or the search cancelled, before this is awaited.
     return next;
   };
   let coming = advance();
@@ -206,7 +209,7 @@ export async function scan(source: ScanSource, request: ScanRequest, signal: Abo
       } else if (opened !== undefined) {
         openedBytes += opened.length;
         const json = decoder.decode(opened);
-        // The same number of bytes and UTF-16 units means ASCII.
+        // If the number of bytes equals the number of UTF-16 units, the text is ASCII.
         const isAscii = json.length === opened.length;
         if (collection?.visit === visit) {
           const { id, version, segment, position } = block;
@@ -254,7 +257,7 @@ function matchBlock(
   return undefined;
 }
 
-/** Returns the text of a message that is searched: its content, and what it calls tools with. */
+/** Returns the searchable text of a message: its content, and the arguments of its tool calls. */
 function toSearchText({ content, tool_calls: calls }: Message): string {
   const text = textOfContent(content);
   if (!Array.isArray(calls)) return text;
@@ -275,7 +278,7 @@ function titleHit({ row, title }: Visit, terms: string[]): SearchHit {
   };
 }
 
-/** @param block The last one searched; without it the title was. */
+/** Returns the position of a scan. @param block The last searched block; without it, the title was searched. */
 function placeOf({ row, path }: Visit, block: BlockRow | undefined, index: number): ScanCursor {
   const { segment, position } = block ?? { segment: path.at(-1)!.segment, position: END };
   return { updatedAtMs: row.updated_at, conversationId: row.id, segment, position, index };
@@ -285,11 +288,11 @@ function parsed(json: string): Message[] {
   try {
     return JSON.parse(`[${json}]`);
   } catch {
-    return []; // an unreadable block has no hits
+    return []; // An unreadable block has no hits.
   }
 }
 
-/** Yields the steps of a scan in batches whose blocks are opened together. */
+/** Yields the steps of a scan in batches whose blocks are decrypted together. */
 async function* openBatches(source: Scanned, request: ScanRequest): AsyncGenerator<Batch, undefined> {
   const parts = partsInJson(request.terms);
   for await (const visits of visitsOf(source, request)) {
@@ -307,7 +310,7 @@ async function* openBatches(source: Scanned, request: ScanRequest): AsyncGenerat
   return undefined;
 }
 
-/** @param parts What the folded text of a block has to contain. */
+/** Decrypts the blocks of some steps. @param parts Strings that the folded text of a block must contain. */
 function opening({ opener, reader }: ScanSource, steps: Step[], parts: string[]): Batch {
   const texts = steps.map(({ visit, block, folded }) => {
     if (block === undefined) return undefined;
@@ -316,13 +319,13 @@ function opening({ opener, reader }: ScanSource, steps: Step[], parts: string[])
       const sealed = folded === undefined ? block.sealed : findSealed(reader, block);
       return sealed === undefined ? SKIPPED : opener.open(blockAad(visit.row.id, block), sealed).catch(() => undefined);
     } catch {
-      return undefined; // on a damaged page
+      return undefined; // On a damaged page
     }
   });
   return { steps, texts: Promise.all(texts) };
 }
 
-/** Reads a block whose text is known. `undefined` if it has changed since then. */
+/** Reads a block whose text is cached. Returns `undefined` if it has changed since. */
 function findSealed(reader: ScanSource["reader"], { id, version }: BlockRow): Uint8Array | undefined {
   const sql = "SELECT sealed FROM block WHERE id = ? AND version = ? AND live = 1";
   return reader.all<{ sealed: Uint8Array }>(sql, id, version)[0]?.sealed;
@@ -356,7 +359,9 @@ function* stepsOf({ reader, unreadable, folded }: Scanned, visits: Visit[]): Gen
   }
 }
 
-/** Returns the next visits whose blocks one query can read. A query for each would cost a tenth of the whole scan. */
+/**
+ * Returns the next visits whose blocks one query can read. One query per visit would take a tenth of the scan's time.
+ */
 function shortOnes(visits: Visit[], at: number): Visit[] {
   let messages = 0;
   let end = at;
@@ -372,7 +377,7 @@ function isShort({ from, path, isFolded }: Visit): boolean {
   return from === undefined && path.length === 1 && !isFolded;
 }
 
-/** Returns the blocks of some conversations, newest first; `undefined` if they are too many. */
+/** Returns the blocks of some conversations, newest first; `undefined` if there are too many. */
 function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string, BlockRow[]> | undefined {
   let rows: BlockRow[];
   try {
@@ -384,7 +389,7 @@ function blocksOfAll(reader: ScanSource["reader"], visits: Visit[]): Map<string,
       GROUP_BLOCKS,
     );
   } catch {
-    return undefined; // one is on a damaged page, so they are read one by one
+    return undefined; // One is on a damaged page, so they're read one by one.
   }
   // Sorted here, because SQLite would copy all texts through its sorter.
   rows.sort((a, b) => b.position - a.position);
@@ -397,7 +402,7 @@ function* stepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set
   const { path } = visit;
   const last = from === undefined ? path.length - 1 : path.findIndex(({ segment }) => segment === from.segment);
   for (let at = last; at >= 0; at--) {
-    // The block where an earlier page stopped is read again for its older messages.
+    // The block in which an earlier page stopped is read again for its older messages.
     const end = from === undefined || at < last ? undefined : from.index > 0 ? nextUp(from.position) : from.position;
     let before = end ?? END;
     for (;;) {
@@ -412,7 +417,7 @@ function* stepsOfOne(reader: ScanSource["reader"], visit: Visit, unreadable: Set
   }
 }
 
-/** Returns the next older blocks of a stretch. One on a damaged page has only a position. */
+/** Returns the next older blocks of a stretch. A block on a damaged page only has a position. */
 function blocksBefore(
   reader: ScanSource["reader"],
   id: string,
@@ -427,7 +432,7 @@ function blocksBefore(
     return reader.all<BlockRow>(`SELECT ${columns} ${rest}`, ...params)
       .map((block) => ({ position: block.position, block }));
   } catch {
-    // The index lists the blocks, so each can be read on its own.
+    // The index lists the blocks, so each can be read separately.
     return reader.all<{ rowid: number; position: number }>(`SELECT rowid, position ${rest}`, ...params)
       .map(({ rowid, position }) => {
         try {
@@ -443,7 +448,7 @@ function blocksBefore(
 async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<Visit[]> {
   const { conversationId, from } = request;
   if (conversationId !== undefined || from !== undefined) {
-    // By id: a conversation that changed since then has another place in the order, and is still searched to its end.
+    // By ID: a conversation that has changed since has another position in the list, but is still searched to its end.
     const rows = rowOf(source, conversationId ?? from!.conversationId);
     const own = from?.conversationId === rows[0]?.id ? from : undefined;
     const visits = await visitsFrom(source, request, rows);
@@ -466,7 +471,7 @@ async function* visitsOf(source: Scanned, request: ScanRequest): AsyncGenerator<
 
 const CONVERSATION_COLUMNS = "id, revision, created_at, updated_at, message_count, summary";
 
-/** Returns a conversation, `undefined` if it doesn't exist or is on a damaged page. */
+/** Returns a conversation; `undefined` if it doesn't exist or is on a damaged page. */
 function rowOf({ reader, unreadable }: Scanned, id: string): ConversationRow[] {
   try {
     return reader.all<ConversationRow>(

@@ -1,8 +1,8 @@
 /**
- * Matches texts: folds them, parses queries, and cuts snippets, and scans the sealed text of documents, newest first.
- * `FoldedTexts` keeps the folded text of conversations that were searched before, so that the next search opens only
- * blocks that may hold a hit. It's in the memory of the search Worker and nowhere else, and goes with the Worker when
- * no one searches for a while.
+ * Matches texts: parses queries, folds texts and extracts snippets. Also scans the encrypted text of documents, newest
+ * first. `FoldedTexts` caches the folded text of searched conversations, so that the next search only decrypts blocks
+ * that may contain a hit. The cache is only in the memory of the search Worker, which ends when nobody searches for a
+ * while.
  */
 import { AppError } from "../../errors.ts";
 import { normalized } from "../../json/text.ts";
@@ -16,17 +16,17 @@ import {
 } from "../../documents/document.ts";
 import type { Reader } from "../../storage/database/database.ts";
 
-/** Longest query in UTF-16 units. */
+/** Maximum length of a query in UTF-16 units. */
 const MAX_QUERY_LENGTH = 500;
-/** UTF-16 units of a snippet, and how many of them come before the hit. */
+/** Length of a snippet in UTF-16 units, and how many of them come before the hit. */
 const SNIPPET_LENGTH = 160;
 const SNIPPET_LEAD = 50;
-/** UTF-16 units folded at a time to find a position in a long text. */
+/** Number of UTF-16 units folded at a time to find a position in a long text. */
 const FOLD_CHUNK = 1024;
 
 /** A quoted phrase, with or without a closing quote, or a word. Phones type curly quotes. */
 const TERM = /["“”„]([^"“”„]+)(?:["“”„]|$)|(\S+)/g;
-/** What may look different in JSON, alone or after an escape: `\n` and a combining accent become `\ń`. */
+/** Characters that may look different in JSON, alone or after an escape: `\n` and a combining accent become `\ń`. */
 const UNSURE_IN_JSON = /["\\\p{Cc}\p{Cs}\p{M}]+/u;
 // deno-lint-ignore no-control-regex -- all of ASCII is meant
 const ASCII = /^[\x00-\x7f]*$/;
@@ -43,27 +43,30 @@ export function foldForSearch(text: string): string {
 /**
  * Returns the folded terms of a query: words and quoted phrases. The longest, which is likely the rarest, comes first.
  *
- * @throws {AppError} `invalid_request` if it is empty or too long.
+ * @throws {AppError} `invalid_request` if it's empty or too long.
  */
 export function parseQuery(query: string): string[] {
   if (query.length > MAX_QUERY_LENGTH) {
-    throw new AppError("invalid_request", `Can't search for ${query.length} characters: at most ${MAX_QUERY_LENGTH}`);
+    throw new AppError(
+      "invalid_request",
+      `The query is too long: ${query.length} characters; the limit is ${MAX_QUERY_LENGTH}`,
+    );
   }
   const terms = new Set<string>();
   for (const [, phrase, word] of normalized(query, "NFKC").matchAll(TERM)) {
     const term = foldForSearch(phrase?.trim() ?? word ?? "");
     if (term !== "") terms.add(term);
   }
-  if (terms.size === 0) throw new AppError("invalid_request", "Can't search for nothing: q holds no word");
+  if (terms.size === 0) throw new AppError("invalid_request", "The query is empty: q contains no words");
   return [...terms].sort((a, b) => b.length - a.length);
 }
 
-/** Whether a folded text contains all terms. */
+/** Returns whether a folded text contains all terms. */
 export function containsAllTerms(folded: string, terms: readonly string[]): boolean {
   return terms.every((term) => folded.includes(term));
 }
 
-/** Returns the longest part of each term that is the same in JSON and in a string. */
+/** Returns the longest part of each term that looks the same in JSON and in a string. */
 export function partsInJson(terms: readonly string[]): string[] {
   return terms.map((term) =>
     term.split(UNSURE_IN_JSON).reduce((longest, part) => part.length > longest.length ? part : longest, "")
@@ -71,15 +74,16 @@ export function partsInJson(terms: readonly string[]): string[] {
 }
 
 /**
- * Creates a quick test of JSON, so that only JSON that may contain all terms is parsed. `false` means that no string in it
- * contains all terms; `true` may be wrong.
+ * Creates a quick test of JSON, so that only JSON that may contain all terms is parsed. `false` means that no string in
+ * it contains all terms; `true` may be wrong.
  *
- * It searches for the longest part of each term that is the same in JSON and in the string. Escapes change quotes,
- * backslashes, control characters and half surrogate pairs, and the last letter of an escape absorbs a following accent.
+ * It looks for the longest part of each term that looks the same in JSON and in the string. Escapes change quotes,
+ * backslashes, control characters and half surrogate pairs, and the last letter of an escape absorbs a following
+ * accent.
  */
 export function createQuickTest(terms: readonly string[]): (json: string, isAscii: boolean) => boolean {
   const parts = partsInJson(terms);
-  // Without folding a copy: three times as fast for ASCII, where only case differs.
+  // Doesn't fold a copy, which is three times as fast for ASCII, where only case differs.
   const patterns = parts.every((part) => ASCII.test(part)) ? parts.map((part) => new RegExp(escaped(part), "i")) : [];
   return (json, isAscii) => {
     if (!isAscii) return containsAllTerms(foldForSearch(json), parts);
@@ -91,7 +95,7 @@ function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|\/-]/g, "\\$&");
 }
 
-/** Returns the part of a text around its first hit as one line, with … where it was cut. Never cuts inside a character. */
+/** Returns the part of a text around its first hit as one line, with … at both cuts. Never splits a character. */
 export function snippetAround(text: string, terms: readonly string[]): string {
   const folded = foldForSearch(text);
   const hit = Math.min(...terms.map((term) => folded.indexOf(term)).filter((at) => at >= 0));
@@ -133,7 +137,7 @@ function placeInChunk(chunk: string, place: number): number {
   return low;
 }
 
-/** Moves a cut to the next beginning of a word before the hit, or else out of a surrogate pair. */
+/** Moves a cut to the next start of a word before the hit, or at least out of a surrogate pair. */
 function wordBegin(text: string, start: number, hit: number): number {
   const space = text.slice(start, hit).search(/\s\S/);
   if (space >= 0 && space < SNIPPET_LEAD / 2) return start + space + 1;
@@ -144,12 +148,12 @@ function isLow(unit: number): boolean {
   return (unit & 0xfc00) === 0xdc00;
 }
 
-/** Memory of the folded texts. The text of 100,000 messages takes about 40 MB. */
+/** Maximum memory of the folded texts. The text of 100,000 messages takes about 40 MB. */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** What a block takes besides its text. */
+/** Memory of a block besides its text. */
 const BLOCK_BYTES = 200;
 
-/** One block of a conversation's active path. */
+/** A block of a conversation's active path. */
 export interface FoldedBlock {
   id: number;
   version: number;
@@ -161,7 +165,9 @@ export interface FoldedBlock {
   sizeBytes: number;
 }
 
-/** A state of a conversation. Each change of its messages raises the revision; an id can be used again after a purge. */
+/**
+ * A state of a conversation. Each change of its messages increases the revision; an id can be used again after a purge.
+ */
 interface ConversationVersion {
   id: string;
   revision: number;
@@ -175,7 +181,7 @@ interface Entry {
   bytes: number;
 }
 
-/** A cache of limited size, which the most recent conversations fill. */
+/** A cache of limited size for the most recent conversations. */
 export class FoldedTexts {
   readonly #maxBytes: number;
   readonly #entries = new Map<string, Entry>();
@@ -192,8 +198,8 @@ export class FoldedTexts {
   }
 
   /**
-   * Stores all blocks of a conversation, unless there's no space. It drops no other conversation: searches go from the newest to
-   * the oldest, so the ones that are in it already are the recent ones, and a longer library would only replace all of it.
+   * Caches all blocks of a conversation if there is space. Never drops another conversation: searches go from the
+   * newest to the oldest, so the cached ones are the newest, and a large library would only displace all of them.
    */
   add({ id, revision, created_at: createdAt }: ConversationVersion, blocks: readonly FoldedBlock[]): void {
     this.#bytes -= this.#entries.get(id)?.bytes ?? 0;
@@ -205,10 +211,10 @@ export class FoldedTexts {
   }
 }
 
-/** A page that contains all terms. */
+/** A page of a document that contains all terms. */
 export interface DocumentHit {
   document_id: string;
-  /** From 1; also of a section. */
+  /** Page or section number, from 1. */
   page: number;
   /** Name of the document. */
   title: string;
@@ -218,7 +224,7 @@ export interface DocumentHit {
   created_at: string;
 }
 
-/** Where a scan continues: after a page of a document. */
+/** Where a scan of documents continues: after a page of a document. */
 export interface DocumentCursor {
   createdAtMs: number;
   id: string;
@@ -231,13 +237,13 @@ interface DocumentPageOfHits {
   next?: DocumentCursor;
 }
 
-/** Bytes opened after which hits are returned, so that first hits don't wait for rare ones. */
+/** Number of decrypted bytes after which hits are returned, so that first hits don't wait for rare ones. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
 /**
- * Scans the text of documents and returns hits, newest first, at most `limit`. Skips documents that can't be opened.
+ * Scans the text of documents and returns hits, newest first, at most `limit`. Skips unreadable documents.
  *
- * @param terms Folded; all have to occur on one page.
+ * @param terms Folded. All of them must occur on the same page.
  * @throws The signal's reason once it fires.
  */
 export async function scanDocuments(

@@ -1,16 +1,16 @@
 /**
- * What the extraction of a text takes and gives; both sides of the Worker use it: types of documents, limits, and plain
- * text. Text without pages is divided into sections of about a page: at headings, else between paragraphs or lines.
+ * Extraction of text, for both sides of the Worker: document types, limits, messages, and plain text. Text without
+ * pages is divided into sections of about one page: at headings, or else between paragraphs or lines.
  */
 import type { DocumentErrorCode, DocumentPage, PageUnit } from "../document.ts";
 import { getOwn } from "../../json/type_guards.ts";
 
 /** Limits of one document. */
 export interface ExtractionLimits {
-  /** Bytes after decompression, of an archive's entries together. */
+  /** Maximum number of bytes after decompression, for all entries of an archive together. */
   inflatedBytes: number;
   pages: number;
-  /** UTF-16 units of the whole text. */
+  /** Maximum number of UTF-16 units of the whole text. */
   chars: number;
 }
 
@@ -25,39 +25,39 @@ export const EXTRACTION_LIMITS: ExtractionLimits = {
 export interface ExtractionInput {
   bytes: Uint8Array<ArrayBuffer>;
   name: string;
-  /** As `sniffDocument` says. */
+  /** From `sniffDocument`. */
   contentType: string;
   limits: ExtractionLimits;
-  /** Address of a link, for its title. */
+  /** URL of a link, to determine its title. */
   url?: string;
-  /** The page, from 1, whose images are wanted instead of the text. */
+  /** Page number, from 1. If set, its images are extracted instead of the text. */
   imagePage?: number;
 }
 
-/** Gives pages as they are read. */
+/** Receives pages as they're extracted. */
 export interface PageSink {
-  /** Names the document, if the file does, and says what its parts are. */
+  /** Sets what the text is divided into, and the title if the file has one. */
   begin(about: { unit: PageUnit; total: number; title?: string }): void;
   /** Adds a page. Waits while earlier pages are being stored. @throws {ExtractionFault} `too_large` */
   add(text: string): Promise<void>;
 }
 
-/** Why a document can't be read; its message is shown to the owner. */
+/** Thrown if a document can't be read. The message is shown to the owner. */
 export class ExtractionFault extends Error {
-  /** @param pages Pages of a file without text, if it has pages. */
+  /** @param pages Number of pages of a file without text, if it has pages. */
   constructor(readonly code: DocumentErrorCode, message: string, readonly pages = 0) {
     super(message);
   }
 }
 
-/** Sent to the Worker: what to read, its bytes in order, the end; then a request for each batch. */
+/** Messages to the Worker: what to extract, the bytes in order, the end, and then a request for each batch. */
 export type ExtractionOrder =
   | ({ kind: "begin"; sizeBytes: number } & Omit<ExtractionInput, "bytes">)
   | { kind: "bytes"; bytes: Uint8Array }
   | { kind: "end" }
   | { kind: "more" };
 
-/** Sent by the Worker. It waits for `more` after each batch. */
+/** Messages from the Worker. It waits for `more` after each batch. */
 export type ExtractionAnswer =
   | { kind: "begin"; unit: PageUnit; total: number; title?: string }
   | { kind: "pages"; pages: DocumentPage[] }
@@ -71,13 +71,13 @@ export interface TextBlock {
   text: string;
   /** 1 to 6 for a heading. */
   heading?: number;
-  /** Starts a section whatever its length: a chapter's file. */
+  /** Always starts a section: a chapter's file. */
   isChapter?: boolean;
 }
 
-/** A section is closed before the block that would make it longer, in UTF-16 units. */
+/** Maximum length of a section of several blocks, in UTF-16 units. */
 const SECTION_LENGTH = 3_000;
-/** A heading starts a section only if the one before has this length; a page of headings stays one section. */
+/** Minimum length of a section before a heading starts a new one, so that a page of headings is one section. */
 const MIN_SECTION_LENGTH = 600;
 /** Headings below this level don't start a section. */
 const MAX_HEADING = 3;
@@ -112,7 +112,7 @@ function* splitLong(text: string): Generator<string> {
     const piece = text.slice(at, at + SECTION_LENGTH);
     const space = Math.max(piece.lastIndexOf("\n"), piece.lastIndexOf(" "));
     let end = space > SECTION_LENGTH / 2 ? space + 1 : SECTION_LENGTH;
-    if ((text.charCodeAt(at + end) & 0xfc00) === 0xdc00) end--; // inside a surrogate pair
+    if ((text.charCodeAt(at + end) & 0xfc00) === 0xdc00) end--; // Inside a surrogate pair
     yield text.slice(at, at + end);
     at += end;
   }
@@ -132,7 +132,7 @@ export type DocumentType =
 /** Type of a DOCX file. */
 const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
 
-/** Bytes needed to recognize a file. */
+/** Number of bytes needed to recognize a file. */
 export const DOCUMENT_HEAD_BYTES = 4096;
 
 /** The start of a ZIP file that isn't empty. */
@@ -151,12 +151,12 @@ const TEXT_ENDINGS: Record<string, DocumentType> = {
 };
 
 /**
- * Recognizes a document by its first bytes, and by its name where the bytes are plain text.
+ * Recognizes a document by its first bytes, and by its name if they're plain text.
  *
- * @param head Its first bytes, `DOCUMENT_HEAD_BYTES` or all.
+ * @param head Its first `DOCUMENT_HEAD_BYTES` bytes, or all of them.
  * @param name Its file name, or the path of a link.
  * @param declared `Content-Type` of a link.
- * @returns `undefined` for files without text that could be read: images, audio, programs, other archives.
+ * @returns `undefined` for files without extractable text: images, audio, programs, other archives.
  */
 export function sniffDocument(head: Uint8Array, name: string, declared = ""): DocumentType | undefined {
   const ending = /\.([a-z0-9]{1,10})$/i.exec(name)?.[1]?.toLowerCase() ?? "";
@@ -185,19 +185,19 @@ function startsWith(bytes: Uint8Array, mark: readonly number[]): boolean {
   return mark.every((byte, n) => bytes[n] === byte);
 }
 
-/** Text has no control characters besides white space, except in UTF-16. */
+/** Reports whether bytes look like text: no control characters besides white space, except in UTF-16. */
 function looksLikeText(head: Uint8Array): boolean {
   if (head.length === 0 || hasUtf16Mark(head)) return true;
   if (String.fromCharCode(...head.subarray(0, 5)) === "{\\rtf") return false;
   return !head.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== 27) || byte === 127);
 }
 
-/** Reports whether text starts with the mark of UTF-16. */
+/** Reports whether text starts with a byte order mark of UTF-16. */
 function hasUtf16Mark(bytes: Uint8Array): boolean {
   return (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
 }
 
-/** Reads a plain file: Markdown, CSV, source code and any other text. */
+/** Extracts a plain file: Markdown, CSV, source code and any other text. */
 export async function extractText({ bytes, contentType }: ExtractionInput, sink: PageSink): Promise<void> {
   const text = decodeText(bytes).replaceAll("\r\n", "\n").replaceAll("\r", "\n");
   sink.begin({ unit: "section", total: 0 });
@@ -206,14 +206,17 @@ export async function extractText({ bytes, contentType }: ExtractionInput, sink:
   for (const section of toSections(lines(text, isMarkdown), "\n")) await sink.add(section);
 }
 
-/** Decodes text: UTF-8 or UTF-16 by its mark, valid UTF-8, else Windows-1252, which decodes any bytes. */
+/**
+ * Decodes text: UTF-8 or UTF-16 by its byte order mark, otherwise UTF-8 if it's valid, otherwise Windows-1252, which
+ * decodes any bytes.
+ */
 export function decodeText(bytes: Uint8Array, declaredCharset?: string): string {
   if (hasUtf16Mark(bytes)) return new TextDecoder(bytes[0] === 0xff ? "utf-16le" : "utf-16be").decode(bytes);
   if (declaredCharset !== undefined) {
     try {
       return new TextDecoder(declaredCharset).decode(bytes);
     } catch {
-      // not a known charset
+      // Unknown charset
     }
   }
   try {
@@ -223,7 +226,7 @@ export function decodeText(bytes: Uint8Array, declaredCharset?: string): string 
   }
 }
 
-/** Repeats the first line in every section: rows mean little without the names of their columns. */
+/** Extracts a table. Repeats the first line in every section, because rows mean little without column names. */
 async function extractTable(text: string, sink: PageSink): Promise<void> {
   const end = text.indexOf("\n");
   const header = end < 0 ? text : text.slice(0, end);
@@ -235,7 +238,7 @@ async function extractTable(text: string, sink: PageSink): Promise<void> {
   }
 }
 
-/** A fence hides lines that look like headings. */
+/** Yields the lines of a text. In Markdown, detects headings, except in code blocks. */
 function* lines(text: string, isMarkdown: boolean): Generator<TextBlock> {
   let fence: string | undefined;
   for (let at = 0; at <= text.length;) {

@@ -1,4 +1,4 @@
-/** Reads the text of a document in a Worker that ends with it. document_worker.ts is its other side. */
+/** Extracts the text of a document in a Worker of its own. document_worker.ts is the code of the Worker. */
 import { Worker } from "node:worker_threads";
 import { AppError, messageOf } from "../../errors.ts";
 import type { DocumentPage, PageUnit } from "../document.ts";
@@ -23,16 +23,16 @@ export interface ExtractionSource {
 
 /** A document to read. */
 export interface ExtractionRequest extends ExtractionSource {
-  /** Called once it's known what the parts are. */
+  /** Called once it's known what the text is divided into. */
   begin(about: { unit: PageUnit; total: number; title?: string }): void;
-  /** Stores pages; the Worker goes on afterwards. */
+  /** Stores pages. The Worker continues afterwards. */
   store(pages: DocumentPage[]): Promise<void>;
 }
 
 /** Limits of the Worker. */
 export interface WorkerLimits extends ExtractionLimits {
   timeMs: number;
-  /** Memory of the Worker. */
+  /** Maximum memory of the Worker. */
   memoryBytes: number;
 }
 
@@ -41,18 +41,19 @@ const MIB = 1024 * 1024;
 /** The limits of every document. */
 export const WORKER_LIMITS: WorkerLimits = { ...EXTRACTION_LIMITS, timeMs: 120_000, memoryBytes: 512 * MIB };
 
-/** How often memory is checked. A parser that runs wild allocates about 1 GB per second. */
+/** How often memory is checked. A parser out of control allocates about 1 GB per second. */
 const WATCH_MS = 100;
-/** The Worker reports its memory with every batch. An older report says nothing. */
+/** How long the Worker's report of its memory, sent with every batch, is valid. */
 const REPORT_TTL_MS = 1_000;
 
 /** Limits of the images of one page. */
 const IMAGE_TIME_MS = 60_000;
 
 /**
- * Reads a document.
+ * Extracts a document.
  *
- * @throws {ExtractionFault} if the document can't be read. {AppError} errors of `content` and `store`. The signal's reason.
+ * @throws {ExtractionFault} if the document can't be read; {AppError} errors of `content` and `store`; the signal's
+ *   reason.
  */
 export async function extractDocument(request: ExtractionRequest, limits = WORKER_LIMITS): Promise<void> {
   await runWorker(request, limits, undefined, (answer, more) => {
@@ -62,10 +63,11 @@ export async function extractDocument(request: ExtractionRequest, limits = WORKE
 }
 
 /**
- * Returns the images of a page of a PDF as one JPEG, as they are placed.
+ * Returns the images of a page of a PDF as one JPEG, in their positions.
  *
  * @param page From 1.
- * @throws {ExtractionFault} As `drawPageImages`, and `too_large`, `timeout`. {AppError} errors of `content`. The signal's reason.
+ * @throws {ExtractionFault} Like `drawPageImages`, and `too_large`, `timeout`. {AppError} errors of `content`. The
+ *   signal's reason.
  */
 export async function extractPageImage(
   source: ExtractionSource,
@@ -85,8 +87,8 @@ export async function extractPageImage(
  * The Worker is terminated at its limits. Its JavaScript heap is limited by the runtime (since Deno 2.9). Buffers
  * outside the heap, and the heap in older runtimes, are limited by watching how much the process has grown.
  *
- * @param imagePage The page whose images are wanted instead of the text.
- * @param take Called with what the Worker finds; `more` lets it go on after pages.
+ * @param imagePage The page whose images are extracted instead of the text.
+ * @param take Called with the Worker's results; call `more` to continue after pages.
  */
 async function runWorker(
   { content, sizeBytes, name, contentType, url, signal }: ExtractionSource,
@@ -96,14 +98,14 @@ async function runWorker(
 ): Promise<void> {
   signal.throwIfAborted();
   const done = Promise.withResolvers<void>();
-  done.promise.catch(() => {}); // awaited below, once the content is sent
+  done.promise.catch(() => {}); // Awaited below, once the content is sent.
   const worker = new Worker(new URL("./document_worker.ts", import.meta.url), {
     resourceLimits: { maxOldGenerationSizeMb: Math.ceil(limits.memoryBytes / MIB) },
   });
   const post = (order: ExtractionOrder) => worker.postMessage(order);
   const tooLarge = () => {
     const limit = Math.round(limits.memoryBytes / MIB);
-    done.reject(new ExtractionFault("too_large", `Reading the file takes more than ${limit} MiB of memory`));
+    done.reject(new ExtractionFault("too_large", `Can't read the file: it needs more than ${limit} MiB of memory`));
   };
   worker.on("message", (answer: ExtractionAnswer) => {
     switch (answer.kind) {
@@ -120,12 +122,12 @@ async function runWorker(
   });
   worker.on("error", (error: Error & { code?: string }) => {
     if (error.code === "ERR_WORKER_OUT_OF_MEMORY") return tooLarge();
-    done.reject(new ExtractionFault("damaged", `The file can't be read: ${messageOf(error)}`));
+    done.reject(new ExtractionFault("damaged", `Can't read the file: ${messageOf(error)}`));
   });
-  worker.on("exit", () => done.reject(new ExtractionFault("damaged", "The file can't be read: the reader ended")));
+  worker.on("exit", () => done.reject(new ExtractionFault("damaged", "Can't read the file: the Worker ended")));
   const timer = setTimeout(() => {
     const limit = Math.round(limits.timeMs / 1000);
-    done.reject(new ExtractionFault("timeout", `Reading the file took longer than ${limit} s`));
+    done.reject(new ExtractionFault("timeout", `Can't read the file: it took longer than ${limit} s`));
   }, limits.timeMs);
   const watch = watchMemory(limits.memoryBytes, tooLarge);
   const stop = () => done.reject(signal.reason);
@@ -153,7 +155,7 @@ async function sendContent(
     if (sentBytes > sizeBytes) break;
     post({ kind: "bytes", bytes });
   }
-  if (sentBytes !== sizeBytes) throw new AppError("internal", "The stored file of a document has another size");
+  if (sentBytes !== sizeBytes) throw new AppError("internal", "The stored file of a document has the wrong size");
   post({ kind: "end" });
 }
 
@@ -162,8 +164,8 @@ function toExtractionLimits({ inflatedBytes, pages, chars }: WorkerLimits): Extr
 }
 
 /**
- * Calls `onExceeded` when the process has grown by more than the limit, unless the Worker has just said that it isn't
- * the cause.
+ * Calls `onExceeded` when the process has grown by more than the limit, unless the Worker has just reported that it
+ * isn't the cause.
  */
 function watchMemory(limitBytes: number, onExceeded: () => void) {
   const startBytes = Deno.memoryUsage().rss;

@@ -1,8 +1,8 @@
 /**
- * Text of HTML files, of EPUB files, and of linked pages, whose main text is found by Readability.
+ * Extracts the text of HTML and EPUB files, and the main text of linked pages with Readability.
  *
- * HTML is converted to blocks of text without building a document: memory and time grow with the text, however deep it
- * is nested. Scripts, styles and hidden elements have no text; nothing is fetched.
+ * HTML is converted to blocks of text without building a document, so memory and time are proportional to its length,
+ * no matter how deeply it's nested. Scripts, styles and hidden elements have no text; nothing is fetched.
  */
 import { Parser } from "htmlparser2";
 import {
@@ -17,7 +17,7 @@ import { Readability } from "@mozilla/readability";
 import { parseHTML } from "linkedom/worker";
 import { Archive, readXmlTags } from "./xml_archive.ts";
 
-/** Elements without text of their own. */
+/** Elements whose text is skipped. */
 const SKIPPED = new Set([
   ...["script", "style", "template", "noscript", "svg", "math", "head", "iframe", "object", "embed"],
   ...["select", "textarea", "canvas", "audio", "video", "map"],
@@ -30,11 +30,11 @@ const BLOCKS = new Set([
   ...["li", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul"],
 ]);
 
-/** What the text of an HTML file is. */
+/** The text of an HTML file. */
 interface HtmlText {
   title: string;
   blocks: TextBlock[];
-  /** Deepest nesting of elements. */
+  /** Maximum nesting of elements. */
   depth: number;
 }
 
@@ -44,7 +44,7 @@ function convertHtml(html: string, { isXml = false } = {}): HtmlText {
   let text = "";
   let title = "";
   let heading: number | undefined;
-  /** Nesting of skipped elements. */
+  /** Nesting depth of skipped elements. */
   let skipped = 0;
   let isTitle = false;
   let preformatted = 0;
@@ -101,20 +101,20 @@ function convertHtml(html: string, { isXml = false } = {}): HtmlText {
   return { title: title.replace(/\s+/g, " ").trim(), blocks, depth: deepest };
 }
 
-/** Collapses white space as browsers do, also across elements. */
+/** Collapses white space like browsers do, even across elements. */
 function collapse(data: string, before: string): string {
   const line = data.replace(/[\s\u200b]+/g, " ");
   return line.startsWith(" ") && (before === "" || /\s$/.test(before)) ? line.slice(1) : line;
 }
 
-/** Readability recurses; pages nested deeper are used whole. */
+/** Maximum depth for Readability, which is recursive. Pages nested deeper are used as a whole. */
 const MAX_DEPTH = 400;
-/** Readability takes seconds on longer pages, which are hardly articles. */
+/** Maximum length for Readability, which takes seconds on longer pages. These are rarely articles. */
 const MAX_READABLE_LENGTH = 4 * 1024 * 1024;
-/** The shortest text that is worth more than the whole page. */
+/** Minimum length of the main text. If it's shorter, the whole page is used. */
 const MIN_MAIN_TEXT = 200;
 
-/** Reads an HTML file. Of a link only the main text is used, if it has one. */
+/** Extracts an HTML file. For a link, only its main text if there is one. */
 export async function extractHtml(input: ExtractionInput, sink: PageSink): Promise<void> {
   const html = decodeText(input.bytes, findCharset(input.bytes));
   const whole = convertHtml(html);
@@ -133,11 +133,15 @@ function findMainText(html: string, whole: HtmlText): HtmlText | undefined {
     const { blocks, depth } = convertHtml(article.content);
     return { title: article.title?.trim() || whole.title, blocks, depth };
   } catch {
-    return undefined; // the whole page still has its text
+    return undefined; // The text of the whole page can be used.
   }
 }
 
-/** @see https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding */
+/**
+ * Finds the declared charset.
+ *
+ * @see https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding
+ */
 function findCharset(bytes: Uint8Array): string | undefined {
   const head = new TextDecoder("latin1").decode(bytes.subarray(0, 1024));
   return /<meta[^>]{0,200}charset\s*=\s*["']?([\w:-]{2,40})/i.exec(head)?.[1];
@@ -146,7 +150,7 @@ function findCharset(bytes: Uint8Array): string | undefined {
 /** Font obfuscation isn't encryption of text. @see https://www.w3.org/TR/epub-33/#sec-font-obfuscation */
 const FONT_ALGORITHMS = /^http:\/\/(www\.idpf\.org\/2008\/embedding|ns\.adobe\.com\/pdf\/enc#RC)$/;
 
-/** The package document, as far as it matters. */
+/** The relevant parts of the package document. */
 interface Package {
   title: string;
   /** Paths of the text files, in order. */
@@ -154,7 +158,7 @@ interface Package {
 }
 
 /**
- * Reads an EPUB file in the order of the spine. Each of its files starts a section.
+ * Extracts an EPUB file in the order of the spine. Each of its files starts a section.
  *
  * @throws {ExtractionFault} `encrypted`, `damaged`, `too_large`
  */
@@ -167,19 +171,21 @@ export async function extractEpub({ bytes, limits }: ExtractionInput, sink: Page
   let found = 0;
   for (const path of spine) {
     const content = await archive.read(path);
-    if (content === undefined) continue; // a missing chapter doesn't hide the others
+    if (content === undefined) continue; // A missing chapter doesn't prevent reading the others.
     found++;
     const [first, ...rest] = convertHtml(decodeText(content), { isXml: true }).blocks;
     if (first === undefined) continue;
     const blocks: TextBlock[] = [{ ...first, isChapter: true }, ...rest];
     for (const section of toSections(blocks)) await sink.add(section);
   }
-  if (found === 0) throw new ExtractionFault("damaged", "The book has no chapters that can be read");
+  if (found === 0) throw new ExtractionFault("damaged", "Can't read the book: it has no readable chapters");
 }
 
 async function readXml(archive: Archive, path: string): Promise<string> {
   const bytes = await archive.read(path);
-  if (bytes === undefined) throw new ExtractionFault("damaged", `The book has no "${path.slice(0, 200)}"`);
+  if (bytes === undefined) {
+    throw new ExtractionFault("damaged", `Can't read the book: it has no "${path.slice(0, 200)}"`);
+  }
   return decodeText(bytes);
 }
 
@@ -189,7 +195,7 @@ async function refuseEncryption(archive: Archive): Promise<void> {
   readXmlTags(decodeText(bytes), {
     open(name, { algorithm = "" }) {
       if (name !== "encryptionmethod" || FONT_ALGORITHMS.test(algorithm)) return;
-      throw new ExtractionFault("encrypted", "The book is protected (DRM)");
+      throw new ExtractionFault("encrypted", "Can't read the book: it's protected by DRM");
     },
   });
 }
@@ -201,7 +207,7 @@ function findRootFile(xml: string): string {
       if (name === "rootfile") path ??= attributes["full-path"];
     },
   });
-  if (path === undefined) throw new ExtractionFault("damaged", "The book doesn't name its contents");
+  if (path === undefined) throw new ExtractionFault("damaged", "Can't read the book: it has no table of contents");
   return path;
 }
 
@@ -224,14 +230,14 @@ function parsePackage(xml: string, packagePath: string): Package {
   return { title: title.replace(/\s+/g, " ").trim().slice(0, 300), spine };
 }
 
-/** Names are only looked up in the archive, so `..` leads nowhere. */
+/** Resolves a path. Paths are only looked up in the archive, so `..` is harmless. */
 function resolvePath(folder: string, href: string): string {
   const [path = ""] = href.split("#");
   let decoded = path;
   try {
     decoded = decodeURIComponent(path);
   } catch {
-    // used as written
+    // Used as written
   }
   const parts: string[] = [];
   for (const part of `${folder}${decoded}`.split("/")) {

@@ -1,18 +1,18 @@
 /**
- * Text of PDF files, page by page, and images of their pages. Scripts aren't run, and nothing that a file refers to is
- * fetched.
+ * Extracts the text of PDF files page by page, and draws the images of their pages. Doesn't run scripts or fetch
+ * anything that a file refers to.
  */
 import { getDocument, OPS, PasswordResponses, VerbosityLevel } from "unpdf/pdfjs";
 import { messageOf } from "../../errors.ts";
 import { ExtractionFault, type ExtractionInput, type PageSink } from "./extraction.ts";
 import type { Raster } from "../../attachments/images/raster.ts";
 
-/** A gap of more than this many line heights starts a paragraph. */
+/** Minimum gap between paragraphs, in line heights. */
 const PARAGRAPH_GAP = 1.6;
-/** Pages after which the parser's caches are dropped. */
+/** Number of pages after which the parser's caches are dropped. */
 const CLEAN_UP_PAGES = 50;
 
-/** Options of the parser: nothing of the system and the network is used, and a damaged file is read as far as it goes. */
+/** Options of the parser: no access to the system or network, and a damaged file is read as far as possible. */
 const PDF_OPTIONS = {
   disableFontFace: true,
   useSystemFonts: false,
@@ -23,7 +23,7 @@ const PDF_OPTIONS = {
   verbosity: VerbosityLevel.ERRORS,
 };
 
-/** One piece of text on a page, as far as it matters. */
+/** The relevant fields of a piece of text. */
 interface TextItem {
   str: string;
   hasEOL: boolean;
@@ -32,13 +32,16 @@ interface TextItem {
   transform: number[];
 }
 
-/** Reads a PDF file. @throws {ExtractionFault} `encrypted`, `damaged`, `no_text`, `too_large` */
+/** Extracts a PDF file. @throws {ExtractionFault} `encrypted`, `damaged`, `no_text`, `too_large` */
 export async function extractPdf({ bytes, limits }: ExtractionInput, sink: PageSink): Promise<void> {
   const task = getDocument({ data: bytes, ...PDF_OPTIONS });
   try {
     const pdf = await task.promise;
     if (pdf.numPages > limits.pages) {
-      throw new ExtractionFault("too_large", `The file has ${pdf.numPages} pages, more than ${limits.pages}`);
+      throw new ExtractionFault(
+        "too_large",
+        `Can't read the file: it has ${pdf.numPages} pages; the limit is ${limits.pages}`,
+      );
     }
     sink.begin({ unit: "page", total: pdf.numPages });
     let damagedPages = 0;
@@ -51,11 +54,13 @@ export async function extractPdf({ bytes, limits }: ExtractionInput, sink: PageS
       } catch (error) {
         if (error instanceof ExtractionFault) throw error;
         damagedPages++;
-        await sink.add(""); // pages keep their numbers
+        await sink.add(""); // Later pages must have the right numbers.
       }
       if (n % CLEAN_UP_PAGES === 0) await pdf.cleanup();
     }
-    if (damagedPages === pdf.numPages) throw new ExtractionFault("damaged", "No page of the file can be read");
+    if (damagedPages === pdf.numPages) {
+      throw new ExtractionFault("damaged", "Can't read the file: none of its pages is readable");
+    }
   } catch (error) {
     throw toPdfFault(error);
   } finally {
@@ -68,9 +73,9 @@ function toPdfFault(error: unknown): unknown {
   if (error instanceof ExtractionFault) return error;
   const { name, code } = error as { name?: string; code?: number };
   if (name === "PasswordException" || code === PasswordResponses.NEED_PASSWORD) {
-    return new ExtractionFault("encrypted", "The file is protected by a password");
+    return new ExtractionFault("encrypted", "Can't read the file: it's protected by a password");
   }
-  return new ExtractionFault("damaged", `The file can't be read: ${messageOf(error)}`);
+  return new ExtractionFault("damaged", `Can't read the file: ${messageOf(error)}`);
 }
 
 /** Joins the pieces to lines and paragraphs. */
@@ -78,7 +83,7 @@ function joinItems(items: readonly TextItem[]): string {
   let text = "";
   let lastY: number | undefined;
   for (const { str, hasEOL, height, transform } of items) {
-    if (str === undefined) continue; // a mark, not text
+    if (str === undefined) continue; // Marked content, not text
     const y = transform[5]!;
     if (str !== "") {
       const isParagraph = lastY !== undefined && text.endsWith("\n") && Math.abs(lastY - y) > PARAGRAPH_GAP * height;
@@ -91,13 +96,13 @@ function joinItems(items: readonly TextItem[]): string {
   return text.replace(/[ \t]+\n/g, "\n").trim();
 }
 
-/** Longer side of the result: models see no more. */
+/** Maximum length of the longer side of the result. Models don't use more. */
 const MAX_PAGE_PX = 2048;
-/** Larger images of a page are left out before they are decoded. */
+/** Maximum size of an image. Larger ones are skipped before decoding. */
 const MAX_IMAGE_PIXELS = 40_000_000;
-/** Most images of one page. Scanners write one, or a few strips. */
+/** Maximum number of images per page. Scanners write one, or a few strips. */
 const MAX_IMAGES = 500;
-/** Deepest nesting of graphics states. */
+/** Maximum nesting of graphics states. */
 const MAX_DEPTH = 1_000;
 const JPEG_QUALITY = 85;
 const IDENTITY: Matrix = [1, 0, 0, 1, 0, 0];
@@ -105,7 +110,7 @@ const IDENTITY: Matrix = [1, 0, 0, 1, 0, 0];
 /** As in PDF: x' = a·x + c·y + e, y' = b·x + d·y + f. */
 type Matrix = [number, number, number, number, number, number];
 
-/** An image as the parser gives it. `kind` 1: one bit per pixel, 2: RGB, 3: RGBA. A stencil has no kind. */
+/** An image from the parser. `kind` 1: one bit per pixel, 2: RGB, 3: RGBA. A stencil has no kind. */
 interface PdfImage {
   width: number;
   height: number;
@@ -113,20 +118,21 @@ interface PdfImage {
   data?: Uint8Array | Uint8ClampedArray;
 }
 
-/** An image and where the unit square goes. */
+/** An image, and the transformation of the unit square. */
 interface Drawing {
   image: PdfImage;
   matrix: Matrix;
-  /** A stencil is painted where its bits are 0. */
+  /** True for a stencil, which is painted where its bits are 0. */
   isStencil: boolean;
 }
 
 /**
- * Draws the images of a page, such as a scan, at their places, and returns them as one JPEG. Text and lines of the page
- * aren't drawn.
+ * Draws the images of a page, such as a scan, in their positions, and returns them as one JPEG. Text and lines aren't
+ * drawn.
  *
  * @param number From 1.
- * @throws {ExtractionFault} `encrypted`, `damaged`; `no_text` if the page has no images; `unsupported` without such a page
+ * @throws {ExtractionFault} `encrypted`, `damaged`; `no_text` if the page has no images; `unsupported` if the page
+ *   doesn't exist
  */
 export async function drawPageImages(bytes: Uint8Array<ArrayBuffer>, number: number): Promise<Uint8Array<ArrayBuffer>> {
   const task = getDocument({
@@ -137,14 +143,16 @@ export async function drawPageImages(bytes: Uint8Array<ArrayBuffer>, number: num
   });
   try {
     const pdf = await task.promise;
-    if (number > pdf.numPages) throw new ExtractionFault("unsupported", `The file has no page ${number}`);
+    if (number > pdf.numPages) {
+      throw new ExtractionFault("unsupported", `Can't draw page ${number}: the file has no such page`);
+    }
     const page = await pdf.getPage(number);
     const view = page.getViewport({ scale: 1 });
     const { fnArray, argsArray } = await page.getOperatorList();
     const find = (id: string) =>
       new Promise<unknown>((resolve) => (id.startsWith("g_") ? page.commonObjs : page.objs).get(id, resolve));
     const drawings = await findDrawings(fnArray, argsArray, view.transform as Matrix, find);
-    if (drawings.length === 0) throw new ExtractionFault("no_text", `Page ${number} has no images`);
+    if (drawings.length === 0) throw new ExtractionFault("no_text", `Can't draw page ${number}: it has no images`);
     const { encodeJpeg } = await import("../../attachments/images/image_codecs.ts");
     return await encodeJpeg(draw(drawings, view.width, view.height), JPEG_QUALITY);
   } catch (error) {
@@ -154,7 +162,7 @@ export async function drawPageImages(bytes: Uint8Array<ArrayBuffer>, number: num
   }
 }
 
-/** Follows the operators of a page as far as they place images. */
+/** Follows the operators of a page that place images. */
 async function findDrawings(
   operators: readonly number[],
   args: readonly unknown[],
@@ -168,7 +176,9 @@ async function findDrawings(
     const id = (image as { data?: unknown } | null)?.data;
     const found = typeof image === "string" ? await find(image) : typeof id === "string" ? await find(id) : image;
     if (!isImage(found)) return;
-    if (drawings.length >= MAX_IMAGES) throw new ExtractionFault("too_large", `The page has over ${MAX_IMAGES} images`);
+    if (drawings.length >= MAX_IMAGES) {
+      throw new ExtractionFault("too_large", `Can't draw the page: it has more than ${MAX_IMAGES} images`);
+    }
     drawings.push({ image: found, matrix, isStencil });
   };
   for (const [index, operator] of operators.entries()) {
@@ -201,7 +211,7 @@ async function findDrawings(
   return drawings;
 }
 
-/** Draws on white, in the order of the page, at most as fine as its finest image. */
+/** Draws images on white, in the order of the page, with at most the resolution of the finest image. */
 function draw(drawings: readonly Drawing[], width: number, height: number): Raster {
   const finest = Math.max(...drawings.map(({ image, matrix: [a, b] }) => image.width / Math.max(1, Math.hypot(a, b))));
   const scale = Math.min(MAX_PAGE_PX / Math.max(width, height), Math.max(finest, 1));
@@ -242,7 +252,7 @@ function drawImage({ width, height, pixels }: Raster, { image, matrix, isStencil
   }
 }
 
-/** Averages pixels to a smaller image, without a copy of the whole in another format. */
+/** Scales an image down by averaging pixels, without a full copy in another format. */
 function reduce(
   { width, height, kind, data }: PdfImage,
   toWidth: number,
@@ -275,7 +285,7 @@ function reduce(
       }
       const count = (bottom - top) * (right - left);
       const to = (y * toWidth + x) * 4;
-      // A stencil is painted in black: scans use it for the text.
+      // A stencil is painted in black: scans use it for text.
       const isGray = kind === 1 && !isStencil;
       pixels[to] = isStencil ? 0 : red / count;
       pixels[to + 1] = isStencil ? 0 : isGray ? red / count : green / count;
@@ -286,7 +296,7 @@ function reduce(
   return { width: toWidth, height: toHeight, pixels };
 }
 
-/** Files can claim any size, so the bytes are checked. */
+/** Reports whether a value is a valid image. Files can claim any size, so the number of bytes is checked. */
 function isImage(value: unknown): value is PdfImage {
   if (typeof value !== "object" || value === null) return false;
   const { width, height, kind, data } = value as PdfImage;

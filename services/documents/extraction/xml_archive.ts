@@ -1,4 +1,4 @@
-/** ZIP archives of XML, read in memory, and the text of DOCX files, which are such archives. */
+/** ZIP archives of XML, read in memory, and extraction of DOCX files, which are such archives. */
 import { AppError } from "../../errors.ts";
 import { readWholeContent, readZipDirectory, type ZipEntry } from "../../storage/zip/zip_reader.ts";
 import {
@@ -14,10 +14,10 @@ import {
 import type { RandomAccessFile } from "../../storage/atomic_file.ts";
 import { Parser } from "htmlparser2";
 
-/** More than any book or text has. */
+/** Maximum number of entries. No book or text has more. */
 const MAX_ENTRIES = 50_000;
 
-/** An archive of a document, inflated up to a number of bytes for all entries together. */
+/** An archive of a document. Inflates up to a number of bytes for all entries together. */
 export class Archive {
   #inflatedBytes = 0;
 
@@ -38,11 +38,13 @@ export class Archive {
   async read(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const entry = this.entries.get(path);
     if (entry === undefined) return undefined;
-    if (entry.method === -1) throw new ExtractionFault("encrypted", "The file is protected by a password");
+    if (entry.method === -1) {
+      throw new ExtractionFault("encrypted", "Can't read the file: it's protected by a password");
+    }
     this.#inflatedBytes += entry.sizeBytes;
     if (this.#inflatedBytes > this.limits.inflatedBytes) {
       const limit = Math.round(this.limits.inflatedBytes / 1024 / 1024);
-      throw new ExtractionFault("too_large", `Unpacked, the file is larger than ${limit} MiB`);
+      throw new ExtractionFault("too_large", `Can't read the file: it's larger than ${limit} MiB when decompressed`);
     }
     return await toFault(readWholeContent(this.file, entry));
   }
@@ -82,7 +84,7 @@ class MemoryFile implements RandomAccessFile {
 /** Attributes by their names without namespaces. */
 type XmlAttributes = Record<string, string | undefined>;
 
-/** What to do with the parts of a file. Names are lower case and have no namespaces. */
+/** Handlers for the parts of a file. Names are in lower case, without namespaces. */
 interface XmlHandlers {
   open?(name: string, attributes: XmlAttributes): void;
   /** @param name The innermost open element. */
@@ -91,8 +93,8 @@ interface XmlHandlers {
 }
 
 /**
- * Reads a file as a stream of tags: memory and time grow with its length, however deep it is nested. Entities that it
- * declares aren't expanded, and nothing outside the file is read.
+ * Reads a file as a stream of tags: memory and time are proportional to its length, no matter how deeply it's nested.
+ * Declared entities aren't expanded, and nothing outside the file is read.
  */
 export function readXmlTags(xml: string, { open, text, close }: XmlHandlers): void {
   const stack: string[] = [];
@@ -122,25 +124,25 @@ function toLocalNames(attributes: Record<string, string>): XmlAttributes {
 }
 
 const MAIN_PART = /^word\/document\d*\.xml$/i;
-/** Elements without text of the document: deleted text, field codes, the copies of drawings for old programs. */
+/** Elements whose text isn't part of the document: deleted text, field codes, copies of drawings for old programs. */
 const SKIPPED = new Set(["del", "movefrom", "instrtext", "deltext", "fallback"]);
 
 /**
- * Reads a DOCX file. It doesn't say where pages end, so it has sections.
+ * Extracts a DOCX file. The file doesn't say where pages end, so the text is divided into sections.
  *
  * @throws {ExtractionFault} `encrypted`, `damaged`, `too_large`, `unsupported`
  * @see ECMA-376, part 1, section 17 (WordprocessingML)
  */
 export async function extractDocx({ bytes, limits }: ExtractionInput, sink: PageSink): Promise<void> {
   // ECMA-376 encryption wraps the ZIP in an OLE2 file ([MS-OFFCRYPTO], section 2.3.4.4).
-  if (isOle2(bytes)) throw new ExtractionFault("encrypted", "The file is protected by a password");
+  if (isOle2(bytes)) throw new ExtractionFault("encrypted", "Can't read the file: it's protected by a password");
   const archive = await Archive.open(bytes, limits);
   const main = [...archive.entries.keys()].find((path) => MAIN_PART.test(path));
-  if (main === undefined) throw new ExtractionFault("unsupported", "The file isn't a Word document");
+  if (main === undefined) throw new ExtractionFault("unsupported", "Can't read the file: it isn't a Word document");
   const headings = parseHeadings(await readPart(archive, "word/styles.xml"));
   const text = await readPart(archive, main);
   const { blocks, isWhole } = parseBody(text, headings);
-  if (!isWhole) throw new ExtractionFault("damaged", "The file can't be read: its text is cut off");
+  if (!isWhole) throw new ExtractionFault("damaged", "Can't read the file: its text is truncated");
   sink.begin({ unit: "section", total: 0 });
   const notes = parseNotes(await readPart(archive, "word/footnotes.xml"));
   for (const section of toSections([...blocks, ...notes])) await sink.add(section);
@@ -151,7 +153,7 @@ async function readPart(archive: Archive, path: string): Promise<string> {
   return bytes === undefined ? "" : decodeText(bytes);
 }
 
-/** Returns the levels of heading styles by id. */
+/** Returns the levels of heading styles by ID. */
 function parseHeadings(xml: string): Map<string, number> {
   const headings = new Map<string, number>();
   let style = "";
@@ -177,7 +179,7 @@ function parseBody(xml: string, headings: ReadonlyMap<string, number>): { blocks
   let skipped = 0;
   let notes = 0;
   let isTextOpen = false;
-  /** Cells of the open rows, the innermost last; tables can be nested. */
+  /** Cells of the open rows, the innermost last. Tables can be nested. */
   const rows: string[][] = [];
   const endParagraph = () => {
     const clean = text.trim();
@@ -192,7 +194,7 @@ function parseBody(xml: string, headings: ReadonlyMap<string, number>): { blocks
     open(name, { val = "" }) {
       if (SKIPPED.has(name)) skipped++;
       if (skipped > 0) return;
-      if (name === "p") endParagraph(); // a text box inside a paragraph
+      if (name === "p") endParagraph(); // A text box inside a paragraph
       else if (name === "pstyle") heading = headings.get(val);
       else if (name === "numpr") isItem = true;
       else if (name === "tr") rows.push([]);

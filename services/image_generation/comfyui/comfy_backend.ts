@@ -15,7 +15,7 @@ import { ComfyRun, createRefusalError, openComfySocket, parseWarnings } from "./
 import { fillWorkflow, listPlaceholders, type PlaceholderValues, type Workflow } from "./workflow_format.ts";
 import { asObject, type JsonObject } from "../../json/type_guards.ts";
 
-/** Images downloaded per run. */
+/** Maximum number of images downloaded per run. */
 const MAX_IMAGES = 16;
 /** One transparent pixel as PNG, for characters without an avatar. */
 const EMPTY_IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
@@ -43,7 +43,7 @@ export class ComfyBackend implements Backend {
     const { workflow, unfilled } = fillWorkflow(task.workflow, values);
     const clientId = crypto.randomUUID();
     const run = new ComfyRun(this.#server, observer);
-    await assertOwnerAddress(new URL(http.baseUrl)); // WebSocket does not go through the HTTP client
+    await assertOwnerAddress(new URL(http.baseUrl)); // WebSocket doesn't use the HTTP client.
     const socket = await openComfySocket(http.baseUrl, clientId, {
       headers: http.authorization,
       timeoutMs: http.limits.connectMs,
@@ -59,7 +59,7 @@ export class ComfyBackend implements Backend {
       if (images.length === 0) {
         throw new AppError(
           "upstream_error",
-          "The workflow produced no image. Add a SaveImage or PreviewImage node.",
+          "The workflow returned no image. Add a SaveImage or PreviewImage node",
         );
       }
       const unknown = unfilled.map((name) => `Parlor doesn't know the placeholder %${name}% of the workflow`);
@@ -81,7 +81,7 @@ export class ComfyBackend implements Backend {
       scheduler: task.scheduler ?? "normal",
       seed: task.seed,
       denoise: task.initImage === undefined ? 1 : 0.75,
-      clip_skip: -1, // the last layer
+      clip_skip: -1, // The last layer
     };
     if (placeholders.has("model")) values.model = task.checkpoint ?? await this.#firstCheckpoint(signal);
     if (placeholders.has("user_avatar")) values.user_avatar = EMPTY_IMAGE;
@@ -99,7 +99,7 @@ export class ComfyBackend implements Backend {
   async #firstCheckpoint(signal: AbortSignal): Promise<string> {
     const [first] = await this.#server.checkpoints(signal);
     if (first !== undefined) return first;
-    const message = "the image server has no checkpoints. Put one into its folder models/checkpoints";
+    const message = "the image server has no checkpoints. Add one to its folder models/checkpoints";
     throw new AppError("unprocessable", `Can't generate the image: ${message}`, {
       issues: [{ path: "checkpoint", message }],
     });
@@ -116,7 +116,7 @@ function createNoInitImageError(): AppError {
 /** The state of a run. */
 export type QueueState = "running" | "pending" | "absent";
 
-/** Above the largest image that backends generate. */
+/** Maximum size of an image, above the largest that backends generate. */
 const MAX_IMAGE_BYTES = 64 * 1024 * 1024;
 
 /** Requests to a ComfyUI server. Paths have no `/api` prefix because older servers don't know it. */
@@ -131,7 +131,7 @@ export class ComfyServer {
     });
     const { system, exec_info } = (stats ?? {}) as Record<string, unknown>;
     if (typeof system === "object" || typeof exec_info === "object") return;
-    throw new AppError("upstream_error", `"${this.http.baseUrl}" is not a ComfyUI server`);
+    throw new AppError("upstream_error", `"${this.http.baseUrl}" isn't a ComfyUI server`);
   }
 
   /** Lists the installed checkpoints. */
@@ -141,9 +141,9 @@ export class ComfyServer {
   }
 
   /**
-   * Queues a workflow. Has no signal: without its id, the run could not be canceled.
+   * Queues a workflow. Can't be aborted: without its ID, the run couldn't be canceled.
    *
-   * @throws {AppError} `unprocessable` with an issue for each refused input
+   * @throws {AppError} `unprocessable` with an issue for each rejected input
    */
   async queue(workflow: Workflow, clientId: string): Promise<{ id: string; warnings: string[] }> {
     const body = { prompt: workflow, client_id: clientId, prompt_id: crypto.randomUUID() };
@@ -156,13 +156,13 @@ export class ComfyServer {
     if (typeof id !== "string") {
       throw new AppError(
         "upstream_error",
-        `The image server at "${this.http.baseUrl}" accepted the workflow but returned no id`,
+        `The image server at "${this.http.baseUrl}" accepted the workflow but returned no ID`,
       );
     }
     return { id, warnings: parseWarnings(errors, workflow) };
   }
 
-  /** Returns the result of a run. Returns undefined if it has not ended, or is unknown. */
+  /** Returns the result of a run; `undefined` if it hasn't ended or is unknown. */
   async history(id: string, signal: AbortSignal): Promise<ComfyHistory | undefined> {
     return parseHistory(await this.http.requestJson(`/history/${encodeURIComponent(id)}`, { signal }), id);
   }
@@ -193,7 +193,7 @@ export class ComfyServer {
   }
 
   /**
-   * Removes a run from the queue or stops it. Older servers stop any run, so this is sent only while ours is running.
+   * Removes a run from the queue or stops it. Older servers stop any run, so call this only while Parlor's is running.
    */
   async cancel(id: string, signal: AbortSignal): Promise<void> {
     await this.#post("/queue", { delete: [id] }, signal);
@@ -230,7 +230,7 @@ export interface ComfyHistory {
   failure?: { type: string; data: Record<string, unknown> };
 }
 
-/** Parses the options of an input, from either form of node description. Returns undefined if it has none. */
+/** Parses the options of an input, from either form of node description. Returns `undefined` if it has none. */
 function parseOptions(json: unknown, input: string): string[] | undefined {
   const node = Object.values(asObject(json))[0];
   const spec = asObject(asObject(asObject(node).input).required)[input];
@@ -239,7 +239,7 @@ function parseOptions(json: unknown, input: string): string[] | undefined {
   return Array.isArray(list) ? list.filter((name) => typeof name === "string") : undefined;
 }
 
-/** Parses the history of one run. Returns undefined if it has not ended. */
+/** Parses the history of one run. Returns `undefined` if it hasn't ended. */
 function parseHistory(json: unknown, id: string): ComfyHistory | undefined {
   const entry = asObject(json)[id];
   if (typeof entry !== "object" || entry === null) return undefined;

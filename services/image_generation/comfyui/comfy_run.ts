@@ -6,11 +6,11 @@ import { asObject } from "../../json/type_guards.ts";
 import type { ComfyHistory, ComfyServer } from "./comfy_backend.ts";
 import { getNodeName, type Workflow } from "./workflow_format.ts";
 
-/** Longest interval between two polls. */
+/** Maximum interval between two polls. */
 const MAX_POLL_MS = 5_000;
-/** Polls that may fail in a row. */
+/** Maximum number of consecutive failed polls. */
 const MAX_FAILED_POLLS = 5;
-/** For stopping the run on the server. */
+/** Time limit for stopping the run on the server. */
 const FREE_MS = 10_000;
 const ENDS = new Set(["execution_success", "execution_error", "execution_interrupted"]);
 
@@ -29,11 +29,11 @@ export class ComfyRun implements ComfyListener {
 
   onMessage(type: string, data: Record<string, unknown>): void {
     const { prompt_id: id, node, value, max } = data;
-    // Messages after a reconnect have no run id.
+    // Messages after a reconnect have no run ID.
     if (this.#id === undefined || (id !== undefined && id !== this.#id)) return;
     if (ENDS.has(type) || (type === "executing" && node === null)) this.#ended.resolve();
     if (type !== "progress" || typeof value !== "number" || typeof max !== "number" || max <= 0) return;
-    const share = Math.max(this.#progress.share, Math.min(value / max, 1)); // a second sampler starts at 0
+    const share = Math.max(this.#progress.share, Math.min(value / max, 1)); // A second sampler starts at 0.
     this.#progress = { share, step: value, steps: max };
     this.#observer.onProgress(this.#progress);
   }
@@ -79,7 +79,7 @@ export class ComfyRun implements ComfyListener {
       try {
         const history = await this.#server.history(id, signal);
         if (history !== undefined) return history;
-        // A run that ended between these two requests is found by the next poll.
+        // If the run ended between these two requests, the next poll finds it.
         absences = await this.#server.findQueueState(id, signal) === "absent" ? absences + 1 : 0;
         if (absences > 0) waitMs = pollMs;
         failures = 0;
@@ -100,9 +100,9 @@ function createLostError(baseUrl: string): AppError {
   );
 }
 
-// ComfyUI's web socket, which reports the progress of runs. It is optional: the result comes from the history.
+// ComfyUI's web socket, which reports the progress of runs. It's optional: the result comes from the history.
 
-/** Receives its messages. */
+/** Receives the messages of the socket. */
 interface ComfyListener {
   onMessage(type: string, data: Record<string, unknown>): void;
   /** A preview: JPEG or PNG. */
@@ -114,7 +114,7 @@ interface ComfySocket {
   close(): void;
 }
 
-/** Deno's constructor with headers, which the DOM types don't have. */
+/** Deno's constructor with headers, which the DOM types lack. */
 type WithHeaders = new (url: string, options: { headers: Record<string, string> }) => WebSocket;
 
 /** Kind of binary frames (docs/protocols/images.md, "WebSocket"). */
@@ -125,7 +125,7 @@ const MAX_FRAME_CHARS = 8 * 1024 * 1024;
  * Opens the socket of one client. The caller has checked the address.
  *
  * @param baseUrl `http` or `https`.
- * @returns undefined if it does not open in time
+ * @returns `undefined` if it doesn't open in time
  */
 export async function openComfySocket(
   baseUrl: string,
@@ -151,7 +151,7 @@ export async function openComfySocket(
     try {
       socket.close();
     } catch {
-      // never opened
+      // Never opened
     }
   };
   const opened = Promise.withResolvers<boolean>();
@@ -187,9 +187,9 @@ const MAX_ISSUES = 20;
 const MAX_TEXT = 400;
 
 /**
- * Creates the error for a workflow that the server refused.
+ * Creates the error for a workflow that the server rejected.
  *
- * @returns undefined if the response doesn't blame the workflow
+ * @returns `undefined` if the response doesn't blame the workflow
  */
 export function createRefusalError(status: number, text: string, workflow: Workflow): AppError | undefined {
   if (status !== 400) return undefined;
@@ -203,10 +203,10 @@ export function createRefusalError(status: number, text: string, workflow: Workf
   const reason = issues[0]?.message ?? parseReason(response.error);
   if (reason === undefined) return undefined;
   const others = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
-  return new AppError("unprocessable", `The image server refused the workflow: ${reason}${others}`, { issues });
+  return new AppError("unprocessable", `The image server rejected the workflow: ${reason}${others}`, { issues });
 }
 
-/** Returns a warning for each part of an accepted workflow that the server will not run. */
+/** Returns a warning for each part of an accepted workflow that the server won't run. */
 export function parseWarnings(nodeErrors: unknown, workflow: Workflow): string[] {
   return parseIssues(nodeErrors, workflow).map(({ message }) =>
     `The image server skipped a part of the workflow: ${message}`
@@ -253,7 +253,7 @@ function explainIssue(
   switch (type) {
     case "value_not_in_list":
       return input === "ckpt_name"
-        ? `the checkpoint ${shown} is not installed on the image server`
+        ? `the checkpoint ${shown} isn't installed on the image server`
         : `the image server doesn't have ${shown} for ${input}`;
     case "required_input_missing":
       return `the input ${input ?? readText(details)} is missing`;

@@ -1,8 +1,9 @@
 /**
- * ComfyUI workflows: their format, the built-in one, and placeholders. The API format is accepted, the UI format refused.
+ * ComfyUI workflows: their format, the built-in one, and placeholders. The API format is accepted, and the UI format is
+ * rejected.
  *
- * Placeholders are SillyTavern's: an input that is exactly `%name%` becomes the value with its type; inside a longer text
- * it becomes text. Values are never inserted into JSON source.
+ * Placeholders are SillyTavern's: an input that is exactly `%name%` becomes the value with its type; inside a longer
+ * text it becomes text. Values are never inserted into JSON source.
  *
  * @see docs/protocols/images.md, "Workflow formats" and "Placeholders"
  */
@@ -21,12 +22,12 @@ export interface WorkflowNode {
 /** A workflow in API format: nodes by id. */
 export type Workflow = Record<string, WorkflowNode>;
 
-/** Issues per error. */
+/** Maximum number of issues per error. */
 const MAX_ISSUES = 20;
 const MAX_NODES = 5_000;
 
-const UI_FORMAT = "it is in ComfyUI's UI format. In ComfyUI, choose Workflow, Export (API) " +
-  "(older versions: turn on Dev mode, then Save (API Format)), and use that file";
+const UI_FORMAT = "it's in ComfyUI's UI format. In ComfyUI, choose Workflow > Export (API) " +
+  "(in older versions, turn on Dev mode, then choose Save (API Format)), and use that file";
 
 /**
  * Validates a workflow.
@@ -35,7 +36,7 @@ const UI_FORMAT = "it is in ComfyUI's UI format. In ComfyUI, choose Workflow, Ex
  */
 export function parseWorkflow(json: unknown): Workflow {
   if (isUiFormat(json)) throw createFormatError(UI_FORMAT, []);
-  if (!isJsonObject(json)) throw createFormatError("it isn't an object of nodes", []);
+  if (!isJsonObject(json)) throw createFormatError("it isn't a JSON object of nodes", []);
   const fault = findJsonFault(json);
   if (fault !== undefined) throw createFormatError(fault, []);
   const nodes = Object.entries(json);
@@ -74,10 +75,10 @@ function createFormatError(reason: string, issues: ErrorIssue[]): AppError {
   return new AppError("unprocessable", `Can't use the workflow: ${reason}`, { issues });
 }
 
-/** Its id. A file with this name overrides it. */
+/** ID of the starter workflow. A file with this name overrides it. */
 export const STARTER_ID = "starter";
 
-/** Previews its image instead of saving it, so that images don't fill the server's disk. */
+/** The starter workflow. Previews its image instead of saving it, so that images don't fill the server's disk. */
 export const STARTER_WORKFLOW: Workflow = {
   "3": {
     class_type: "KSampler",
@@ -161,7 +162,7 @@ export function fillWorkflow(
   const filled = mapTexts(workflow, (text) => {
     const whole = WHOLE.exec(text)?.[1];
     if (whole !== undefined) return findValue(whole) ?? text;
-    // One pass, so that %seed% inside a prompt stays as it is.
+    // One pass, so that %seed% inside a prompt isn't replaced.
     return text.replace(ANYWHERE, (placeholder, name: string) => String(findValue(name) ?? placeholder));
   });
   return { workflow: filled as Workflow, unfilled: [...unfilled].sort() };

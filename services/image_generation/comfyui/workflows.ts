@@ -25,7 +25,7 @@ import { listPlaceholders, parseWorkflow, STARTER_ID, STARTER_WORKFLOW, type Wor
 export interface WorkflowEntry {
   id: string;
   name: string;
-  /** Undefined for the built-in starter. */
+  /** Absent for the built-in starter. */
   updatedAtMs?: number;
   placeholders: string[];
   /** Why it can't be used. */
@@ -38,7 +38,7 @@ export interface VersionedWorkflow {
   version: string;
 }
 
-/** The trash, as workflows use it. */
+/** The operations of the trash that workflows use. */
 export interface WorkflowTrash {
   put(kind: string, title: string, record: unknown): Statement;
   changed(): void;
@@ -170,7 +170,7 @@ export class Workflows {
       const { db, folder, versions, events } = this.#deps;
       const path = join(folder, fileName);
       if (await this.#find(id) !== undefined || await fileExists(path)) {
-        throw new AppError("conflict", `A workflow "${id}" already exists`);
+        throw new AppError("conflict", `Can't restore the workflow: "${id}" already exists`);
       }
       await writeFileAtomic(path, text);
       await db.write([takeOut]);
@@ -179,7 +179,7 @@ export class Workflows {
     });
   }
 
-  /** Deletes a workflow in the trash for good. */
+  /** Permanently deletes a workflow in the trash. */
   async purge(value: unknown, takeOut: Statement): Promise<void> {
     await this.#deps.db.write([takeOut]);
     await this.#deps.versions.purge("workflows", (value as TrashRecord).versions);
@@ -228,10 +228,12 @@ export class Workflows {
   async #refuseClash(id: string, path: string): Promise<void> {
     for (const other of (await this.#listFiles()).keys()) {
       if (other.toLowerCase() === id.toLowerCase()) {
-        throw new AppError("conflict", `The id "${id}" differs from "${other}" only in case`);
+        throw new AppError("conflict", `The ID "${id}" differs from "${other}" only in case`);
       }
     }
-    if (await fileExists(path)) throw new AppError("conflict", `Can't write "${path}": another file has this name`);
+    if (await fileExists(path)) {
+      throw new AppError("conflict", `Can't write "${path}": another file or folder has this name`);
+    }
   }
 
   #lock<T>(id: string, work: () => Promise<T>): Promise<T> {
@@ -269,7 +271,7 @@ function removeExtension(fileName: string): string {
   return fileName.replace(/\.json$/i, "");
 }
 
-/** Returns the id for a file name. A name that is not an id is hashed, so that a file keeps its id. */
+/** Returns the id for a file name. A name that isn't a valid ID is hashed, so that the ID of a file never changes. */
 function toId(stem: string): string {
   return isId(stem) ? stem : `w-${createHash("sha256").update(stem).digest("hex").slice(0, 24)}`;
 }
@@ -281,5 +283,5 @@ function hashVersion(bytes: Uint8Array | undefined): string | undefined {
 }
 
 function createNotFoundError(id: string): AppError {
-  return new AppError("not_found", `Workflow "${id}" doesn't exist`);
+  return new AppError("not_found", `Workflow "${id}" not found`);
 }

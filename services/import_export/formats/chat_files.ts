@@ -1,6 +1,6 @@
 /**
- * Reads JSON files with many chats, as services export them, one chat at a time, and timestamps in the formats that SillyTavern and
- * its relatives have used.
+ * Reads JSON files with many chats, like the exports of services, one chat at a time. Also reads timestamps in all
+ * formats of SillyTavern and its forks.
  */
 import { AppError } from "../../errors.ts";
 import { findJsonFault, isJsonObject, type JsonObject, parseJsonBytes } from "../../json/type_guards.ts";
@@ -9,15 +9,15 @@ import type { ImportStep } from "../import_item.ts";
 import { splitArray } from "../../json/incremental_parse.ts";
 import { leftOutNote, refusedNote } from "../import_report.ts";
 
-/** An export of many years is one file; the Worker holds it once. */
+/** Maximum size of a file. An export of many years is one file, which is in the Worker's memory once. */
 const MAX_BYTES = 1024 * 1024 * 1024;
 
 /**
  * Yields the items of every chat in an import.
  *
- * @param options.isDeep The reader checks the nesting itself, since a chat may be deep.
+ * @param options.isDeep The reader checks the nesting itself, because chats may be deep.
  * @param isChats Reports whether a file with this path has chats.
- * @throws {AppError} `unprocessable` if there is no such file.
+ * @throws {AppError} `unprocessable` if there is no file with chats.
  */
 export async function* readChatFiles(
   source: ImportSource,
@@ -26,7 +26,7 @@ export async function* readChatFiles(
   { isDeep = false }: { isDeep?: boolean } = {},
 ): AsyncGenerator<ImportStep> {
   const files = source.files.filter(({ path }) => isChats(path));
-  if (files.length === 0) throw new AppError("unprocessable", "Can't import this: no file with chats was found");
+  if (files.length === 0) throw new AppError("unprocessable", "Can't find a file with chats in this import");
   const others = source.files.length - files.length;
   if (others > 0) yield leftOutNote("", "other_files", others);
   for (const file of files) {
@@ -69,16 +69,16 @@ function isArray(bytes: Uint8Array): boolean {
   return bytes.find((byte) => byte > 0x20 && byte < 0x80) === 0x5b;
 }
 
-/** `2023-6-1 @14h 22m 5s 123ms`, also without spaces and milliseconds. */
+/** `2023-6-1 @14h 22m 5s 123ms`, optionally without spaces and milliseconds. */
 const WITH_LETTERS = /^(\d{4})-(\d{1,2})-(\d{1,2})\s*@\s*(\d{1,2})h\s*(\d{1,2})m\s*(\d{1,2})s(?:\s*(\d{1,3})ms)?$/;
 /** `June 19, 2023 2:20pm` */
 const IN_WORDS = /^([A-Za-z]+ \d{1,2}, \d{4}) (\d{1,2}):(\d{2})\s*([ap]m)$/i;
-/** Smaller numbers are seconds. */
+/** Smaller numbers are in seconds. */
 const FIRST_MS = 100_000_000_000;
 
 /**
- * Converts a timestamp to ISO 8601 in UTC; `undefined` if it is invalid. Times without a zone are in this machine's
- * time zone.
+ * Converts a timestamp to ISO 8601 in UTC; `undefined` if it's invalid. Times without a zone are in this machine's time
+ * zone.
  */
 export function toIsoTime(value: unknown): string | undefined {
   const ms = toMs(value);

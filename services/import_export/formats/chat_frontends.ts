@@ -9,7 +9,7 @@ import { listObjects, readChatFiles, toIsoTime } from "./chat_files.ts";
 
 /** Yields the conversations of LibreChat's export as JSON, with or without branches, as a tree or as a list. */
 export function readLibreChat(source: ImportSource): AsyncGenerator<ImportStep> {
-  // Each message of a tree lies inside the one before it, so a long chat is deep.
+  // Each message of a tree is nested in the previous one, so a long chat is deeply nested.
   return readChatFiles(source, (path) => /\.json$/i.test(path), convertLibreChatConversation, { isDeep: true });
 }
 
@@ -41,7 +41,10 @@ function* convertLibreChatConversation(chat: JsonObject, source: string): Genera
   });
 }
 
-/** Lists the messages of a tree, parents first, without their children. Not recursive: a chat may be very long. */
+/**
+ * Lists the messages of a tree, parents first, without their children. Isn't recursive, because a chat may be very
+ * long.
+ */
 function flatten(roots: unknown[]): JsonObject[] {
   const list: JsonObject[] = [];
   const waiting = roots.filter(isJsonObject).reverse();
@@ -53,7 +56,7 @@ function flatten(roots: unknown[]): JsonObject[] {
   return list;
 }
 
-/** A first message names a parent of zeros. */
+/** Returns the parent's ID. The parent of a first message is an ID of zeros. */
 function toParentId(value: unknown): string | null | undefined {
   const id = asText(value);
   return id === "" ? undefined : /^[0-]+$/.test(id) ? null : id;
@@ -92,7 +95,7 @@ function countFiles({ files, content }: JsonObject): number {
   return listObjects(files).length + listObjects(content).filter(({ type }) => type === "image_file").length;
 }
 
-/** The text of a part is a string, or an object with a `value`. */
+/** Joins the texts of parts. A text is a string, or an object with a `value`. */
 function joinParts(parts: JsonObject[], type: "text" | "think"): string {
   const texts = parts.filter((part) => part.type === type).map((part) =>
     asText(part[type]) || asText(asObject(part[type]).value)
@@ -100,7 +103,7 @@ function joinParts(parts: JsonObject[], type: "text" | "think"): string {
   return texts.filter((text) => text !== "").join("\n\n");
 }
 
-/** The text contains the reasoning in a details element. */
+/** Matches the start of the reasoning, which is in a details element. */
 const REASONING_START = /^\s*<details type="reasoning"[^>]*>\s*(?:<summary>[^<]*<\/summary>)?/;
 const REASONING_END = "</details>";
 
@@ -130,7 +133,7 @@ function* convertOpenWebUiChat(record: JsonObject, source: string): Generator<Im
   });
 }
 
-/** Old chats have no tree: each message follows the previous one. */
+/** Returns the messages of an old chat as a tree: each message follows the previous one. */
 function listed(messages: unknown): JsonObject {
   const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
   return Object.fromEntries(list.map((message, index) => [
@@ -174,7 +177,10 @@ function convertOpenWebUiMessage(node: JsonObject): TreeNode["message"] {
   };
 }
 
-/** Searches for the end as text: one pattern for everything takes quadratic time on white space without an end. */
+/**
+ * Splits reasoning from text. Looks for the end without a pattern: one pattern for everything takes quadratic time on
+ * white space without an end.
+ */
 function splitReasoning(said: string): { reasoning?: string; text: string } {
   const start = REASONING_START.exec(said)?.[0].length;
   const end = start === undefined ? -1 : said.indexOf(REASONING_END, start);
@@ -182,7 +188,7 @@ function splitReasoning(said: string): { reasoning?: string; text: string } {
   return { reasoning: said.slice(start, end), text: said.slice(end + REASONING_END.length).trimStart() };
 }
 
-/** The reasoning is written as a block quote. */
+/** Removes the block quote of the reasoning. */
 function unquoted(text: string): string {
   return text.trim().split("\n").map((line) => line.replace(/^(&gt;|>) ?/, "")).join("\n");
 }
@@ -293,7 +299,7 @@ function convertChatboxMessage(message: JsonObject): TreeNode["message"] {
   };
 }
 
-/** Old messages have their text in `content`. */
+/** Reads the text of a message. Old messages have it in `content`. */
 function readMessage(message: JsonObject): { content: string; reasoning: string } {
   const parts = listObjects(message.contentParts);
   const join = (type: string) =>

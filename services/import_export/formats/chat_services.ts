@@ -115,7 +115,7 @@ function convertClaudeMessage(message: JsonObject): TreeNode["message"] {
     : [asText(message.text).replace(CLAUDE_PLACEHOLDER, "\n\n").trim()];
   const thoughts = parts.flatMap((part) => part.type === "thinking" ? [asText(part.thinking)] : []);
   const reasoning = thoughts.filter((text) => text !== "").join("\n\n");
-  // The export has the text of what was attached, which the reply is about.
+  // The export contains the text of attachments, which the reply refers to.
   const attached = listObjects(message.attachments).flatMap(({ file_name, extracted_content }) =>
     asText(extracted_content) === "" ? [] : [`${asText(file_name)}:\n\n${asText(extracted_content)}`]
   );

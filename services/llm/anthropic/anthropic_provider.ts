@@ -1,6 +1,6 @@
 /**
- * Anthropic's Messages API, from Anthropic or a local server that offers it, and its stream events and complete
- * messages as ChatEvents (docs/protocols/llm.md, "Anthropic Messages").
+ * Calls Anthropic's Messages API, at Anthropic or a local server with this API, and converts its stream events and
+ * complete messages to ChatEvents (docs/protocols/llm.md, "Anthropic Messages").
  */
 import { EndpointSearch, toHeaderKey } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
@@ -28,14 +28,17 @@ const MAX_PAGES = 20;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const MAX_ADAPTIVE_MODELS = 200;
 
-/** A model without budgets names the field, and the type to use instead. */
+/** The error of a model without budgets names the field and the type to use instead. */
 const BUDGET_REFUSAL = /budget_tokens.*(not supported|no longer)|thinking\.type.*(not supported|adaptive)|adaptive/i;
 /** The caller's names of fields that have another name here. */
 const CALLER_NAMES = new Map([["thinking", "reasoning_effort"], ["output_config", "reasoning_effort"], [
   "stop_sequences",
   "stop",
 ]]);
-/** How Anthropic refuses one of two samplers, "`temperature` and `top_p` cannot both be specified", and thinking. */
+/**
+ * Errors with which Anthropic rejects one of two samplers ("`temperature` and `top_p` cannot both be specified") or
+ * thinking.
+ */
 const REFUSAL_TEXTS = { top_p: /temperature.*top_p.*cannot both/i, thinking: /does not support (extended )?thinking/i };
 /** Anthropic has no default for the limit of a reply. */
 const REQUIRED = ["max_tokens"];
@@ -44,7 +47,7 @@ const REQUIRED = ["max_tokens"];
 export function createAnthropicProvider(http: HttpClient): Provider {
   const endpoints = new EndpointSearch();
   const unsaved = new UnsavedRefusals();
-  /** Models that refused a budget for thinking, because they choose it themselves. */
+  /** Models that rejected a thinking budget, because they choose it themselves. */
   const adaptiveModels = new Set<string>();
 
   async function sendChat(
@@ -113,7 +116,7 @@ export function createAnthropicProvider(http: HttpClient): Provider {
         return await collectCompletion(readReply(accepted, call, createAnthropicTranslator(call)), chat.model);
       }),
 
-    // Anthropic's counting endpoint has a rate limit. Estimates from past usage serve as well.
+    // Anthropic's counting endpoint has a rate limit. Estimates from past usage are good enough.
     countTokens: () => Promise.resolve(undefined),
 
     async readContextSize(target, model, signal): Promise<number | undefined> {
@@ -152,7 +155,7 @@ interface ContentBlock {
   text?: string;
   thinking?: string;
   signature?: string;
-  /** Of reasoning that only Anthropic can read. */
+  /** Reasoning that only Anthropic can read. */
   data?: string;
   input?: unknown;
 }
@@ -193,9 +196,9 @@ const FINISH_REASONS = new Map([
 export function createAnthropicTranslator(call: ModelCall): ReplyTranslator {
   // Running totals: a later count replaces an earlier one.
   let counts: Counts = {};
-  // Block index → index among the tool calls.
+  // Block index → index in the tool calls
   const toolIndexes = new Map<number, number>();
-  // Blocks of reasoning that aren't complete, by their index.
+  // Incomplete reasoning blocks by index
   const thoughts = new Map<number, { text: string; signature: string }>();
 
   function startBlock(index: number, block: ContentBlock, out: ChatEvent[]): void {

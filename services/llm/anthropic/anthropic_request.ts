@@ -6,20 +6,20 @@ import { mergeFields } from "../openai/openai_request.ts";
 import { getDefaultMaxTokens, type UpstreamTarget } from "../provider.ts";
 import { ANTHROPIC_FORMAT } from "../reasoning.ts";
 
-/** Sampler fields. Newer models refuse them, so they are sent only if set. */
+/** Sampler fields. Newer models reject them, so they're only sent if set. */
 const SAMPLING_FIELDS = ["temperature", "top_p", "top_k"] as const;
 
-/** Fields passed through. Anthropic refuses fields it does not know, so all others are dropped. */
+/** Fields passed through. Anthropic rejects unknown fields, so all others are dropped. */
 const PASSED_FIELDS = ["thinking", "metadata", "service_tier", "output_config"] as const;
 
 const BUDGETS: Record<string, number> = ANTHROPIC_BUDGETS;
-/** The range of `top_p` that goes with thinking. */
+/** Minimum `top_p` together with thinking. */
 const LEAST_TOP_P = 0.95;
 
 /** Why a sampler isn't sent. */
 export const THINKING_REASON = "not accepted while the model thinks";
 
-// Sent if the conversation doesn't start with a user message, which Anthropic requires.
+// Added if the conversation doesn't start with a user message, which Anthropic requires.
 const OPENING: Block = { type: "text", text: "(The conversation begins.)" };
 
 const CACHE_MARK = { type: "ephemeral" };
@@ -35,7 +35,7 @@ interface AnthropicMessage {
   content: Block[];
 }
 
-/** A request, and the samplers that it can't carry. */
+/** A request, and the samplers that it can't include. */
 export interface AnthropicRequest {
   body: Record<string, unknown>;
   leftOut: string[];
@@ -44,7 +44,7 @@ export interface AnthropicRequest {
 /**
  * Builds the request body.
  *
- * @param options.isAdaptive The model decides itself how much it thinks, and refuses a budget.
+ * @param options.isAdaptive True if the model chooses how much it thinks, and rejects a budget.
  */
 export function createAnthropicBody(
   target: UpstreamTarget,
@@ -65,7 +65,7 @@ export function createAnthropicBody(
   for (const name of SAMPLING_FIELDS) if (isSet(params[name])) body[name] = params[name];
   // OpenAI's scale ends at 2.
   if (typeof params.temperature === "number") body.temperature = Math.min(1, params.temperature);
-  // A reply that was begun can't be thought about.
+  // The model can't think in a reply that has already started.
   if (messages.at(-1)?.role !== "assistant") Object.assign(body, toThinking(params.reasoning_effort, isAdaptive));
   for (const name of PASSED_FIELDS) if (isSet(params[name])) body[name] = params[name];
   const leftOut = fitThinking(body);
@@ -82,7 +82,7 @@ export function createAnthropicBody(
 }
 
 /**
- * Returns the fields that ask for thinking: a budget, or the effort for models that choose their budget themselves.
+ * Returns the fields that request thinking: a budget, or an effort for models that choose their own budget.
  *
  * @see https://docs.claude.com/en/docs/build-with-claude/extended-thinking
  * @see https://docs.claude.com/en/docs/build-with-claude/adaptive-thinking
@@ -96,7 +96,7 @@ export function toThinking(effort: unknown, isAdaptive: boolean): Record<string,
 }
 
 /**
- * Makes a body fit its thinking: the limit must be above the budget, and most samplers aren't accepted.
+ * Adjusts a body for thinking: the limit must be above the budget, and most samplers aren't accepted.
  *
  * @returns The samplers that were removed.
  */
@@ -116,11 +116,11 @@ function fitThinking(body: Record<string, unknown>): string[] {
 /**
  * Converts OpenAI messages.
  *
- * System messages at the start become the system text; later ones become part of a user message in the same place. Adjacent
- * messages of one role are merged. Empty text is dropped, because Anthropic refuses it. The last of the stable messages is marked
- * for the cache, unless the messages bring marks of their own.
+ * System messages at the start become the system text; later ones become part of a user message in the same place.
+ * Adjacent messages of the same role are merged. Empty text is dropped, because Anthropic rejects it. The last of the
+ * stable messages is marked for the cache, unless messages are already marked.
  *
- * @param stableCount Messages at the start that will be the same in the next call. Default: all.
+ * @param stableCount Number of messages at the start that will be the same in the next call. Default: all.
  * @see https://docs.claude.com/en/docs/build-with-claude/prompt-caching
  */
 export function toAnthropicMessages(
@@ -144,7 +144,7 @@ export function toAnthropicMessages(
       content.push(...calls);
     }
     if (content.length === 0) continue;
-    // The start of the reply is in the next call as a part of it.
+    // In the next call, the start of the reply is part of a longer message.
     const isPrefill = role === "assistant" && index === chat.length - 1;
     if (index < stableCount && !isPrefill) stable = content.at(-1);
     const last = messages.at(-1);
@@ -164,7 +164,9 @@ export function toAnthropicMessages(
   return { system: instructions, messages };
 }
 
-/** A trailing assistant message is the start of the reply. Anthropic refuses whitespace at its end. */
+/**
+ * Removes white space at the end of a trailing assistant message, the start of the reply, because Anthropic rejects it.
+ */
 function trimPrefill(messages: AnthropicMessage[]): void {
   const last = messages.at(-1);
   const block = last?.role === "assistant" ? last.content.at(-1) : undefined;
@@ -185,7 +187,7 @@ function toBlock(part: ContentPart): Block[] {
   }
   if (part.type === "image_url") return [toImageBlock(part)];
   if (part.type === "file") return [toDocumentBlock(part)];
-  return [{ ...part }]; // already in Anthropic's form, or of unknown type
+  return [{ ...part }]; // Already in Anthropic's format, or of unknown type
 }
 
 function toToolResult(message: ChatMessage): Block {
@@ -215,7 +217,7 @@ function toDocumentBlock(part: ContentPart): Block {
   return { type: "document", source: { type: "base64", media_type: match[1], data }, ...title };
 }
 
-/** Returns the signed blocks of reasoning that go before tool calls. Anthropic refuses those of others. */
+/** Returns the signed blocks of reasoning that precede tool calls. Anthropic rejects those of other providers. */
 function toThinkingBlocks(details: unknown): Block[] {
   if (!Array.isArray(details)) return [];
   return details.filter(isJsonObject).filter(({ format }) => format === ANTHROPIC_FORMAT).flatMap((detail): Block[] => {
@@ -235,19 +237,22 @@ function toToolUseBlocks(toolCalls: unknown): Block[] {
   }));
 }
 
-/** Parses the arguments of a tool call, which OpenAI sends as text. Text that is not a JSON object (a cut reply) becomes one field. */
+/**
+ * Parses the arguments of a tool call, which OpenAI sends as text. Text that isn't a JSON object (from a truncated
+ * reply) becomes one field.
+ */
 function parseArguments(text: unknown): Record<string, unknown> {
   if (typeof text !== "string" || text.trim() === "") return {};
   try {
     const value = JSON.parse(text);
     if (isJsonObject(value)) return value;
   } catch {
-    // not JSON
+    // Not JSON
   }
   return { arguments: text };
 }
 
-/** Converts `tools` to Anthropic's form. */
+/** Converts `tools` to Anthropic's format. */
 function toToolDefinitions(tools: unknown): Record<string, unknown>[] {
   if (!Array.isArray(tools)) return [];
   return tools.map((tool: Record<string, unknown> & { function?: Record<string, unknown> }) => {
@@ -261,7 +266,7 @@ function toToolDefinitions(tools: unknown): Record<string, unknown>[] {
   });
 }
 
-/** Converts `tool_choice` to Anthropic's form. */
+/** Converts `tool_choice` to Anthropic's format. */
 function toToolChoice(choice: unknown): Record<string, unknown> | undefined {
   if (choice === "auto" || choice === "none") return { type: choice };
   if (choice === "required") return { type: "any" };

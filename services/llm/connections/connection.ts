@@ -1,4 +1,4 @@
-/** A connection profile: one sealed JSON document that includes the API key, bound to one origin. */
+/** A connection profile: an encrypted JSON document that includes the API key, which is bound to one origin. */
 import { AppError } from "../../errors.ts";
 import {
   type BoundHeaders,
@@ -17,10 +17,10 @@ export interface Connection {
   id: string;
   name: string;
   kind: ProviderKind;
-  /** As `normalizeBaseUrl` returns it, with its query. Empty for the demo. */
+  /** From `normalizeBaseUrl`, with the query. Empty for the demo. */
   baseUrl: string;
   model?: string;
-  /** In tokens, as entered by the owner. */
+  /** Number of tokens, entered by the owner. */
   contextSize?: number;
   /** Override the configured timeouts. */
   timeouts?: Partial<CallTimeouts>;
@@ -40,7 +40,7 @@ export interface Connection {
   isUnreadable?: boolean;
 }
 
-/** Input for a profile. If a profile with this id is stored, undefined fields keep their value and `null` clears it. */
+/** Input for a profile. For a stored profile, `undefined` fields don't change and `null` clears a field. */
 export interface ConnectionInput {
   /** Generated if undefined. */
   id?: string;
@@ -50,15 +50,15 @@ export interface ConnectionInput {
   model?: string | null;
   contextSize?: number | null;
   timeouts?: Partial<CallTimeouts> | null;
-  /** The stored key is kept only if the origin stays the same. */
+  /** The stored key only stays if the origin stays the same. */
   apiKey?: string | null;
-  /** As `updateHeaders`. */
+  /** Like in `updateHeaders`. */
   headers?: Record<string, string | null> | null;
   extraBody?: Record<string, unknown> | null;
   serverOverride?: DialectName | null;
 }
 
-/** The sealed content. */
+/** The encrypted content. */
 export interface ConnectionContent {
   name: string;
   kind: ProviderKind;
@@ -76,14 +76,14 @@ const DEFAULT_URLS: Partial<Record<ProviderKind, string>> = {
   anthropic: "https://api.anthropic.com",
   ollama: "http://127.0.0.1:11434",
 };
-/** They are the request itself. */
+/** Fields that belong to the request itself. */
 const OWN_BODY_FIELDS = ["model", "messages", "stream"];
 const MAX_EXTRA_BODY_CHARS = 100_000;
 
 /**
  * Validates the input for a profile and returns its content.
  *
- * @param stored The stored content of the same id. Undefined input fields keep its values.
+ * @param stored The stored content of the same ID. `undefined` input fields preserve its values.
  * @throws {AppError} `invalid_request`, `address_not_allowed`
  */
 export function parseConnection(input: ConnectionInput, stored: ConnectionContent | undefined): ConnectionContent {
@@ -93,7 +93,7 @@ export function parseConnection(input: ConnectionInput, stored: ConnectionConten
   const storedKind = stored?.kind === "demo" && input.baseUrl ? undefined : stored?.kind;
   const kind = (input.kind === undefined ? storedKind : input.kind) ?? "openai";
   const baseUrl = parseBaseUrl(kind, input.baseUrl === undefined ? stored?.baseUrl : input.baseUrl);
-  // A default name shows the address, so it changes with the address.
+  // The default name contains the address, so it changes with the address.
   const hasOwnName = stored !== undefined && stored.name !== getDefaultName(stored.kind, stored.baseUrl);
   const { name = hasOwnName ? stored.name : undefined } = input;
   return {
@@ -113,7 +113,7 @@ export function parseConnection(input: ConnectionInput, stored: ConnectionConten
 }
 
 /**
- * Checks additional fields of chat requests. An empty object is none.
+ * Checks additional fields of chat requests. An empty object means none.
  *
  * @throws {AppError} `invalid_request` if it sets the model, the messages or the stream, or is too long
  */
@@ -131,7 +131,7 @@ function parseExtraBody(
   throw new AppError("invalid_request", `Can't save: ${message}`, { issues: [{ path: "extra_body", message }] });
 }
 
-/** Returns the timeouts that are set. An explicit `undefined` would hide the configured timeout. */
+/** Returns the timeouts that are set. An explicit `undefined` would override the configured timeout. */
 function pickTimeouts(timeouts: Partial<CallTimeouts> | null | undefined): Pick<ConnectionContent, "timeouts"> {
   const set = Object.entries(timeouts ?? {}).filter(([, value]) => value !== undefined && value !== null);
   return set.length === 0 ? {} : { timeouts: Object.fromEntries(set) };

@@ -1,4 +1,7 @@
-/** What was learned of each connection: its server's dialect and models, the fields it refuses, how the last call ended. */
+/**
+ * Stores what was learned about each connection: the dialect and models of its server, rejected fields, and how the
+ * last call ended.
+ */
 import { Mutex } from "../../async/locks.ts";
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import { messageOf } from "../../errors.ts";
@@ -10,7 +13,7 @@ import { parseDialectName } from "../dialects/dialects.ts";
 import type { CallConnection, CallFailure, ModelThinking, ServerNotice } from "../provider.ts";
 import type { Refusal } from "../refused_fields.ts";
 
-/** A refusal with the model it is about and how long it counts. */
+/** A rejected field, with its model and the time at which it expires. */
 export interface StoredRefusal extends Refusal {
   model: string;
   atMs: number;
@@ -23,12 +26,12 @@ export interface LastCall {
   failure?: CallFailure;
 }
 
-/** What is known of one connection. */
+/** Facts about a connection. */
 export interface ConnectionFacts {
   detected?: DialectName;
-  /** First model of the server's list, as last seen. */
+  /** First model in the server's last known list. */
   firstModel?: string;
-  /** Whether models think, where the server says so. */
+  /** Whether models think, if the server reports it. */
   thinking?: Record<string, ModelThinking>;
   refusals: StoredRefusal[];
   lastCall?: LastCall;
@@ -45,18 +48,18 @@ export interface ConnectionMemoryDeps {
   now(): number;
 }
 
-/** How long a refusal counts. */
+/** How long a rejected field is remembered. */
 export const REFUSAL_TTL_MS = 7 * 24 * 60 * 60 * 1000;
-/** Refusals of one connection; the oldest go first. */
+/** Maximum number of rejected fields per connection. The oldest are dropped first. */
 const MAX_REFUSALS = 200;
 const SAVE_DELAY_MS = 2_000;
-/** Models whose facts are kept. */
+/** Maximum number of models whose facts are stored. */
 const MAX_MODELS = 1_000;
 /** Key in table `setting`. */
 const KEY = "connection_facts";
 const AAD = { table: "setting", id: KEY, field: "value", version: 1 };
 
-/** What is known of all connections. All but the last calls is stored, sealed. */
+/** Facts about all connections. Everything except the last calls is stored, encrypted. */
 export class ConnectionMemory {
   readonly #deps: ConnectionMemoryDeps;
   readonly #facts: Map<string, ConnectionFacts>;
@@ -68,20 +71,24 @@ export class ConnectionMemory {
     this.#facts = this.#load();
   }
 
-  /** Returns what is known of a connection, without refusals that are over. */
+  /** Returns the facts about a connection, without expired rejections. */
   find(id: string): ConnectionFacts {
     const facts = this.#facts.get(id);
     if (facts === undefined) return { refusals: [] };
     return { ...facts, refusals: facts.refusals.filter((refusal) => this.#counts(refusal)) };
   }
 
-  /** Forgets a connection that was edited or deleted. Calls that are still running can't bring anything back. */
+  /** Forgets a connection that was edited or deleted. Calls that are still running can't restore anything. */
   async forget(id: string): Promise<void> {
     const wasStored = isStored(this.#facts.get(id));
     if (this.#facts.delete(id) && wasStored) await this.#save();
   }
 
-  /** Returns what the calls of a connection use. @param hasModel False if the first model of the server's list answers. */
+  /**
+   * Returns the memory for the calls of a connection.
+   *
+   * @param hasModel False if the first model of the server's list is used.
+   */
   toCallMemory(id: string, hasModel: boolean): NonNullable<CallConnection["memory"]> {
     const facts = this.#of(id);
     const isCurrent = () => this.#facts.get(id) === facts;
@@ -97,7 +104,7 @@ export class ConnectionMemory {
         if (!isCurrent()) return;
         const before = facts.lastCall;
         facts.lastCall = { atMs: this.#deps.now(), ...(failure && { failure }) };
-        // A server that works, as expected, is no news.
+        // A server that still works isn't worth an event.
         const isNews = failure !== undefined || before?.failure !== undefined;
         if (isNews) this.#deps.events.publish({ kind: "connection", id });
       },
@@ -121,7 +128,7 @@ export class ConnectionMemory {
         if (!isCurrent()) return;
         const firstModel = models[0]?.id;
         const known = models.filter(({ thinking }) => thinking !== undefined).slice(0, MAX_MODELS);
-        // One request may list less than another says.
+        // A request may list fewer facts than another.
         const thinking = { ...facts.thinking, ...Object.fromEntries(known.map((one) => [one.id, one.thinking!])) };
         const isSame = facts.firstModel === firstModel &&
           JSON.stringify(facts.thinking ?? {}) === JSON.stringify(thinking);
@@ -134,7 +141,7 @@ export class ConnectionMemory {
     };
   }
 
-  /** Writes what isn't stored yet. */
+  /** Saves pending changes. */
   async close(): Promise<void> {
     if (this.#timer !== undefined) await this.#save();
     await this.#lock.settled();
@@ -150,7 +157,7 @@ export class ConnectionMemory {
     return facts;
   }
 
-  /** Many facts arrive with the first call, and none of them is worth a write of its own. */
+  /** Schedules a save. Many facts arrive with the first call, so they're saved together. */
   #changed(id: string, isVisible = true): void {
     if (this.#timer === undefined) {
       this.#timer = setTimeout(() => this.#save(), SAVE_DELAY_MS);
@@ -167,8 +174,8 @@ export class ConnectionMemory {
       const stored: [string, ConnectionFacts][] = JSON.parse(new TextDecoder().decode(sealer.openNow(AAD, row.sealed)));
       return new Map(stored.map(([id, facts]) => [id, { ...facts, detected: parseDialectName(facts.detected) }]));
     } catch (error) {
-      // It is learned again with the next calls.
-      log("warn", "Can't read what was learned of connections", { error: messageOf(error) });
+      // It's learned again with the next calls.
+      log("warn", "Can't read the stored facts about connections", { error: messageOf(error) });
       return new Map();
     }
   }
@@ -186,12 +193,12 @@ export class ConnectionMemory {
     const sealed = sealer.sealNow(AAD, JSON.stringify(stored));
     const sql = "INSERT OR REPLACE INTO setting (key, version, sealed) VALUES (?, 1, ?)";
     await this.#lock.run(() => db.write([{ sql, params: [KEY, sealed] }])).catch((error) =>
-      log("warn", "Can't save what was learned of connections", { error: messageOf(error) })
+      log("warn", "Can't save the facts about connections", { error: messageOf(error) })
     );
   }
 }
 
-/** Returns whether there is something to store: a failed call alone isn't. */
+/** Returns whether there is something to store. A failed call isn't stored. */
 function isStored(facts: ConnectionFacts | undefined): boolean {
   if (facts === undefined) return false;
   const { detected, firstModel, thinking, refusals } = facts;

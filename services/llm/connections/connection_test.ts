@@ -1,6 +1,5 @@
 /**
- * Tests a connection and explains what to do if it doesn't work, and asks its server what it is (docs/protocols/llm.md,
- * "Discovery").
+ * Tests a connection and explains how to fix problems, and identifies its server (docs/protocols/llm.md, "Discovery").
  */
 import { AppError } from "../../errors.ts";
 import { UpstreamError, type UpstreamErrorKind } from "../../http/upstream_error.ts";
@@ -18,16 +17,16 @@ import { type IdentifyingResponse, identifyServer } from "./server_detection.ts"
 
 /** The result of a connection test. */
 export interface ConnectionTestResult {
-  /** An HTTP server responded. */
+  /** Whether an HTTP server responded. */
   isReachable: boolean;
-  /** It accepted the key, if any, and listed its models. */
+  /** Whether it accepted the key, if any, and listed its models. */
   isAuthorized: boolean;
   models: string[];
-  /** In tokens. */
+  /** Number of tokens. */
   contextSize?: number;
   latencyMs: number;
   error?: string;
-  /** What to do about the error. */
+  /** How to fix the error. */
   advice?: string;
 }
 
@@ -57,7 +56,7 @@ const UNREACHABLE_KINDS = new Set<UpstreamErrorKind>([
  * Requests the models of a server and its context size.
  *
  * @param model The model to be used, if one is selected.
- * @throws {AppError} `address_not_allowed`, `invalid_request`: errors in the input rather than of the server
+ * @throws {AppError} `address_not_allowed`, `invalid_request`: errors in the input, not of the server
  * @throws The caller's abort reason.
  */
 export async function testConnection(
@@ -99,7 +98,8 @@ export async function testConnection(
 }
 
 /**
- * Checks whether a server responds within `limitMs`. A server that refuses the request is reachable, and has an error.
+ * Checks whether a server responds within `limitMs`. A server that rejects the request is reachable; the result then
+ * has an error.
  *
  * @throws The caller's abort reason.
  */
@@ -139,7 +139,7 @@ function getModelAdvice(models: string[], model: string | undefined, kind: Provi
   return undefined;
 }
 
-/** Returns what to do about an error, for readers who have never set up a model server. */
+/** Returns how to fix an error, for users who have never set up a model server. */
 export function getErrorAdvice(error: UpstreamError, target: UpstreamTarget): string {
   const url = new URL(target.baseUrl);
   const port = url.port || (url.protocol === "https:" ? "443" : "80");
@@ -200,25 +200,25 @@ function getKeyAdvice(error: UpstreamError, target: UpstreamTarget, url: URL): s
   }
   const hasKey = target.apiKey !== undefined && target.apiKey.trim() !== "";
   if (error.status === 403 && !hasKey) {
-    return "The server refuses the request. It may need an API key, or accept only certain host names: " +
+    return "The server rejects the request. It may need an API key, or accept only certain host names: " +
       "for Ollama set OLLAMA_HOST, for text-generation-webui start it with --listen.";
   }
   return hasKey
-    ? "The server refuses this key. Check that it is complete, still valid, and meant for this server."
+    ? "The server rejects this key. Check that it's complete, still valid, and for this server."
     : "The server needs an API key. Enter the one it was started with, or one from your account.";
 }
 
-/** What a server says of itself. */
+/** What a server reports about itself. */
 export interface ServerIdentity {
-  /** Undefined if it doesn't say. */
+  /** Absent if the server doesn't report it. */
   dialect?: DialectName;
   models: ModelFacts[];
 }
 
-/** What a server says of one model. */
+/** What a server reports about one model. */
 export interface ModelFacts {
   id: string;
-  /** It thinks, and that can be switched. */
+  /** True if it thinks, and thinking can be turned on and off. */
   thinking?: boolean;
 }
 
@@ -227,7 +227,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /**
  * Identifies the server of a target, and lists its models.
  *
- * @returns undefined if it didn't respond
+ * @returns `undefined` if it didn't respond
  * @throws The caller's abort reason.
  */
 export async function identifyTarget(
@@ -251,7 +251,7 @@ export async function identifyTarget(
   let listed: IdentifyingResponse | undefined;
   for (const prefix of listEndpointPrefixes(target.baseUrl)) {
     listed = await request(`${prefix}/models`);
-    // No response to one path means none to the other.
+    // If there is no response to one path, there is none to the other.
     if (listed === undefined || parseModelList(listed.json) !== undefined) break;
   }
   if (listed === undefined) return undefined;
@@ -266,7 +266,7 @@ export async function identifyTarget(
   return { ...(dialect && dialect !== "generic" && { dialect }), models };
 }
 
-/** OpenRouter lists the parameters of each model. */
+/** Returns the facts in an entry of a model list. OpenRouter lists the parameters of each model. */
 export function readModelFacts(entry: { id: string; supported_parameters?: unknown }): ModelFacts {
   const { id, supported_parameters: parameters } = entry;
   return Array.isArray(parameters) ? { id, thinking: parameters.includes("reasoning") } : { id };

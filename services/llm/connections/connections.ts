@@ -1,4 +1,4 @@
-/** The owner's connection profiles. They are stored sealed; one of them can be active. */
+/** The owner's connection profiles. They're stored encrypted, and one of them can be active. */
 import type { PurposeSealer } from "../../crypto/sealer.ts";
 import type { EventHub } from "../../events/event_hub.ts";
 import { SealedProfiles } from "../../storage/documents/sealed_profiles.ts";
@@ -21,7 +21,7 @@ import { type ConnectionFacts, ConnectionMemory, type ConnectionMemoryDeps } fro
 
 export type { Connection, ConnectionInput } from "./connection.ts";
 
-// Keys of the table `setting`; the values are sealed for the purpose "connections".
+// Keys of the table `setting`; the values are encrypted for the purpose "connections".
 const ACTIVE = "active_connection";
 const DEMO_INSTALLED = "demo_installed";
 const DEMO_ID = "demo";
@@ -33,7 +33,7 @@ export interface ConnectionsDeps extends Pick<ConnectionMemoryDeps, "log"> {
   sealer: PurposeSealer;
   events: EventHub;
   now?: () => number;
-  /** Used unless a profile sets its own. */
+  /** Timeouts of profiles that don't set their own. */
   timeouts: CallTimeouts;
 }
 
@@ -55,11 +55,11 @@ export async function openConnections(deps: ConnectionsDeps): Promise<Connection
   return connections;
 }
 
-/** The profiles, kept in memory. A write is visible once it is on disk. */
+/** The profiles. They're in memory, and a change is visible once it's saved. */
 export class Connections {
   readonly #profiles: SealedProfiles<ConnectionContent>;
   readonly #timeouts: CallTimeouts;
-  /** What was learned of the connections. */
+  /** Facts about the connections. */
   readonly memory: ConnectionMemory;
 
   /** Use openConnections. */
@@ -74,7 +74,7 @@ export class Connections {
     return this.#profiles.list().map((record) => toConnection(record, this.#profiles.activeId));
   }
 
-  /** Finds a profile that is readable. */
+  /** Finds a readable profile. */
   find(id: string): Connection | undefined {
     const record = this.#profiles.find(id);
     return record?.content === undefined ? undefined : toConnection(record, this.#profiles.activeId);
@@ -103,7 +103,11 @@ export class Connections {
     return { connection: toConnection(record, this.#profiles.activeId), isNew };
   }
 
-  /** Deletes a profile. If it was active, none is active afterwards: another one might cost money. @throws {AppError} `not_found` */
+  /**
+   * Deletes a profile. If it was active, none is active afterwards, because using another one might cost money.
+   *
+   * @throws {AppError} `not_found`
+   */
   async remove(id: string, expectedVersion?: ExpectedVersion): Promise<void> {
     await this.#profiles.remove(id, expectedVersion);
     await this.memory.forget(id);
@@ -114,12 +118,16 @@ export class Connections {
     return this.#profiles.change(id, ({ key, ...content }) => key === undefined ? undefined : content, expectedVersion);
   }
 
-  /** Makes a profile the active one. @throws {AppError} `not_found`; `conflict` if it is unreadable */
+  /** Makes a profile the active one. @throws {AppError} `not_found`; `conflict` if it's unreadable */
   async activate(id: string): Promise<Connection> {
     return toConnection(await this.#profiles.activate(id), this.#profiles.activeId);
   }
 
-  /** Returns the target of a profile, including its key. @throws {AppError} `not_found`; `conflict` if it is unreadable */
+  /**
+   * Returns the target of a profile, including its key.
+   *
+   * @throws {AppError} `not_found`; `conflict` if it's unreadable
+   */
   getTarget(id: string): UpstreamTarget {
     const content = this.#profiles.content(id);
     const dialect = this.getDialect(id);
@@ -127,7 +135,7 @@ export class Connections {
     return { ...this.#toTarget(content), ...(dialect && { dialect }), connection };
   }
 
-  /** Returns whether unsaved input leads to the server of a saved profile. */
+  /** Returns whether unsaved input is for the server of a saved profile. */
   isTargetOf(id: string, { kind, baseUrl, query }: UpstreamTarget): boolean {
     const content = this.#profiles.find(id)?.content;
     if (content === undefined) return false;
@@ -135,12 +143,12 @@ export class Connections {
     return content.kind === kind && saved.baseUrl === baseUrl && saved.query === query;
   }
 
-  /** Returns what was learned of a connection. */
+  /** Returns the facts about a connection. */
   getFacts(id: string): ConnectionFacts {
     return this.memory.find(id);
   }
 
-  /** Returns the dialect in force. `undefined` for the demo and for a profile that can't be read. */
+  /** Returns the dialect in force. Returns `undefined` for the demo and for an unreadable profile. */
   getDialect(id: string): Dialect | undefined {
     const content = this.#profiles.find(id)?.content;
     if (content === undefined || content.kind === "demo") return undefined;
@@ -149,7 +157,8 @@ export class Connections {
   }
 
   /**
-   * Returns the target of unsaved input. The id of a saved profile supplies its key if the origin is the same.
+   * Returns the target of unsaved input. If it has the ID of a saved profile with the same origin, that profile's key
+   * is used.
    *
    * @throws {AppError} `invalid_request`, `address_not_allowed`
    */
@@ -163,7 +172,7 @@ export class Connections {
     };
   }
 
-  /** Adds the demo to a new installation. It does not come back once it is deleted. */
+  /** Adds the demo to a new installation. It doesn't come back after it was deleted. */
   async installDemoOnce(): Promise<void> {
     if (this.#profiles.readSetting(DEMO_INSTALLED) !== undefined) return;
     await this.#profiles.put(DEMO_ID, () => parseConnection({ kind: "demo", name: "Demo" }, undefined), {
@@ -188,11 +197,11 @@ export class Connections {
   }
 }
 
-// Finds out what the servers of connections are, before the first call.
+// Identifies the servers of connections before the first call.
 
-/** How long a call waits for it. A server that takes longer is used as one that says nothing of itself. */
+/** How long a call waits for the identification. A server that takes longer is treated as unknown. */
 const MAX_WAIT_MS = 2_000;
-/** How long a server that didn't say isn't asked again. */
+/** How long an unknown server isn't asked again. */
 const SILENT_TTL_MS = 10 * 60 * 1000;
 
 /** Dependencies of `ConnectionInspector`. */
@@ -202,12 +211,12 @@ export interface ConnectionInspectorDeps {
   now(): number;
 }
 
-/** Asks servers what they are, and remembers it with their connections. */
+/** Identifies servers and remembers the result with their connections. */
 export class ConnectionInspector {
   readonly #deps: ConnectionInspectorDeps;
   readonly #closing = new AbortController();
   readonly #running = new Map<string, Promise<void>>();
-  /** When a server was asked that didn't say, by id and version of its connection. */
+  /** When an unknown server was last asked, by ID and version of its connection. */
   readonly #silentSinceMs = new Map<string, number>();
 
   constructor(deps: ConnectionInspectorDeps) {
@@ -215,7 +224,7 @@ export class ConnectionInspector {
   }
 
   /**
-   * Asks the server of a connection what it is, unless that is known or it didn't say a short time ago. Waits 2 s at most.
+   * Identifies the server of a connection, unless it's known or was recently asked without success. Waits at most 2 s.
    *
    * @throws The reason of `signal`.
    */
@@ -229,7 +238,7 @@ export class ConnectionInspector {
     if (connections.getDialect(id)?.name === "generic") this.#silentSinceMs.set(key, now());
   }
 
-  /** Asks the server of a connection what it is and which models it has. @throws The reason of `signal`. */
+  /** Identifies the server of a connection and lists its models. @throws The reason of `signal`. */
   async inspect(id: string, signal: AbortSignal = this.#closing.signal): Promise<void> {
     const running = this.#running.get(id);
     if (running !== undefined) await running;
@@ -247,7 +256,7 @@ export class ConnectionInspector {
     await Promise.all(this.#running.values());
   }
 
-  /** Never rejects: a server that can't be asked is used as it is, and the call that follows fails with a better error. */
+  /** Asks a server. Never rejects: if the server doesn't respond, the following call fails with a better error. */
   async #ask(id: string, signal: AbortSignal): Promise<void> {
     const { connections, client } = this.#deps;
     try {
@@ -258,7 +267,7 @@ export class ConnectionInspector {
       if (identity.dialect !== undefined) memory?.reportDialect(identity.dialect);
       if (identity.models.length > 0) memory?.reportModels(identity.models);
     } catch {
-      // Aborted, too slow, or not to be reached.
+      // Aborted, too slow, or unreachable
     }
   }
 }

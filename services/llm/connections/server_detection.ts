@@ -1,6 +1,7 @@
 /**
- * Detects model servers on their default ports, without credentials and in under two seconds. A server is identified by the
- * shape of its responses, never by a status alone: LM Studio returns 200 for every path, and several servers share a port.
+ * Detects model servers on their default ports, without credentials and in under two seconds. A server is identified by
+ * the structure of its responses, never just by a status: LM Studio returns 200 for every path, and several servers
+ * share a port.
  *
  * @see docs/protocols/llm.md, "Discovery"
  */
@@ -16,13 +17,13 @@ export interface DetectedServer {
   /** Product name: `"llama.cpp"`, `"Ollama"`. */
   software: string;
   models: string[];
-  /** It refused the request without a key. */
+  /** True if it rejected the request without a key. */
   needsKey?: boolean;
-  /** It is still loading its model. */
+  /** True if it's still loading its model. */
   isStarting?: boolean;
 }
 
-/** A port, and the default port whose servers to expect there. */
+/** A port, and the default port whose servers are expected there. */
 interface DetectionPort {
   as: number;
 }
@@ -32,16 +33,16 @@ export type DetectionOptions =
   & Omit<ProbeOptions<DetectionPort>, "ports">
   & Partial<Pick<ProbeOptions<DetectionPort>, "ports">>;
 
-/** A response that says what server it is from. */
+/** A response that shows which server it's from. */
 export type IdentifyingResponse = Pick<ProbeResponse, "status" | "headers" | "text" | "json">;
 
 /**
- * Identifies the server of a known address, whatever its port: by its model list, otherwise by the endpoints that only one
+ * Identifies the server at a known address, on any port: by its model list, or else by the endpoints that only one
  * product has.
  *
  * @param models The response to the request for the model list.
- * @param request Requests a path below the server's root; undefined if there is no response.
- * @returns Product name: `"llama.cpp"`. Undefined if the server doesn't say.
+ * @param request Requests a path below the server's root; `undefined` if there is no response.
+ * @returns Product name: `"llama.cpp"`; `undefined` if it can't be determined.
  */
 export async function identifyServer(
   models: IdentifyingResponse,
@@ -59,7 +60,7 @@ export async function identifyServer(
   return isPython && isOkObject(await request("/health")) ? "mlx_lm" : undefined;
 }
 
-/** Endpoints that identify a product, those that others imitate last. */
+/** Endpoints that identify a product. Those that others imitate are last. */
 const OWN_ENDPOINTS: { path: string; software: string; isOwn(json: unknown): boolean }[] = [
   {
     path: "/api/extra/version",
@@ -110,7 +111,7 @@ async function runPlan(as: number, probe: Probe): Promise<Detection | undefined>
   return next.detect(await probe(next.path));
 }
 
-/** What the responses show. */
+/** What the responses reveal. */
 interface Detection {
   software: string;
   models?: string[];
@@ -124,7 +125,7 @@ interface ProbePlan {
   detect(response: ProbeResponse): Detection | SecondProbe | undefined;
 }
 
-/** A second and last request. Its response is undefined if there was none in time. */
+/** A second and last request. Its response is `undefined` if there was none in time. */
 interface SecondProbe {
   path: string;
   detect(response: ProbeResponse | undefined): Detection | undefined;
@@ -140,7 +141,7 @@ const SOFTWARE_BY_OWNER: Record<string, string> = {
   tabbyAPI: "TabbyAPI",
   library: "Ollama",
 };
-// Speech servers list their models in the same form.
+// Speech servers list their models in the same format.
 const SPEECH_OWNERS = new Set(["system", "kokoro"]);
 const SPEECH_MODEL = /^(tts-|gpt-4o-mini-tts|kokoro|whisper|piper|espeak)/i;
 
@@ -150,7 +151,7 @@ const PROBE_PLANS: Record<number, ProbePlan> = {
     path: "/api/version",
     detect: (response) => {
       if (readText(response.json, "version") !== undefined) return probeModels("Ollama");
-      // Ollama bound to loopback refuses an unknown Host header with an empty body.
+      // Ollama on loopback rejects an unknown Host header with an empty body.
       return response.status === 403 && response.text === "" ? { software: "Ollama", models: [] } : undefined;
     },
   },
@@ -223,7 +224,7 @@ const PROBE_PLANS: Record<number, ProbePlan> = {
   },
 };
 
-/** Requests the model list: of a known server, or to detect an unknown one. */
+/** Requests the model list of a known server, or to detect an unknown one. */
 function probeModels(software: string | undefined): SecondProbe {
   const detect = (response: ProbeResponse | undefined): Detection | undefined => {
     const found = response === undefined ? undefined : detectByModels(response);

@@ -1,6 +1,6 @@
-/** What is different between model servers that speak the same protocol (docs/protocols/llm.md, "Dialects"). */
+/** Differences between model servers with the same protocol (docs/protocols/llm.md, "Dialects"). */
 
-/** Every dialect. `generic` is a server that says nothing of itself. */
+/** All dialects. `generic` is for unknown servers. */
 export const DIALECT_NAMES = [
   "openai",
   "azure",
@@ -20,10 +20,10 @@ export const DIALECT_NAMES = [
   "generic",
 ] as const;
 
-/** Name of a dialect, as the API shows it. */
+/** Name of a dialect in the API. */
 export type DialectName = (typeof DIALECT_NAMES)[number];
 
-/** How much a model thinks before it answers. `none` switches thinking off. */
+/** How much a model thinks before it answers. `none` turns thinking off. */
 export const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high"] as const;
 
 /** One of the efforts. */
@@ -32,58 +32,61 @@ export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 /** Name of the field that limits the length of a reply. */
 export type OutputLimitName = "max_tokens" | "max_completion_tokens" | "num_predict";
 
-/** Fields of a message that hold reasoning. */
+/** Fields of a message that may contain reasoning. */
 export const REASONING_FIELDS = ["reasoning_content", "reasoning", "reasoning_details"] as const;
 
 /** One of the fields. */
 export type ReasoningField = (typeof REASONING_FIELDS)[number];
 
-/** How thinking is switched. */
+/** How thinking is controlled. */
 export interface ThinkingSwitch {
-  /** Thinking can be switched off. */
+  /** Whether thinking can be turned off. */
   hasSwitch: boolean;
-  /** The efforts that make a difference, in order. */
+  /** The efforts that make a difference, in ascending order. */
   efforts: readonly ReasoningEffort[];
-  /** Tokens that an effort lets the model think with, where the server takes a number. */
+  /** Number of thinking tokens per effort, if the server expects a number. */
   budgets?: Readonly<Partial<Record<ReasoningEffort, number>>>;
-  /** Returns the fields of the request that ask for an effort; an empty object if the server has no such field. */
+  /** Returns the request fields for an effort; an empty object if the server has no such field. */
   toFields(effort: ReasoningEffort): Record<string, unknown>;
 }
 
-/** The facts of one kind of server. */
+/** Properties of one kind of server. */
 export interface Dialect {
   name: DialectName;
-  /** Product name for people: `"llama.cpp"`, `"OpenAI"`. */
+  /** Product name: `"llama.cpp"`, `"OpenAI"`. */
   title: string;
   outputLimit: OutputLimitName;
-  /** The server stops after a few hundred tokens, or refuses the request, if it gets no limit. */
+  /** True if the server stops after a few hundred tokens, or rejects the request, without a limit. */
   needsOutputLimit: boolean;
   /**
-   * The samplers that the server documents, under our names, with the server's names. A sampler that isn't listed is sent
-   * under our name: models differ, and a refusal is learned.
+   * The server's names of documented samplers, by Parlor's names. Other samplers are sent under Parlor's names: models
+   * differ, and rejections are learned.
    */
   samplers: Readonly<Record<string, string>>;
   thinking: ThinkingSwitch;
-  /** The server reports usage at the end of a stream only if `stream_options` asks for it. */
+  /** True if the server only reports usage at the end of a stream if `stream_options` requests it. */
   asksForUsage: boolean;
-  /** Header that carries the key. */
+  /** Header for the key. */
   keyHeader: "authorization" | "api-key" | "x-api-key";
-  /** Who shortens a conversation that is longer than the context: the server silently, or nobody but us. */
+  /** Who trims a conversation that exceeds the context: the server, without an error, or only Parlor. */
   trimsContext: "server" | "client";
-  /** A trailing assistant message is continued. */
+  /** Whether the server continues a trailing assistant message. */
   continues: boolean;
-  /** Content types of images that the server reads; empty if it reads none. */
+  /** Content types of supported images; empty if images aren't supported. */
   imageTypes: readonly string[];
-  /** Documents are content blocks of their own. */
+  /** Whether documents are separate content blocks. */
   documents: boolean;
   tools: boolean;
-  /** Where the prompt says what may be cached: nowhere, or as `cache_control` of content blocks. */
+  /** How the prompt marks what may be cached: not at all, or with `cache_control` in content blocks. */
   cacheMarks: "none" | "cache_control";
-  /** Fields of assistant messages that go back to the server in turns that call tools. All other reasoning stays here. */
+  /**
+   * Fields of assistant messages that are sent back to the server together with tool calls. All other reasoning isn't
+   * sent.
+   */
   returnsReasoningWithTools: readonly ReasoningField[];
 }
 
-/** Lists samplers that the server knows under our names. */
+/** Returns samplers that have the same names at the server. */
 export function sameNames(...names: string[]): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, name]));
 }
@@ -99,10 +102,10 @@ export const OPENAI_SAMPLERS = sameNames(
   "logit_bias",
 );
 
-/** Images that hosted models read. */
+/** Content types of images that hosted models support. */
 export const COMMON_IMAGE_TYPES = ["image/png", "image/jpeg", "image/webp", "image/gif"] as const;
 
-/** `reasoning_effort` as it is, with the efforts that the server knows. */
+/** Sends `reasoning_effort` unchanged, with the efforts that the server supports. */
 export function sendEffort(...efforts: ReasoningEffort[]): ThinkingSwitch {
   return {
     hasSwitch: efforts.includes("none"),
@@ -111,7 +114,7 @@ export function sendEffort(...efforts: ReasoningEffort[]): ThinkingSwitch {
   };
 }
 
-/** A variable of the chat template that switches thinking, with the effort beside it. */
+/** Sends a variable of the chat template that turns thinking on or off, together with the effort. */
 export function sendTemplateSwitch(field: "chat_template_kwargs" | "template_vars"): ThinkingSwitch {
   return {
     hasSwitch: true,
@@ -123,7 +126,7 @@ export function sendTemplateSwitch(field: "chat_template_kwargs" | "template_var
   };
 }
 
-/** Returns the effort itself if it is known, otherwise the next higher one, otherwise the highest. */
+/** Returns the effort itself if it's supported, otherwise the next higher one, otherwise the highest. */
 export function nearestEffort(effort: ReasoningEffort, known: readonly ReasoningEffort[]): ReasoningEffort {
   if (known.length === 0 || known.includes(effort)) return effort;
   const rank = REASONING_EFFORTS.indexOf(effort);

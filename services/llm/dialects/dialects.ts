@@ -1,4 +1,4 @@
-/** The table of dialects, and which one a connection uses. */
+/** The table of dialects, and the choice of a connection's dialect. */
 import type { ProviderKind } from "../provider.ts";
 import { type Dialect, DIALECT_NAMES, type DialectName } from "./dialect.ts";
 import { HOSTED_DIALECTS, LOCAL_DIALECTS } from "./known_dialects.ts";
@@ -10,7 +10,7 @@ const DIALECTS = new Map<DialectName, Dialect>(
 /** Returns a dialect of the table. */
 export function getDialect(name: DialectName): Dialect {
   const dialect = DIALECTS.get(name);
-  if (dialect === undefined) throw new Error(`No dialect "${name}"`);
+  if (dialect === undefined) throw new Error(`Dialect "${name}" not found`);
   return dialect;
 }
 
@@ -19,7 +19,7 @@ export function isHosted(dialect: Dialect): boolean {
   return HOSTED_DIALECTS.includes(dialect);
 }
 
-/** Returns the name if it is that of a dialect. */
+/** Returns the name if a dialect has it. */
 export function parseDialectName(value: unknown): DialectName | undefined {
   return DIALECT_NAMES.find((name) => name === value);
 }
@@ -35,7 +35,7 @@ const DIALECT_BY_SOFTWARE: Record<string, DialectName> = {
   mlx_lm: "mlx",
 };
 
-/** Returns the dialect of a detected product; `generic` for one without a dialect of its own. */
+/** Returns the dialect of a detected product; `generic` for a product without a dialect. */
 export function getDialectOfSoftware(software: string): DialectName {
   return DIALECT_BY_SOFTWARE[software] ?? "generic";
 }
@@ -51,7 +51,7 @@ const HOSTS: [RegExp, DialectName][] = [
   [/^api\.groq\.com$/, "groq"],
 ];
 
-/** Returns the dialect that an address itself shows: a hosted service, or the path of an Azure deployment. */
+/** Returns the dialect that an address reveals: a hosted service, or the path of an Azure deployment. */
 export function findDialectOfAddress(baseUrl: string): DialectName | undefined {
   if (!URL.canParse(baseUrl)) return undefined;
   const { hostname, pathname } = new URL(baseUrl);
@@ -59,23 +59,26 @@ export function findDialectOfAddress(baseUrl: string): DialectName | undefined {
   return hosted ?? (/\/openai\/deployments\/[^/]+/.test(pathname) ? "azure" : undefined);
 }
 
-/** Returns the deployment that an address of Azure names: it stands for the model, and has no list of models. */
+/** Returns the deployment in an Azure address. It determines the model and has no model list. */
 export function findDeployment(baseUrl: string): string | undefined {
   const name = /\/openai\/deployments\/([^/?]+)/.exec(baseUrl)?.[1];
   return name === undefined ? undefined : decodeURIComponent(name);
 }
 
-/** What is known of a connection's server. */
+/** Facts about a connection's server. */
 export interface ServerFacts {
   kind: ProviderKind;
   baseUrl: string;
-  /** What the server said of itself. */
+  /** What the server reported. */
   detected?: DialectName;
   /** The owner's choice. */
   override?: DialectName;
 }
 
-/** Returns the dialect in force: the owner's choice, the protocol's own, what the address shows, what the server said. */
+/**
+ * Returns the dialect to use: the owner's choice, or else that of the protocol, of the address, or of the server's own
+ * report.
+ */
 export function chooseDialect({ kind, baseUrl, detected, override }: ServerFacts): Dialect {
   if (kind === "anthropic" || kind === "ollama") return getDialect(kind);
   return getDialect(override ?? findDialectOfAddress(baseUrl) ?? detected ?? "generic");

@@ -9,7 +9,7 @@ import {
   sendTemplateSwitch,
 } from "./dialect.ts";
 
-/** What most servers with an OpenAI-compatible API have in common. */
+/** Common properties of most servers with an OpenAI-compatible API. */
 const COMMON = {
   needsOutputLimit: false,
   asksForUsage: true,
@@ -37,13 +37,13 @@ const openai: Dialect = {
 const azure: Dialect = { ...openai, name: "azure", title: "Azure OpenAI", keyHeader: "api-key" };
 
 /**
- * Tokens to think with. The least that Anthropic accepts is 1,024.
+ * Thinking budgets in tokens. Anthropic's minimum is 1,024.
  *
  * @see https://docs.claude.com/en/docs/build-with-claude/extended-thinking
  */
 export const ANTHROPIC_BUDGETS = { minimal: 1_024, low: 2_048, medium: 8_192, high: 16_384 } as const;
 
-/** @see https://docs.claude.com/en/api/messages */
+/** The provider converts the effort to its budget. */
 const anthropic: Dialect = {
   ...COMMON,
   name: "anthropic",
@@ -87,7 +87,7 @@ const mistral: Dialect = {
     seed: "random_seed",
   },
   thinking: sendEffort("none", "high"),
-  // The last chunk has the usage anyway.
+  // The last chunk always has the usage.
   asksForUsage: false,
 };
 
@@ -104,7 +104,7 @@ const deepseek: Dialect = {
     toFields: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "enabled" } }),
   },
   imageTypes: [],
-  // Without it, the server refuses the request: https://api-docs.deepseek.com/guides/thinking_mode#tool-calls
+  // Without it, the server rejects the request: https://api-docs.deepseek.com/guides/thinking_mode#tool-calls
   returnsReasoningWithTools: ["reasoning_content"],
 };
 
@@ -174,7 +174,7 @@ const llamaCpp: Dialect = {
     repetition_penalty_range: "repeat_last_n",
     rep_pen_range: "repeat_last_n",
   },
-  // Templates of models that think between calls need it.
+  // Templates of models that think between calls require it.
   returnsReasoningWithTools: ["reasoning_content"],
   thinking: sendTemplateSwitch("chat_template_kwargs"),
   continues: true,
@@ -269,7 +269,7 @@ const mlx: Dialect = {
   imageTypes: [],
 };
 
-/** A server that speaks OpenAI's protocol and doesn't say what it is. */
+/** A server with OpenAI's protocol that can't be identified. */
 const generic: Dialect = {
   ...LOCAL,
   name: "generic",

@@ -1,6 +1,5 @@
 /**
- * The models of an Ollama server: those it has, those it has loaded, what each can do, and downloads as background
- * jobs.
+ * Lists the models of an Ollama server (installed and loaded), describes them, and downloads models in background jobs.
  */
 import { getServerRoot, toBearerHeader } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
@@ -18,28 +17,28 @@ import { UpstreamError } from "../../http/upstream_error.ts";
 import { LineParser } from "../streaming/event_stream_parser.ts";
 
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
-/** How long a model's facts are used without asking again. A pull can replace the model. */
+/** How long a model's facts are cached. A pull can replace the model. */
 const FACTS_TTL_MS = 60_000;
 const MAX_FACTS = 200;
-/** Models that are asked about at the same time. */
+/** Number of models to ask about at the same time. */
 const PARALLEL = 4;
 
 /** A model in the server's memory. */
 export interface LoadedModel {
-  /** Tokens of its context. Versions before 0.9.2 don't say. */
+  /** Context size in tokens. Versions before 0.9.2 don't report it. */
   contextSize?: number;
   sizeBytes: number;
-  /** The part of it in the memory of the GPU. */
+  /** Size of the part in GPU memory. */
   vramBytes: number;
 }
 
-/** What a model can do. */
+/** Capabilities of a model. */
 export interface OllamaModelFacts {
-  /** The most its context can be, in tokens. */
+  /** Maximum context size in tokens. */
   maxContextSize?: number;
-  /** `"completion"`, `"tools"`, `"vision"`, `"thinking"`. Absent if the server doesn't say. */
+  /** `"completion"`, `"tools"`, `"vision"`, `"thinking"`. Absent if the server doesn't report them. */
   capabilities?: string[];
-  /** True for gpt-oss, which takes levels of thinking and always thinks. */
+  /** True for gpt-oss, which has thinking levels and always thinks. */
   hasThinkingLevels: boolean;
 }
 
@@ -52,16 +51,16 @@ export class OllamaModels {
     this.#http = http;
   }
 
-  /** Lists the models that the server has, as OpenAI's API does. @throws {AppError} as `Provider.listModels` */
+  /** Lists the installed models in the format of OpenAI's API. @throws {AppError} Like `Provider.listModels` */
   async list(target: UpstreamTarget, signal: AbortSignal): Promise<ModelList> {
     const models = await this.#request(target, "/api/tags", undefined, signal);
     return { object: "list", data: readEntries(models).flatMap(toListedModel) };
   }
 
   /**
-   * Lists the models with what the server says of each. Facts that don't arrive before `signal` ends are missing.
+   * Lists the models with the server's facts about each. Facts that don't arrive before `signal` fires are missing.
    *
-   * @throws {AppError} as `Provider.listModels`
+   * @throws {AppError} Like `Provider.listModels`
    */
   async identify(target: UpstreamTarget, signal: AbortSignal): Promise<ServerIdentity> {
     const { data } = await this.list(target, signal);
@@ -78,7 +77,7 @@ export class OllamaModels {
     return { dialect: "ollama", models };
   }
 
-  /** Finds a model in the server's memory. @throws {AppError} as `Provider.listModels` */
+  /** Finds a model in the server's memory. @throws {AppError} Like `Provider.listModels` */
   async findLoaded(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<LoadedModel | undefined> {
     const running = readEntries(await this.#request(target, "/api/ps", undefined, signal));
     const found = running.find((entry) => {
@@ -93,7 +92,7 @@ export class OllamaModels {
     };
   }
 
-  /** Describes a model. @throws {AppError} as `Provider.listModels`; `not_found` kind if it isn't pulled */
+  /** Describes a model. @throws {AppError} Like `Provider.listModels`; kind `not_found` if it isn't installed */
   async describe(target: UpstreamTarget, model: string, signal: AbortSignal): Promise<OllamaModelFacts> {
     const key = `${target.baseUrl}\n${model}`;
     const known = this.#facts.get(key);
@@ -161,26 +160,29 @@ function addTag(name: string): string {
   return /:[^/]*$/.test(name) ? name : `${name}:latest`;
 }
 
-/** Reports whether two names mean the same model. */
+/** Reports whether two names refer to the same model. */
 export function isSameOllamaModel(one: string, other: string): boolean {
   return addTag(one) === addTag(other);
 }
 
-/** How far a download has come, in bytes. The server learns of one file after the other. */
+/** Progress of a download, in bytes. The total grows as the server discovers files. */
 export interface PullProgress {
   done: number;
   /** `null` until the first file is known. */
   total: number | null;
 }
 
-/** Ollama says nothing while it computes the checksum of a file, which can have a hundred gigabytes. */
+/**
+ * Minimum idle timeout. Ollama sends nothing while it computes the checksum of a file, which can have a hundred
+ * gigabytes.
+ */
 const LEAST_IDLE_MS = 15 * 60 * 1000;
 
 /**
- * Has the server download a model. Files that it has stay, also parts of them, so that a later call goes on.
+ * Makes the server download a model. Complete and partial files stay, so that a later call continues.
  *
  * @param onProgress Called for each change.
- * @throws {UpstreamError} of kind `not_found` if there is no such model; otherwise as `Provider.listModels`
+ * @throws {UpstreamError} Kind `not_found` if the model doesn't exist; otherwise like `Provider.listModels`
  * @throws The reason of `signal`.
  */
 export function pullModel(
@@ -239,10 +241,10 @@ function addUp(files: { done: number; total: number }[]): PullProgress {
   return { done: sum("done"), total: sum("total") };
 }
 
-/** Says what is wrong if the library doesn't have the model. */
+/** Explains the error if the library doesn't have the model. */
 function explainError(call: ModelCall, error: UpstreamError, model: string): UpstreamError {
   if (!/file does not exist|not found|invalid model name/i.test(error.message)) return error;
-  const message = `Ollama at "${call.target.baseUrl}" can't download "${model}": its library has no such model`;
+  const message = `Ollama at "${call.target.baseUrl}" can't download "${model}": its library doesn't have this model`;
   return new UpstreamError("not_found", message, { status: error.status, cause: error });
 }
 
@@ -253,29 +255,32 @@ export interface ModelPullsDeps {
   upstream: Pick<UpstreamClient, "pullModel" | "identify">;
 }
 
-/** What a job is to do. */
+/** Parameters of a job. */
 interface PullParams {
   connectionId: string;
   model: string;
 }
 
 const KIND = "model_pull";
-/** The server downloads one model after the other anyway, as fast as its line allows. */
+/**
+ * Number of concurrent downloads. The server downloads one model after the other anyway, as fast as its connection
+ * allows.
+ */
 const PARALLEL_PULLS = 2;
 
-/** All downloads by Ollama servers. */
+/** Downloads of models by Ollama servers. */
 export class ModelPulls {
   readonly #deps: ModelPullsDeps;
   #isClosing = false;
 
-  /** Takes up what an earlier process left: the server kept the parts. */
+  /** Continues downloads of an earlier process: the server has the partial files. */
   constructor(deps: ModelPullsDeps) {
     this.#deps = deps;
     deps.jobs.register(KIND, { parallel: PARALLEL_PULLS, resumable: true, run: (context) => this.#run(context) });
   }
 
   /**
-   * Starts a download, or returns the one that is under way for the same model of the same server.
+   * Starts a download, or returns the running one for the same model and server.
    *
    * @throws {AppError} `not_found`; `invalid_request` if the connection isn't of the kind ollama.
    */
@@ -291,7 +296,7 @@ export class ModelPulls {
     });
   }
 
-  /** Lets running downloads go on at the next start, although the connections to servers close now. */
+  /** Makes running downloads continue at the next start, although the connections to servers close now. */
   close(): void {
     this.#isClosing = true;
   }
@@ -299,9 +304,9 @@ export class ModelPulls {
   #getTarget(connectionId: string): UpstreamTarget {
     const { connections } = this.#deps;
     const connection = connections.find(connectionId);
-    if (connection === undefined) throw new AppError("not_found", `There is no connection "${connectionId}"`);
+    if (connection === undefined) throw new AppError("not_found", `Connection "${connectionId}" not found`);
     if (connection.kind !== "ollama") {
-      throw new AppError("invalid_request", `"${connection.name}" can't download models: it isn't of the kind ollama`);
+      throw new AppError("invalid_request", `"${connection.name}" can't download models: its kind isn't ollama`);
     }
     return connections.getTarget(connectionId);
   }
@@ -316,7 +321,7 @@ export class ModelPulls {
       if (this.#isClosing) await waitForAbort(signal);
       throw error;
     }
-    // The model shows in lists, with what it can do. It is there even if the server doesn't say so now.
+    // Updates lists and capabilities. The model is installed even if this request fails.
     const identity = await upstream.identify(target, signal).catch(() => undefined);
     if (identity !== undefined) target.connection?.memory?.reportModels(identity.models);
   }

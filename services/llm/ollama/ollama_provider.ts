@@ -1,6 +1,6 @@
 /**
- * Ollama through its own API, which unlike its OpenAI-compatible one sets the context size, and its stream of one JSON
- * value per line as ChatEvents (docs/protocols/llm.md, "Ollama").
+ * Calls Ollama's own API, which can set the context size, unlike its OpenAI-compatible API, and converts its stream of
+ * one JSON value per line to ChatEvents (docs/protocols/llm.md, "Ollama").
  */
 import { getServerRoot, toBearerHeader } from "../../http/base_url.ts";
 import type { HttpClient } from "../../http/http_client.ts";
@@ -17,24 +17,24 @@ import { canThink, type LoadedModel, type OllamaModelFacts, OllamaModels } from 
 import { createOllamaBody, getAnswerLimit, getOwnContextSize, toThink, withExtraBody } from "./ollama_request.ts";
 import { isJsonObject, isNonEmptyString } from "../../json/type_guards.ts";
 
-/** Kept free for an answer without a limit. */
+/** Number of tokens reserved for a reply without a limit. */
 const ANSWER_TOKENS = 2_048;
-/** Estimates are off by at most this factor. */
+/** Estimates are wrong by at most this factor. */
 const ESTIMATE_ERROR = 1.35;
 const SPILL_CHECK_MS = 5_000;
-/** Times that a larger context is tried after Ollama found the prompt too long for the estimated one. */
+/** Maximum number of retries with a larger context, if the prompt is too long for the estimated one. */
 const MAX_ENLARGEMENTS = 4;
 
 /** The caller's names of fields that have another name here. */
 const CALLER_NAMES = new Map([["think", "reasoning_effort"]]);
-/** How Ollama refuses `think`: it names the model. */
+/** Ollama's error for `think`. It names the model. */
 const REFUSAL_TEXTS = { think: /does not support thinking|think value|invalid think/i };
 
-/** What a call meets at the server. */
+/** The state of the server when a call is made. */
 interface Situation {
   loaded?: LoadedModel;
   facts?: OllamaModelFacts;
-  /** The most that `num_ctx` may be. */
+  /** Maximum value of `num_ctx`. */
   most?: number;
 }
 
@@ -101,7 +101,7 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
     }
   }
 
-  /** Reports whether the model that answers now fits the memory of the GPU. */
+  /** Reports whether the loaded model fits in GPU memory. */
   async function reportSpill(target: UpstreamTarget, model: string): Promise<void> {
     const memory = target.connection?.memory;
     if (memory === undefined) return;
@@ -150,7 +150,11 @@ export function createOllamaProvider(http: HttpClient, models = new OllamaModels
   };
 }
 
-/** Returns `undefined` if the server answered without the facts: a proxy that only passes chats on. @throws Other failures. */
+/**
+ * Returns `undefined` if the server responded without the facts, for example a proxy that only forwards chats.
+ *
+ * @throws Other failures.
+ */
 async function ifAnswered<T>(asked: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   try {
     return await asked;
@@ -166,7 +170,7 @@ function least(...sizes: (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-/** Estimates the tokens of a call whose caller didn't. */
+/** Estimates the number of tokens of a call if the caller didn't count them. */
 function estimateNeeded(chat: ChatCall): number {
   return Math.ceil(estimateCallTokens(chat) * ESTIMATE_ERROR) + (getAnswerLimit(chat) ?? ANSWER_TOKENS);
 }
@@ -176,7 +180,7 @@ function createSpillNotice(model: string, { sizeBytes, vramBytes }: LoadedModel)
   const share = Math.round((1 - vramBytes / sizeBytes) * 100);
   const message = vramBytes === 0
     ? `"${model}" runs in main memory, without a GPU. Replies are slow`
-    : `${share}% of "${model}" is in main memory, because it doesn't fit the GPU. Replies are slow; a smaller context or model helps`;
+    : `${share}% of "${model}" is in main memory, because it doesn't fit in GPU memory. Replies are slow; a smaller context or model helps`;
   return { code: "model_spills", message };
 }
 
@@ -185,7 +189,7 @@ function createReloadNotice(contextSize: number) {
   return { code: "model_reload" as const, message, contextSize };
 }
 
-/** Adds what to do to errors that have a known cure. */
+/** Adds how to fix an error, if that is known. */
 function explainError(call: ModelCall, error: UpstreamError, model: string): UpstreamError {
   const { status } = error;
   if (error.kind === "not_found" && /model .*not found/i.test(error.message)) {
@@ -204,15 +208,15 @@ function explainError(call: ModelCall, error: UpstreamError, model: string): Ups
   return error;
 }
 
-/** The smallest size that is asked for. */
+/** The smallest context size to request. */
 const FIRST_SIZE = 4_096;
 
 /**
- * Chooses a context size: 4,096 doubled until the call fits, up to a limit. A size that is loaded and suffices stays.
+ * Chooses a context size: 4,096 doubled until the call fits, up to a limit. If the loaded size is sufficient, it stays.
  *
- * @param needed Tokens of prompt and answer.
- * @param loaded The size that the model is loaded with.
- * @param most The most that may be asked for: the model's maximum or the owner's limit.
+ * @param needed Number of tokens of prompt and reply.
+ * @param loaded The context size of the loaded model.
+ * @param most The maximum: that of the model, or the owner's limit.
  */
 function chooseContextSize(needed: number, loaded: number | undefined, most = Infinity): number {
   if (loaded !== undefined && loaded >= Math.min(needed, most) && loaded <= most) return loaded;
@@ -221,7 +225,9 @@ function chooseContextSize(needed: number, loaded: number | undefined, most = In
   return Math.min(size, most);
 }
 
-/** Formats a size for people, with its article: `"a 16k context"`, `"an 8k context"`, `"a context of 5,000 tokens"`. */
+/**
+ * Formats a size for messages, with its article: `"a 16k context"`, `"an 8k context"`, `"a context of 5,000 tokens"`.
+ */
 function formatContextSize(tokens: number): string {
   if (tokens % 1024 !== 0) return `a context of ${tokens.toLocaleString("en-US")} tokens`;
   const size = `${tokens / 1024}`;
@@ -288,12 +294,12 @@ function createOllamaTranslator(call: ModelCall): ReplyTranslator {
 
 function toUsage(frame: Frame): Usage {
   const [prompt, completion] = [readNumber(frame, "prompt_eval_count"), readNumber(frame, "eval_count")];
-  // Older versions leave out the count of a prompt that is in their cache.
+  // Older versions omit the count of a prompt that is in their cache.
   if (prompt === 0) return { completion_tokens: completion };
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
 
-/** Converts the measurements to llama.cpp's names, which the other providers pass on as they are. */
+/** Converts measurements to llama.cpp's names, which other providers pass on unchanged. */
 function toTimings(frame: Frame): Record<string, number> {
   const milliseconds = (name: string) => readNumber(frame, name) / NANOSECONDS_PER_MS;
   const [promptMs, predictedMs] = [milliseconds("prompt_eval_duration"), milliseconds("eval_duration")];

@@ -6,7 +6,11 @@ import { mergeFields } from "../openai/openai_request.ts";
 import type { UpstreamTarget } from "../provider.ts";
 import type { OllamaModelFacts } from "./ollama_models.ts";
 
-/** Names of `options` that Ollama reads. It ignores others. @see https://docs.ollama.com/modelfile#valid-parameters-and-values */
+/**
+ * Names of supported `options`. Ollama ignores others.
+ *
+ * @see https://docs.ollama.com/modelfile#valid-parameters-and-values
+ */
 const OPTION_NAMES = new Set([
   ...["temperature", "top_k", "top_p", "min_p", "typical_p", "seed", "repeat_last_n", "repeat_penalty"],
   ...["presence_penalty", "frequency_penalty", "num_predict", "num_ctx", "num_keep", "num_batch", "num_gpu"],
@@ -16,7 +20,7 @@ const OPTION_NAMES = new Set([
 /** Samplers that have another name elsewhere. */
 const OPTION_ALIASES: Record<string, string> = { repetition_penalty: "repeat_penalty", typical: "typical_p" };
 
-/** Fields at the top level of the request that are passed through. */
+/** Top-level fields of the request that are passed through. */
 const PASSED_FIELDS = ["format", "keep_alive", "truncate", "shift", "logprobs", "top_logprobs"];
 
 /** Value of `think`: on, off, or a level of gpt-oss. */
@@ -46,9 +50,9 @@ interface OllamaMessage {
 /**
  * Builds the request body.
  *
- * `truncate` and `shift` are switched off: otherwise Ollama drops the oldest messages that don't fit, without an error.
+ * `truncate` and `shift` are off: otherwise Ollama drops the oldest messages that don't fit, without an error.
  *
- * @param call As `withExtraBody` returns it.
+ * @param call From `withExtraBody`.
  * @param contextSize Sent as `num_ctx`, unless the caller sets one.
  * @throws {AppError} `invalid_request` for content that Ollama can't receive.
  */
@@ -77,9 +81,9 @@ export function createOllamaBody(
 }
 
 /**
- * Converts `reasoning_effort` to `think`. A `think` of the request wins.
+ * Converts `reasoning_effort` to `think`. If the request has `think`, that is used.
  *
- * gpt-oss takes levels and can't be told not to think; all other models only have a switch.
+ * gpt-oss has levels and always thinks; all other models only have a switch.
  *
  * @see https://docs.ollama.com/capabilities/thinking
  */
@@ -88,21 +92,21 @@ export function toThink(params: Record<string, unknown>, facts: OllamaModelFacts
   if (typeof think === "boolean" || think === "low" || think === "medium" || think === "high") return think;
   if (typeof effort !== "string" || effort === "") return undefined;
   if (facts?.hasThinkingLevels) return effort === "medium" || effort === "high" ? effort : "low";
-  // A model that can't think refuses only to be asked for it.
+  // A model that can't think only rejects a request to think.
   return effort !== "none";
 }
 
-/** Returns a call with the connection's additional fields among its own. */
+/** Returns a call that includes the connection's additional fields. */
 export function withExtraBody(target: UpstreamTarget, call: ChatCall): ChatCall {
   return { ...call, extraBody: mergeFields(target.extraBody, call.extraBody) };
 }
 
-/** Returns the limit of the answer in tokens that a call sets. */
+/** Returns the token limit of the reply in a call. */
 export function getAnswerLimit(call: ChatCall): number | undefined {
   return readSize(toOllamaOptions(call).num_predict);
 }
 
-/** Returns the context size that a call names itself. */
+/** Returns the context size in a call. */
 export function getOwnContextSize(call: ChatCall): number | undefined {
   return readSize(toOllamaOptions(call).num_ctx);
 }
@@ -117,7 +121,7 @@ function toOllamaOptions({ params, extraBody = {} }: ChatCall): Record<string, u
   if (isSet(limit)) options.num_predict = limit;
   for (const [name, value] of Object.entries(params)) {
     const option = getOwn(OPTION_ALIASES, name) ?? name;
-    // A name of Ollama's own wins over an alias.
+    // Ollama's own name takes precedence over an alias.
     if (isSet(value) && OPTION_NAMES.has(option) && (option === name || !isSet(params[option]))) {
       options[option] = value;
     }
@@ -147,7 +151,7 @@ function toOllamaMessages(messages: readonly ChatMessage[]): OllamaMessage[] {
     for (const { id, function: { name } } of calls) toolNames.set(id, String(name));
     if (calls.length > 0) {
       converted.tool_calls = calls;
-      // Within one turn a model goes on with the thoughts that led to its calls.
+      // Within a reply, a model continues with the thoughts that led to its calls.
       if (typeof message.reasoning_content === "string") converted.thinking = message.reasoning_content;
     }
     if (role === "tool") {
@@ -159,7 +163,7 @@ function toOllamaMessages(messages: readonly ChatMessage[]): OllamaMessage[] {
   });
 }
 
-/** Converts tool calls. Ollama takes their arguments as an object, OpenAI as text. */
+/** Converts tool calls. Arguments are an object in Ollama's API, and text in OpenAI's. */
 function toToolCalls(calls: unknown): NonNullable<OllamaMessage["tool_calls"]> {
   if (!Array.isArray(calls)) return [];
   return calls.filter(isJsonObject).map((call, index) => {
@@ -171,7 +175,7 @@ function toToolCalls(calls: unknown): NonNullable<OllamaMessage["tool_calls"]> {
   });
 }
 
-/** Parses arguments. Text that isn't a JSON object, for example of a reply that was cut, becomes one field. */
+/** Parses arguments. Text that isn't a JSON object, for example from a truncated reply, becomes one field. */
 function parseArguments(value: unknown): Record<string, unknown> {
   if (isJsonObject(value)) return value;
   if (typeof value !== "string" || value.trim() === "") return {};
@@ -179,7 +183,7 @@ function parseArguments(value: unknown): Record<string, unknown> {
     const parsed = JSON.parse(value);
     if (isJsonObject(parsed)) return parsed;
   } catch {
-    // not JSON
+    // Not JSON
   }
   return { arguments: value };
 }
@@ -191,7 +195,7 @@ function splitContent(content: unknown): { text: string; images: string[] } {
   for (const part of content as ContentPart[]) {
     if (part.type === "image_url") images.push(toBase64(part));
     else if (typeof part.text === "string") texts.push(part.text);
-    else throw new AppError("invalid_request", `Ollama can't receive content of type "${part.type}"`);
+    else throw new AppError("invalid_request", `Ollama doesn't support content of type "${part.type}"`);
   }
   return { text: texts.join("\n"), images };
 }
@@ -201,7 +205,7 @@ function toBase64(part: ContentPart): string {
   const url = String((typeof image === "string" ? image : image?.url) ?? "");
   const match = /^data:[^,]*;base64,/.exec(url);
   if (match !== null) return url.slice(match[0].length);
-  throw new AppError("invalid_request", "Ollama can't load images from a URL; attach the image instead");
+  throw new AppError("invalid_request", "Ollama doesn't support image URLs. Attach the image instead");
 }
 
 function isSet(value: unknown): boolean {

@@ -17,7 +17,7 @@ interface Choice {
   index?: unknown;
   delta?: Delta | null;
   message?: Delta | null;
-  /** Of servers that stream in the form of the legacy completions endpoint. */
+  /** Text in the format of the legacy completions endpoint. */
   text?: unknown;
   finish_reason?: unknown;
   error?: unknown;
@@ -70,7 +70,7 @@ export function createOpenAiTranslator(call: ModelCall): ReplyTranslator {
   };
 }
 
-/** Reports whether JSON is a chat response or an error in its place. */
+/** Reports whether JSON is a chat response, or an error instead of one. */
 function isChatResponse(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const { choices, error, object } = value as Chunk;
@@ -100,7 +100,10 @@ function addDelta(delta: Delta, out: ChatEvent[]): void {
   }
 }
 
-/** Some servers return content as parts, as in a request. Mistral's thinking models have parts of the type `thinking`. */
+/**
+ * Adds content parts: some servers return content like in a request. Mistral's thinking models return parts of the type
+ * `thinking`.
+ */
 function addParts(parts: unknown[], out: ChatEvent[]): void {
   for (const part of parts as ({ type?: unknown; text?: unknown; thinking?: unknown } | null)[]) {
     if (part?.type === "thinking") {
@@ -110,7 +113,7 @@ function addParts(parts: unknown[], out: ChatEvent[]): void {
   }
 }
 
-/** The text of a `thinking` part: itself, or parts of text. */
+/** Returns the text of a `thinking` part: a string, or parts of text. */
 function joinTexts(thinking: unknown): string {
   if (typeof thinking === "string") return thinking;
   if (!Array.isArray(thinking)) return "";
@@ -122,7 +125,7 @@ function joinTexts(thinking: unknown): string {
 /**
  * Returns the reasoning text of a delta or message.
  *
- * Reads one field only: vLLM fills two with the same text, and OpenRouter repeats the text in `reasoning_details`.
+ * Only reads one field: vLLM writes the same text to two, and OpenRouter repeats it in `reasoning_details`.
  */
 function readReasoning(delta: Delta): string {
   if (isNonEmptyString(delta.reasoning_content)) return delta.reasoning_content;
@@ -151,14 +154,14 @@ function addUsage(chunk: Chunk, out: ChatEvent[]): void {
   else if (timings) out.push({ type: "usage", usage: toUsage(timings), timings });
 }
 
-/** Returns the usage, or undefined if it is fake: KoboldCpp up to 1.76 reports 100/100/200 for every reply. */
+/** Returns the usage, or `undefined` if it's fake: KoboldCpp up to 1.76 reports 100/100/200 for every reply. */
 export function checkUsage(usage: Usage): Usage | undefined {
   if (typeof usage !== "object") return undefined;
   const isFake = usage.prompt_tokens === 100 && usage.completion_tokens === 100 && usage.total_tokens === 200;
   return isFake ? undefined : usage;
 }
 
-/** llama.cpp always sends timings. `prompt_n` excludes the tokens in its cache. */
+/** Converts llama.cpp's timings, which it always sends. `prompt_n` excludes cached tokens. */
 function toUsage(timings: Record<string, unknown>): Usage {
   const count = (name: string) => (typeof timings[name] === "number" ? timings[name] : 0);
   const prompt = count("prompt_n") + count("cache_n");
@@ -175,7 +178,7 @@ function parseOrText(data: string): unknown {
   }
 }
 
-/** Moves the reasoning to the field that our own API uses, and joins content that comes in parts. */
+/** Moves the reasoning to the field of Parlor's own API, and joins content parts. */
 export function withReasoningContent(choice: CompletionChoice): CompletionChoice {
   const content: unknown = choice.message.content;
   if (Array.isArray(content)) {

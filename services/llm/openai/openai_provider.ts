@@ -87,7 +87,7 @@ export function createOpenAiProvider(http: HttpClient): Provider {
   };
 }
 
-/** Fills the fields a server left out. */
+/** Adds the fields that a server omitted. */
 function toCompletion(call: ModelCall, value: unknown, model: string): OpenAiCompletion {
   // `acceptResponse` has checked that `choices` is an array.
   const completion = value as Partial<OpenAiCompletion> & { choices: Partial<CompletionChoice>[] };
@@ -114,13 +114,13 @@ function toCompletion(call: ModelCall, value: unknown, model: string): OpenAiCom
 
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** Requests JSON from a URL, with POST if there is a body. Returns undefined for any failure. */
+/** Requests JSON from a URL, with POST if there is a body. Returns `undefined` for any failure. */
 type RequestJson = (url: string, body?: unknown) => Promise<unknown>;
 
 /**
  * Returns the context size of a model in tokens: the allocated one if the server distinguishes it from the trained one.
  *
- * @returns undefined if the server doesn't say
+ * @returns `undefined` if the server doesn't report it
  * @throws The caller's abort reason.
  */
 async function findContextSize(
@@ -147,7 +147,7 @@ async function findContextSize(
   const declared = readSize(listed, "max_model_len") ?? readSize(listed, "context_length") ??
     readSize(listed, "max_input_tokens");
   if (declared !== undefined || isHosted(getTargetDialect(target))) return declared;
-  // The most precise source first. A server responds quickly to a path it doesn't know.
+  // The most precise source first. Servers respond quickly to unknown paths.
   return readSize(await request(`${root}/props`), "default_generation_settings", "n_ctx") ??
     await findLmStudioSize(request, root, model) ??
     await findOllamaSize(request, root, model) ??
@@ -165,7 +165,7 @@ async function findListedModel(request: RequestJson, baseUrl: string, model: str
   return undefined;
 }
 
-/** LM Studio, newer and older API: the size of the loaded instance, otherwise the maximum. */
+/** Finds the size for LM Studio, newer and older API: that of the loaded instance, or else the maximum. */
 async function findLmStudioSize(request: RequestJson, root: string, model: string): Promise<number | undefined> {
   const models = readField(await request(`${root}/api/v1/models`), "models");
   if (Array.isArray(models)) {
@@ -179,7 +179,7 @@ async function findLmStudioSize(request: RequestJson, root: string, model: strin
   return readSize(data.find((candidate) => readField(candidate, "id") === model), "max_context_length");
 }
 
-/** Ollama: the size that the running model has allocated. Before it is loaded, nobody knows which one it will be. */
+/** Finds the size for Ollama: the one allocated for the loaded model. Before it's loaded, the size is unknown. */
 async function findOllamaSize(request: RequestJson, root: string, model: string): Promise<number | undefined> {
   const running = readField(await request(`${root}/api/ps`), "models");
   if (!Array.isArray(running)) return undefined;
@@ -198,7 +198,7 @@ function readSize(value: unknown, ...path: string[]): number | undefined {
 export interface EmbeddingsRequest {
   model: string;
   input: unknown;
-  /** `base64` is what OpenAI's own clients ask for: little-endian 32-bit floats. */
+  /** OpenAI's own clients request `base64`: little-endian 32-bit floats. */
   encoding_format?: unknown;
   [more: string]: unknown;
 }
@@ -212,10 +212,10 @@ export type CreateEmbeddings = (
 
 /** Kinds of servers without this endpoint. */
 const WITHOUT: readonly ProviderKind[] = ["anthropic", "demo"];
-/** Two thousand embeddings of a thousand numbers each. */
+/** Maximum size of a response: two thousand embeddings of a thousand numbers each. */
 const MAX_EMBEDDINGS_BYTES = 32 * 1024 * 1024;
 const MAX_DEPTH = 50;
-/** Where the first embedding begins, if the server sends its numbers before anything else that is long. */
+/** Maximum offset of the first embedding, if the server doesn't send anything else that is long before it. */
 const HEAD_BYTES = 4 * 1024;
 
 /** Creates the function that requests embeddings. */
@@ -223,7 +223,7 @@ export function createEmbeddingsClient(http: HttpClient): CreateEmbeddings {
   const endpoints = new EndpointSearch();
   return async (target, request, signal) => {
     if (WITHOUT.includes(target.kind)) {
-      const message = "this connection's server has no embeddings";
+      const message = "the server of this connection doesn't support embeddings";
       throw new AppError("invalid_request", `Can't create embeddings: ${message}`, {
         issues: [{ path: "model", message }],
       });
@@ -248,8 +248,8 @@ async function readEmbeddings(
     throw call.createError("bad_answer", `returned more than ${MAX_EMBEDDINGS_BYTES} bytes of embeddings`);
   }
   const head = new TextDecoder().decode(bytes.subarray(0, HEAD_BYTES)).trimStart();
-  if (head.startsWith("<")) throw call.createError("web_page", "returned a web page. Is the address right?");
-  // Passed on unread, because numbers take long to parse.
+  if (head.startsWith("<")) throw call.createError("web_page", "returned a web page. Is the address correct?");
+  // Passed on without parsing, because numbers take long to parse.
   if (/"embedding"\s*:\s*("|\[)/.exec(head)?.[1] === (isBase64 ? '"' : "[")) return bytes;
   const value = await parseJsonInTurns(bytes, MAX_DEPTH).catch(() => undefined);
   if (!isJsonObject(value)) throw call.createError("bad_answer", "returned a response that isn't JSON");

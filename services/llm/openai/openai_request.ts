@@ -10,8 +10,8 @@ const RESERVED_FIELDS = new Set(["model", "messages", "stream"]);
 /**
  * Builds the body of a chat request.
  *
- * Samplers and the limit of the reply get the server's names. A server without a known dialect gets what the caller sent. Without
- * a limit in the call none is sent, unless the server needs one.
+ * Samplers and the limit of the reply get the server's names. For an unknown dialect, the caller's fields are sent
+ * unchanged. Without a limit in the call none is sent, unless the server needs one.
  */
 export function createOpenAiBody(
   target: UpstreamTarget,
@@ -29,7 +29,7 @@ export function createOpenAiBody(
       ? { [toServerName(dialect, name, call.params)]: value }
       : dialect.thinking.toFields(effort as ReasoningEffort);
     for (const field of Object.keys(translated)) if (field !== name) callerNames.set(field, name);
-    // What the caller sent under the server's own name wins.
+    // Fields that the caller sent under the server's own name take precedence.
     fields = mergeFields(translated, fields);
   }
   Object.assign(fields, toLimit(target, dialect, call.params));
@@ -41,8 +41,8 @@ export function createOpenAiBody(
 }
 
 /**
- * Removes the reasoning of earlier answers, except what the server wants back in a turn that calls tools. A turn ends with the
- * next message of the user.
+ * Removes the reasoning of earlier replies, except what the server requires back in a reply with tool calls, up to the
+ * next user message.
  */
 function chooseReasoning(dialect: Dialect, messages: ChatMessage[]): ChatMessage[] {
   if (!messages.some(hasReasoning) && !isReasoningRequired(dialect)) return messages;
@@ -65,7 +65,7 @@ function withReasoning(dialect: Dialect, message: ChatMessage, callsTools: boole
   for (const field of REASONING_FIELDS) delete rest[field];
   if (wanted === undefined) return rest;
   if (isSet(message[wanted])) return { ...rest, [wanted]: message[wanted] };
-  // Our own API and most others call the text `reasoning_content`.
+  // Parlor's own API and most others name the text `reasoning_content`.
   const text = message.reasoning_content ?? message.reasoning;
   if (others.includes("reasoning") && isSet(text)) return { ...rest, reasoning: text };
   if (wanted !== "reasoning_content") return rest;
@@ -77,12 +77,14 @@ function hasReasoning(message: ChatMessage): boolean {
   return REASONING_FIELDS.some((field) => message[field] !== undefined);
 }
 
-/** DeepSeek refuses calls of tools without the field, even if the model didn't think. */
+/**
+ * Returns whether reasoning is required. DeepSeek rejects tool calls without the field, even if the model didn't think.
+ */
 function isReasoningRequired({ name }: Dialect): boolean {
   return name === "deepseek";
 }
 
-/** Merges fields of two levels; those of the second win, objects are merged. */
+/** Merges two sets of fields. Those of the second take precedence; objects are merged. */
 export function mergeFields(
   low: Record<string, unknown> | undefined,
   high: Record<string, unknown> | undefined,
@@ -99,13 +101,13 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the server's name of a field, or the caller's where that name is taken. */
+/** Returns the server's name of a field, or the caller's name if that one is taken. */
 function toServerName({ samplers }: Dialect, name: string, params: Record<string, unknown>): string {
   const serverName = Object.hasOwn(samplers, name) ? samplers[name]! : name;
   return serverName !== name && isSet(params[serverName]) ? name : serverName;
 }
 
-/** Returns the limit of the reply under one name. */
+/** Returns the limit of the reply under a single name. */
 function toLimit(target: UpstreamTarget, dialect: Dialect, params: Record<string, unknown>): Record<string, unknown> {
   const name = Object.keys(params).find((one) => isLimitName(one) && isSet(params[one]));
   if (name === undefined) {

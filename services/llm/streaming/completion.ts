@@ -4,17 +4,17 @@ import type { ChatStream } from "../provider.ts";
 import { ReasoningDetails } from "../reasoning.ts";
 import { isJsonObject } from "../../json/type_guards.ts";
 
-/** One tool call, as far as it has arrived. */
+/** One tool call, as far as it was received. */
 export interface ToolCall {
   index: number;
   id?: string;
   type: string;
   function: { name: string; arguments: string };
-  /** What the server wants back with the call, such as Gemini's `thought_signature`. */
+  /** Data that the server requires back with the call, such as Gemini's `thought_signature`. */
   extra_content?: Record<string, unknown>;
 }
 
-/** Far above any real reply; a hostile index must not grow the map. */
+/** Maximum index, far above any real reply. A hostile index must not make the map grow. */
 const MAX_INDEX = 1_000;
 
 /**
@@ -57,7 +57,7 @@ export class ToolCalls {
   }
 }
 
-/** Reads a reply to its end and returns it as one completion. @throws as `ChatStream.batches` */
+/** Reads a reply to its end and returns it as one completion. @throws Like `ChatStream.batches` */
 export async function collectCompletion(stream: ChatStream, model: string): Promise<OpenAiCompletion> {
   const builder = new CompletionBuilder();
   for await (const batch of stream.batches()) {

@@ -1,10 +1,10 @@
 /**
- * Parses server-sent events as model servers really send them (docs/protocols/llm.md, "Event stream parsing"), and newline-delimited
- * JSON, the stream of Ollama's own API (docs/protocols/llm.md, "Ollama").
+ * Parses server-sent events the way model servers really send them (docs/protocols/llm.md, "Event stream parsing"), and
+ * newline-delimited JSON, the stream of Ollama's own API (docs/protocols/llm.md, "Ollama").
  */
 import { createParser, type EventSourceMessage, type EventSourceParser } from "eventsource-parser";
 
-/** Characters that may arrive without an event or a comment. */
+/** Maximum number of characters without an event or a comment. */
 export const MAX_EVENT_CHARS = 8 * 1024 * 1024;
 
 const ERROR_FIELD = "error:";
@@ -15,8 +15,8 @@ export type EventListener = (name: string | undefined, data: string) => void;
 /**
  * Parses the bytes of one event stream.
  *
- * In addition to the standard, a field named `error` (early llama.cpp) becomes an event of that name, and an event that is
- * unfinished at the end is still emitted (KoboldCpp ends with `data: [DONE]` without a blank line).
+ * In addition to the standard, a field named `error` (early llama.cpp) becomes an event of that name, and an unfinished
+ * event at the end is still emitted (KoboldCpp ends with `data: [DONE]` without a blank line).
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
@@ -70,7 +70,10 @@ export class EventStreamParser {
     this.#parser.feed(`${rest}\n\n`);
   }
 
-  /** Holds back an unfinished line that may become `error: …`, because the parser drops such a line if a read splits it. */
+  /**
+   * Holds back an unfinished line that may become `error: …`, because the parser drops such a line if it arrives in two
+   * reads.
+   */
   #holdErrorLine(text: string): string {
     if (this.#pendingLine !== "") {
       this.#pendingLine += text;
@@ -112,7 +115,7 @@ function mayBecomeErrorField(line: string): boolean {
 export class LineParser {
   readonly #decoder = new ReadDecoder();
   readonly #listener: (line: string) => void;
-  /** Reads of the line that isn't complete yet. */
+  /** Parts of the incomplete line, one per read. */
   #pending: string[] = [];
   #pendingChars = 0;
 
@@ -155,11 +158,14 @@ export class LineParser {
 
 /** Decodes one body. A read may end inside a character. */
 class ReadDecoder {
-  // ignoreBOM: a byte order mark inside the text is part of it, even at the start of a read.
+  // ignoreBOM: a byte order mark inside the text must be preserved, even at the start of a read.
   readonly #whole = new TextDecoder("utf-8", { ignoreBOM: true });
   #split: TextDecoder | undefined;
 
-  /** Decodes one read. A read whose last byte is ASCII ends between two characters; without state that is several times faster. */
+  /**
+   * Decodes one read. A read whose last byte is ASCII ends between two characters, and decoding without state is
+   * several times faster.
+   */
   decode(bytes: Uint8Array): string {
     const endsWithAscii = bytes.length === 0 || bytes[bytes.length - 1]! < 0x80;
     if (this.#split === undefined) {
@@ -167,12 +173,12 @@ class ReadDecoder {
       this.#split = new TextDecoder("utf-8", { ignoreBOM: true });
     }
     const text = this.#split.decode(bytes, { stream: true });
-    // After an ASCII byte, the decoder holds nothing back.
+    // After an ASCII byte, the decoder has no pending bytes.
     if (bytes.length > 0 && endsWithAscii) this.#split = undefined;
     return text;
   }
 
-  /** Returns what an unfinished character at the end decodes to. */
+  /** Returns the text of an unfinished character at the end. */
   end(): string {
     return this.#split?.decode() ?? "";
   }

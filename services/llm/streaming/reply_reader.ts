@@ -1,4 +1,4 @@
-/** Reads the body of a reply into ChatEvents, one array per network read, and decides whether its end is complete. */
+/** Reads the body of a reply into ChatEvents, one array per network read, and decides whether the reply is complete. */
 import { type AcceptedResponse, createWebPageError, parseResponse, type ReplyTranslator } from "./response_body.ts";
 import type { ChatEvent } from "../chat_event.ts";
 import { EventStreamParser, LineParser } from "./event_stream_parser.ts";
@@ -8,9 +8,9 @@ import type { ModelCall } from "../model_call.ts";
 
 // One buffer per stream, reused: allocating one per read costs several times more.
 const READ_BYTES = 64 * 1024;
-/** Longest reply in characters: far above any context, low enough for memory. */
+/** Maximum length of a reply in characters: far above any context, but low enough for memory. */
 const MAX_REPLY_CHARS = 32 * 1024 * 1024;
-// Data after [DONE] that is read so that the connection can be reused.
+// Number of bytes to read after [DONE], so that the connection can be reused.
 const DRAIN_BYTES = 64 * 1024;
 const DRAIN_MS = 1_000;
 
@@ -88,7 +88,7 @@ async function* yieldBatches(
   }
 }
 
-/** Reads what follows the end mark, so that the connection can serve the next call. */
+/** Reads the rest after the end mark, so that the connection can be reused. */
 function drain(body: ReadableStreamBYOBReader, call: ModelCall): void {
   const timer = setTimeout(() => call.timer.end(), DRAIN_MS);
   const work = async () => {
@@ -99,7 +99,7 @@ function drain(body: ReadableStreamBYOBReader, call: ModelCall): void {
     }
     call.timer.end();
   };
-  // The reply is complete, so errors of its connection do not matter.
+  // The reply is complete, so errors of its connection don't matter.
   work().catch(() => {}).finally(() => clearTimeout(timer));
 }
 
@@ -188,7 +188,7 @@ class ReplyReader {
   }
 
   readonly #onEvent = (name: string | undefined, data: string): void => {
-    if (this.hasEnded) return; // ignore events after the end mark
+    if (this.hasEnded) return; // Ignores events after the end mark.
     try {
       if (this.#translator.translateEvent(name, data, this.#out)) this.hasEnded = true;
     } catch (thrown) {
@@ -205,7 +205,7 @@ class ReplyReader {
   }
 
   #pushJson(bytes: Uint8Array): void {
-    // A byte order mark inside the text is part of it, even at the start of a read.
+    // A byte order mark inside the text must be preserved, even at the start of a read.
     this.#jsonDecoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
     const text = this.#jsonDecoder.decode(bytes, { stream: true });
     this.#json.push(text);
@@ -226,7 +226,7 @@ class ReplyReader {
     if (thrown instanceof RangeError) {
       this.failure ??= this.#call.createError("bad_answer", `sent ${thrown.message}`);
     } else if (this.#isEnding && thrown instanceof SyntaxError) {
-      this.hasEnded = false; // an event cut off with the body
+      this.hasEnded = false; // An incomplete event at the end of the body
     } else if (thrown instanceof SyntaxError) {
       this.failure ??= this.#call.createError("bad_answer", "sent an event that isn't JSON");
     } else this.failure ??= thrown;

@@ -1,6 +1,6 @@
 /**
  * Determines what a response of status 200 is: an event stream, one JSON value, an error, or a web page. Reads model
- * lists in the forms servers return (docs/protocols/llm.md, "Model list").
+ * lists in all formats (docs/protocols/llm.md, "Model list").
  */
 import { readText } from "../../http/read_body.ts";
 import type { UpstreamError } from "../../http/upstream_error.ts";
@@ -13,7 +13,7 @@ const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 /** Translates one protocol to ChatEvents. */
 export interface ReplyTranslator {
-  /** True if each line of the stream is one JSON value; otherwise it is an event stream. */
+  /** True if each line of the stream is one JSON value; otherwise it's an event stream. */
   readonly hasLines?: boolean;
   /**
    * Translates one stream event into `out`.
@@ -38,7 +38,7 @@ export type AcceptedResponse = { response: Response } | { value: unknown };
  *
  * JSON is read here, so that an error with status 200 fails the call before anything has been streamed.
  *
- * @throws {UpstreamError} `web_page`, `bad_answer`, or what the server reported
+ * @throws {UpstreamError} `web_page`, `bad_answer`, or the error that the server reported
  */
 export async function acceptResponse(
   call: ModelCall,
@@ -74,17 +74,17 @@ export function parseResponse(call: ModelCall, text: string): unknown {
 
 /** Creates the error for HTML instead of a response. */
 export function createWebPageError(call: ModelCall): UpstreamError {
-  return call.createError("web_page", "returned a web page. Is the address right?");
+  return call.createError("web_page", "returned a web page. Is the address correct?");
 }
 
-// OpenRouter lists hundreds of models with prices and descriptions.
+// Maximum size of a list. OpenRouter lists hundreds of models with prices and descriptions.
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 /**
  * Reads the response to a request for models.
  *
  * @returns The list, and the JSON it came from.
- * @throws {UpstreamError} what the server reported, or `bad_answer`
+ * @throws {UpstreamError} The error that the server reported, or `bad_answer`
  */
 export async function readModelList(call: ModelCall, response: Response): Promise<{ list: ModelList; value: unknown }> {
   if (!response.ok) throw await call.readError(response);
@@ -98,9 +98,10 @@ export async function readModelList(call: ModelCall, response: Response): Promis
 /**
  * Parses a list: an object with `data` (`null` is Ollama's empty list), or a bare array.
  *
- * Entries without an id and duplicates are dropped. The order stays, because `created` is meaningless at most servers.
+ * Entries without an id and duplicates are dropped. The order isn't changed, because `created` is meaningless for most
+ * servers.
  *
- * @returns undefined if the value isn't a list of models
+ * @returns `undefined` if the value isn't a list of models
  */
 export function parseModelList(value: unknown): ModelList | undefined {
   const entries = findEntries(value);

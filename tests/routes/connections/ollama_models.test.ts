@@ -109,7 +109,7 @@ test("a download resumes after a restart", async () => {
 
 test.each(
   [
-    ["nothing", undefined, "its library has no such model"],
+    ["nothing", undefined, "its library doesn't have this model"],
     ["qwen3", "error", "max retries exceeded"],
     ["qwen3", "cut", "model"],
   ] as const,

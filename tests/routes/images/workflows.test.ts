@@ -71,7 +71,7 @@ test("an unusable file stays in the list with a reason", async () => {
 test.each([
   ["the page's format", { nodes: [{ id: 1 }], links: [], version: 1 }, "Export (API)"],
   ["an empty object", {}, "no nodes"],
-  ["a list", [], "isn't an object"],
+  ["a list", [], "isn't a JSON object"],
   ["a node without a class", { "3": { inputs: {} } }, "node 3 has no class_type"],
   ["a link to nowhere", { "3": { class_type: "K", inputs: { model: ["4", 0] } } }, "linked to node 4"],
 ])("%s is refused with a reason", async (_what, body, words) => {

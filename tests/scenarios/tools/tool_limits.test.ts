@@ -91,7 +91,7 @@ test("goes on without a tool that ignores its limits", async () => {
   const second = await llm.nextCall();
   expect((second.request.json!.messages as Json[]).at(-1)).toMatchObject({
     role: "tool",
-    content: expect.stringContaining("no answer after"),
+    content: expect.stringContaining("no response after"),
   });
   late.resolve(answerText("too late"));
   await second.emit("It doesn't answer.");
@@ -100,7 +100,7 @@ test("goes on without a tool that ignores its limits", async () => {
   expect(await messages()).toMatchObject([
     {},
     { tool_calls: [{ state: "failed" }] },
-    { role: "tool", content: expect.stringContaining("no answer after") },
+    { role: "tool", content: expect.stringContaining("no response after") },
     { id: "a1", content: "It doesn't answer." },
   ]);
 });
@@ -113,7 +113,7 @@ test("stores images of a result as attachments, and shows them to the user only"
   });
   const reply = askForCall();
   const second = await llm.nextCall();
-  expect((second.request.json!.messages as Json[]).at(-1)!.content).toBe("A map\n[an image, shown to the user only]");
+  expect((second.request.json!.messages as Json[]).at(-1)!.content).toBe("A map\n[an image, only shown to the user]");
   await second.emit("Here.");
   await second.finish();
   await reply;

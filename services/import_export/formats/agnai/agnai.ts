@@ -40,7 +40,7 @@ import {
 } from "../../import_source.ts";
 import { MAX_CHAT_BYTES, readTavernChat } from "../sillytavern/tavern_chat.ts";
 
-/** Files of the folder; embedded images make them long. */
+/** Maximum size of a file in the folder. Embedded images make them large. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
 const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
 const SAMPLERS = {
@@ -66,7 +66,7 @@ const REASONS: Record<string, ImportReasonCode> = {
   "trees.json": "agnai_trees",
 };
 const TAKEN = ["profile.json", "presets.json", "books.json", "characters.json", "chats.json"];
-/** Name of a profile that its owner hasn't named. */
+/** Name of a profile without a name. */
 const NAMELESS = "You";
 
 /** Yields all items. @throws {AppError} `unprocessable` if nothing is from Agnai. */
@@ -124,7 +124,7 @@ function* convertCharacter(
     const bytes = serializeCard(convertAgnaiCard(character));
     yield { what: "character", id: getCharacterId(character), source, name, file: bytes, avatar };
   } catch (error) {
-    yield refusedNote(source, error); // too long, or nested too deeply to be written as JSON
+    yield refusedNote(source, error); // Too long, or nested too deeply to be written as JSON.
   }
 }
 
@@ -139,7 +139,7 @@ function getCharacterId(character: JsonObject): string {
   return deriveStableId("agnai", "character", asText(character.name), made);
 }
 
-/** Exported books have no id either, and nothing else that is stable. */
+/** Returns the ID of a book. Exported books have no ID and nothing else that is stable. */
 function getBookId(book: JsonObject, name: string): string {
   return deriveStableId("agnai", "memory", asText(book._id) || `${name} ${hashContent(book.entries)}`);
 }
@@ -260,7 +260,7 @@ class Folder {
     return Array.isArray(json) ? json.filter(isJsonObject) : [];
   }
 
-  /** @throws {AppError} `unprocessable`; everything refers to these files. */
+  /** Parses a file that everything else refers to. @throws {AppError} `unprocessable` */
   async #json(path: string): Promise<unknown> {
     const file = this.#byPath.get(path);
     if (file === undefined) return undefined;
@@ -276,7 +276,7 @@ class Folder {
     return json;
   }
 
-  /** An image is embedded in the character, or in a file that the character names. */
+  /** Reads the image of a character, which is embedded in it or in a file. */
   async #picture(value: unknown): Promise<Uint8Array<ArrayBuffer> | undefined> {
     const name = getBaseName(asText(value).split("?")[0]!);
     const file = name === "" ? undefined : this.source.files.find(({ path }) => getBaseName(path) === name);

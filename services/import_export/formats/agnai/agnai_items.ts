@@ -75,7 +75,7 @@ export function formatDescription(name: string, { kind, attributes }: JsonObject
       return [name, ...found.flatMap(([, values]) => values)].join(" + ");
     case "attributes":
       return `Name: ${name}\n${found.map(([key, values]) => `${key}: ${values.join(", ")}`).join("\n")}`;
-    default: // "text" and unknown styles: keep at least the texts
+    default: // "text" and unknown styles: only the texts
       return found.flatMap(([, values]) => values).join("\n");
   }
 }
@@ -134,7 +134,7 @@ export interface AgnaiChatContext {
   participants?: string[];
 }
 
-/** Chat fields that override fields of the character. */
+/** Fields of a chat that override fields of the character. */
 const OVERRIDES = ["scenario", "sampleChat", "postHistoryInstructions"];
 
 /** Reports whether a file is an exported chat. */
@@ -146,7 +146,7 @@ export function isAgnaiExport({ messages }: JsonObject): boolean {
 /** Reads an exported chat. It has the role of each message, not the character. */
 export function* readAgnaiExport(chat: JsonObject, place: AgnaiChatContext): Generator<ImportStep> {
   const said = listMessages(chat.messages);
-  // The file doesn't name the chat: its first message and the file name identify it.
+  // The file doesn't contain the chat's ID: its first message and the file name identify it.
   const id = deriveStableId("agnai", "exported chat", place.title, asText(said[0]?.msg));
   const messages = said.map((message, index): ImportedMessage => ({
     id: `${id}-${index}`,
@@ -225,7 +225,7 @@ function convertMessage(message: JsonObject, { characterOf, personaId }: AgnaiCh
     ...(character !== undefined && { character_id: character }),
     ...(role === "user" && personaId !== undefined && { persona_id: personaId }),
     ...(name !== "" && { name }),
-    ...(message.ooc === true && { hidden: true }), // not meant for the model
+    ...(message.ooc === true && { hidden: true }), // Not meant for the model
     ...(retries.length > 0 && { others: retries.map((content) => ({ content })) }),
   };
 }

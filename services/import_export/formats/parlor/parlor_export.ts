@@ -1,4 +1,4 @@
-/** Reads an export of this or another Parlor. Everything keeps its id. */
+/** Reads an export of this or another Parlor server. IDs don't change. */
 import { EXPORT_FORMAT, EXPORT_MARK } from "../../export_formats.ts";
 import { MAX_CHARX_BYTES } from "../../../characters/charx/charx_format.ts";
 import { parseDocumentUses } from "../../../documents/document.ts";
@@ -23,7 +23,7 @@ import {
 } from "./parlor_settings.ts";
 import { refusedNote } from "../../import_report.ts";
 
-/** Larger than any conversation that can be saved. */
+/** Maximum size of a file, larger than any conversation that can be saved. */
 const MAX_BYTES = 128 * 1024 * 1024;
 /** Folders in order: items before the items that refer to them. */
 const FOLDERS = [
@@ -32,7 +32,7 @@ const FOLDERS = [
   ...["documents", "characters", "attachments", "conversations"],
 ];
 const SETTINGS = "settings.json";
-/** Characters of a note by which the report names it. */
+/** Maximum length of a note's name in the report. */
 const NAME_LENGTH = 60;
 /** Fields that only the server sets. */
 const OWN_FIELDS = [
@@ -50,11 +50,13 @@ const OWN_FIELDS = [
 export async function* readParlorExport(source: ImportSource, scratch: Scratch): AsyncGenerator<ImportStep> {
   const byPath = new Map(source.files.map((file) => [file.path, file]));
   if (!byPath.has(EXPORT_MARK)) {
-    throw new AppError("unprocessable", `Can't import this as a Parlor export: it has no ${EXPORT_MARK}`);
+    throw new AppError("unprocessable", `Can't import this as a Parlor export: ${EXPORT_MARK} is missing`);
   }
   const mark = parseJsonObject(await source.read(byPath.get(EXPORT_MARK)!, MAX_BYTES));
   if ((asNumber(mark.format) ?? 1) > EXPORT_FORMAT) {
-    const message = `Can't import this export: it is of Parlor ${asText(mark.version)}, which is newer than this one`;
+    const message = `Can't import this export: it was created by Parlor ${
+      asText(mark.version)
+    }, which is newer than this version`;
     throw new AppError("unprocessable", message);
   }
   for (const folder of FOLDERS) {
@@ -86,9 +88,9 @@ async function* readSteps(
 ): AsyncGenerator<ImportStep> {
   const id = folder === "attachments" ? fileName : fileName.replace(/\.[^.]*$/, "");
   const isNamed = folder === "attachments" ? isAttachmentName(id) : isId(id);
-  if (!isNamed) throw new AppError("unprocessable", "its name is not a valid id");
+  if (!isNamed) throw new AppError("unprocessable", "its name isn't a valid ID");
   const origin = { id, source: file.path, name: id };
-  if (folder === "voices" && !fileName.endsWith(".json")) return; // imported with its description
+  if (folder === "voices" && !fileName.endsWith(".json")) return; // Imported with its description
   if (folder === "characters" && /\.charx$/i.test(fileName)) {
     yield { what: "character", ...origin, file: await scratch.keep(source.pieces(file, MAX_CHARX_BYTES)) };
     return;
@@ -169,7 +171,7 @@ function parseMemory(json: JsonObject): Pick<ImportedMemory, "name" | "fields"> 
   return { name: text.slice(0, NAME_LENGTH), fields: { text, scope, pinned: json.pinned === true, ...source } };
 }
 
-/** Returns the characters and personas that have a document at hand. */
+/** Returns the characters and personas to which a document is attached. */
 function usersOf(value: unknown, documentId: string): ImportedDocument["usedBy"] {
   return (Array.isArray(value) ? value : []).flatMap((one) => {
     const { kind, id, use } = asObject(one);
@@ -223,7 +225,7 @@ function parseConversation(
     messages: parseMessages(list).map(parseMessage),
   }));
   const ids = [messages, ...continuations.map((list) => list.messages)].flat().map(({ id }) => id);
-  if (new Set(ids).size < ids.length) throw new AppError("unprocessable", "two of its messages have the same id");
+  if (new Set(ids).size < ids.length) throw new AppError("unprocessable", "two of its messages have the same ID");
   const head = Object.fromEntries(Object.entries(json).filter(([field]) => !OWN_FIELDS.includes(field)));
   const hash = hashContent(lists.length === 0 ? [head, messages] : [head, messages, lists]);
   return {
@@ -243,12 +245,12 @@ function parseConversation(
 function parseMessages({ messages }: JsonObject): JsonObject[] {
   const list = Array.isArray(messages) ? messages.filter(isJsonObject) : [];
   if (list.some(({ id }) => typeof id !== "string" || !isId(id))) {
-    throw new AppError("unprocessable", "one of its messages has no id");
+    throw new AppError("unprocessable", "one of its messages has no ID");
   }
   return list;
 }
 
-/** Variants name their time differently in lists. */
+/** Parses a message. Variants in lists have another name for their time. */
 function parseMessage({ variants, ...message }: JsonObject): ImportedMessage {
   const texts = Array.isArray(variants) ? variants.filter(isJsonObject) : [];
   if (texts.length < 2) return message as ImportedMessage;

@@ -103,7 +103,7 @@ export function parseImageConnection(json: JsonObject, origin: Origin): Imported
   };
 }
 
-/** Reads a tool server, which is off. @throws {AppError} `unprocessable` */
+/** Reads a tool server. It's off after the import. @throws {AppError} `unprocessable` */
 export function parseExportedToolServer(json: JsonObject, origin: Origin): ImportedToolServer {
   const transport = SERVER_TRANSPORTS.find((one) => one === json.transport);
   if (transport === undefined) throw new AppError("unprocessable", "unknown transport");

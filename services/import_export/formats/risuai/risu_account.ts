@@ -30,9 +30,9 @@ import {
 import type { RisuFiles } from "./risuai.ts";
 import { MAX_SAVE_BYTES, openRisuSave, unpack } from "./risu_save.ts";
 
-/** The same limit as for an uploaded image. */
+/** Maximum size of an image, the same as for uploads. */
 export const MAX_PICTURE_BYTES = 20 * 1024 * 1024;
-/** Limit for the messages of a chat. */
+/** Maximum size of a chat's messages. */
 const MAX_COLD_BYTES = 64 * 1024 * 1024;
 const SAMPLERS = {
   temperature: "temperature",
@@ -44,12 +44,12 @@ const SAMPLERS = {
   presence_penalty: "PresensePenalty", // RisuAI's spelling
   ...{ repetition_penalty: "repetition_penalty", max_tokens: "maxResponse", context_size: "maxContext" },
 };
-/** Stored in hundredths. */
+/** Samplers that are stored in hundredths. */
 const HUNDREDTHS = ["temperature", "frequency_penalty", "presence_penalty"];
 const SWITCHED_OFF = -1000;
 const NAMELESS_USER = "User";
 
-/** Yields all items. @throws {AppError} if the database can't be opened. */
+/** Yields all items. @throws {AppError} If the database can't be opened */
 export async function* readRisuAccount(
   source: ImportSource,
   file: SourceFile,
@@ -211,7 +211,7 @@ class Account {
       yield* packed.notes;
       yield { what: "character", ...origin, file: packed.file, files: packed.files, avatar };
     } catch (error) {
-      yield refusedNote(source, error); // too long, or nested too deeply to be written as JSON
+      yield refusedNote(source, error); // Too long, or nested too deeply to be written as JSON.
     }
   }
 
@@ -239,7 +239,7 @@ class Account {
     }
   }
 
-  /** Old chats are in separate files with the whole chat, or in older versions only its messages. */
+  /** Loads an old chat. It's in a separate file, in older versions only with its messages. */
   async #warm(chat: JsonObject, key: string): Promise<JsonObject> {
     const bytes = await this.#read(`coldstorage/${key}`, MAX_COLD_BYTES) ??
       await this.#read(`coldstorage/${key}.json`, MAX_COLD_BYTES);

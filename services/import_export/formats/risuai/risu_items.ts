@@ -13,7 +13,7 @@ import { expandGreetings } from "../../../prompts/participants.ts";
 import type { ImportedMessage, ImportStep } from "../../import_item.ts";
 import { toIsoTime } from "../chat_files.ts";
 
-/** Fields that only RisuAI uses, kept in the card for a later export to RisuAI. */
+/** Fields that only RisuAI uses, preserved in the card for a later export to RisuAI. */
 const OWN_FIELDS: Record<string, string> = {
   bias: "bias",
   viewScreen: "viewScreen",
@@ -74,7 +74,7 @@ export function convertRisuCard(character: JsonObject): JsonObject {
   };
 }
 
-/** Converts a list of entries to a lorebook; `undefined` if it is empty. */
+/** Converts a list of entries to a lorebook; `undefined` if it's empty. */
 export function convertRisuBook(entries: unknown, owner: JsonObject = {}): JsonObject | undefined {
   const found = asArray(entries).filter(isJsonObject);
   if (found.length === 0) return undefined;
@@ -96,7 +96,7 @@ export interface RisuMedium {
   type: string;
   name: string;
   ext: string;
-  /** RisuAI's name for the file. */
+  /** RisuAI's name of the file. */
   key: string;
 }
 
@@ -117,7 +117,7 @@ export function* findMedia(character: JsonObject): Generator<RisuMedium> {
   for (const [name, key] of asArray(character.emotionImages).map(asArray)) yield medium("emotion", name, key, "");
 }
 
-/** Yields what of a character Parlor can't use. */
+/** Yields a reason for everything of a character that Parlor can't use. */
 export function* findLosses(character: JsonObject): Generator<ImportReasonCode> {
   if (isJsonObject(character.vits)) yield "risu_voice";
   const effects = asArray(character.triggerscript).flatMap((trigger) => asArray(asObject(trigger).effect));
@@ -155,7 +155,7 @@ function splitKeys(value: unknown): string[] {
   return asText(value).split(",").map((key) => key.trim()).filter((key) => key !== "");
 }
 
-/** V3 counts seconds; RisuAI also wrote milliseconds. */
+/** Converts a date. V3 uses seconds; RisuAI also wrote milliseconds. */
 function toDate(field: string, value: unknown): JsonObject {
   const time = asNumber(value) ?? 0;
   return time <= 0 ? {} : { [field]: time > 100_000_000_000 ? Math.floor(time / 1000) : time };
@@ -170,7 +170,7 @@ export interface RisuChatContext {
   /** Its path in the import. */
   source: string;
   participants: { character_id: string; muted?: boolean; talkativeness?: number }[];
-  /** The character that greets, and that speaks where a message names none; greetings with their macros. */
+  /** The character of the greeting and of messages without a character. Greetings contain macros. */
   speaker?: { id: string; name: string; greetings: string[] };
   userName: string;
   /** Returns the character of a message by RisuAI's id. */
@@ -188,7 +188,7 @@ const THOUGHTS = /^\s*<Thoughts>([\s\S]*?)<\/Thoughts>\s*/;
 const PICTURE = /\{\{inlay(?:ed|eddata)?::[^{}]{0,200}\}\}/g;
 /** Placeholder for messages that RisuAI moved to a separate file. */
 const COLD_MARK = "\uEF01COLDSTORAGE\uEF01";
-/** The author's note is at the end of the prompt unless it was moved. */
+/** Depth of the author's note: the end of the prompt, unless it was moved. */
 const NOTE_DEPTH = 0;
 
 /** Returns the key of the file with a chat's messages; `undefined` if the chat contains them. */
@@ -253,7 +253,7 @@ interface Said {
 }
 
 function convertMessages(said: JsonObject[], { id, chat, place, personaId }: Said): ImportedMessage[] {
-  // Neither this message nor those before it are sent.
+  // Messages up to this one aren't sent.
   const lastCut = said.findLastIndex(({ disabled }) => disabled === "allBefore");
   const messages = said.map((message, index): ImportedMessage => {
     const isUser = message.role === "user";
@@ -292,10 +292,10 @@ function findGreeting(
 ): ImportedMessage | undefined {
   if (speaker === undefined) return undefined;
   const names = { char: speaker.name, user: userName };
-  // Seeded with the chat's id: random choices are the same in every import.
+  // Seeded with the chat's ID: random choices are the same in every import.
   const settled = { seed: id, nowMs: time === undefined ? 0 : Date.parse(time) };
   const texts = expandGreetings(speaker.greetings, names, settled);
-  const chosen = (asNumber(chat.fmIndex) ?? -1) + 1; // -1 is the first greeting, 0 the first alternate greeting
+  const chosen = (asNumber(chat.fmIndex) ?? -1) + 1; // -1 is the first greeting, 0 the first alternate greeting.
   const told = texts.flatMap((content, n) => BLANK.includes(content) ? [] : [{ content, n }]);
   const active = told.findIndex(({ n }) => n === chosen);
   if (active < 0) return undefined;

@@ -17,10 +17,10 @@ import type { ImportSource, SourceFile } from "../../import_source.ts";
 /** Name of the database in a backup. */
 export const RISU_DATABASE = "database.risudat";
 
-/** Years of chats take about 100 MB; images are separate. */
+/** Maximum size of a database. Years of chats take about 100 MB; images are separate. */
 export const MAX_SAVE_BYTES = 512 * 1024 * 1024;
 
-/** The declared length of a list is allocated before its items are read. */
+/** Maximum length of a list. The declared length is allocated before the items are read. */
 const MAX_LENGTH = 10_000_000;
 const MARK = "\0RISUSAVE\0";
 /** Format byte: plain MessagePack, or compressed by either of two libraries. */
@@ -28,13 +28,13 @@ const [PLAIN, PACKED, PACKED_STREAM] = [7, 8, 9];
 const BLOCKS_MARK = "RISUSAVE\0";
 const OLDEST_MARK = "\0\0RISU";
 
-/** Types of blocks; other types have no data to import. */
+/** Types of blocks. Other types contain no data to import. */
 const [ROOT, CHARACTER, PRESETS, MODULES, REMOTE] = [1, 2, 4, 5, 6];
 
 /** Loads a character that is stored in a separate file. */
 export type RemoteSource = (name: string) => Promise<Uint8Array | undefined>;
 
-/** RisuAI writes a custom MessagePack type for undefined. */
+/** Decodes RisuAI's custom MessagePack type for `undefined`. */
 const EXTENSIONS = new ExtensionCodec();
 EXTENSIONS.register({ type: 0, encode: () => null, decode: () => undefined });
 
@@ -60,7 +60,7 @@ export function unpack(bytes: Uint8Array, maxBytes = MAX_SAVE_BYTES): Uint8Array
     return unzipSync(bytes, { maxOutputLength: maxBytes });
   } catch (cause) {
     const isTooLong = asText(asObject(cause).code) === "ERR_BUFFER_TOO_LARGE" || cause instanceof RangeError;
-    if (isTooLong) throw new AppError("too_large", `unpacks to more than ${maxBytes} bytes`, { cause });
+    if (isTooLong) throw new AppError("too_large", `it decompresses to more than ${maxBytes} bytes`, { cause });
     throw new ImportError("risu_damaged", { cause });
   }
 }
@@ -149,13 +149,13 @@ interface Entry extends SourceFile {
   at: number;
 }
 
-/** A name is a hash with an extension, or the name of the database. */
+/** Maximum length of a name, which is a hash with an extension, or the name of the database. */
 const MAX_NAME_BYTES = 512;
 const LENGTH_BYTES = 4;
 
 /**
  * Opens a local backup: entries of a name and content, each with its length. Images come first and the database last,
- * so a backup of gigabytes is scanned by its lengths. Returns undefined if the file doesn't start like one; an
+ * so a backup of gigabytes is scanned by its lengths. Returns `undefined` if the file doesn't start like a backup; an
  * incomplete last entry is ignored.
  *
  * @see https://github.com/kwaroran/RisuAI drive/backuplocal.ts at 460ecae (2025-12-31)

@@ -29,7 +29,7 @@ import { convertRisuBook, readRisuChat, type RisuChatContext } from "./risu_item
 import { decodeMessagePack, RISU_DATABASE, unpack } from "./risu_save.ts";
 import { Buffer } from "node:buffer";
 
-/** All chats of a character are one file. */
+/** Maximum size of a file. All chats of a character are one file. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
 const MAX_PERSONA_BYTES = 1024 * 1024;
 /** `Fox_2025-12-31T060320123Z_chat.json`, or `Fox_all_chats_2025-12-31T06-03-20-123Z.json` */
@@ -54,10 +54,10 @@ export async function* readRisuAi(source: ImportSource, scratch: Scratch): Async
   yield* isCharx ? single.charx(source.path!, CARD_PATH) : single.steps();
 }
 
-/** Single files: characters first, because files of chats name them. */
+/** Reads single files: characters first, because chat files refer to them. */
 class Files {
   readonly #ids = new Set<string>();
-  /** By name, as used in file names. */
+  /** By name, as in file names. */
   readonly #cards = new Map<string, { id: string; card: Card }>();
 
   constructor(readonly source: ImportSource, readonly scratch: Scratch) {}
@@ -172,7 +172,9 @@ class Files {
     }
   }
 
-  /** Name, author and creation date identify a character; if two share them all, the content does. */
+  /**
+   * Returns the ID of a character. Name, author and creation date identify it; if they aren't unique, the content does.
+   */
   #idOf({ data }: Card): string {
     const origin = ["risuai", "card", data.name, data.creator, asText(data.creation_date)];
     const id = deriveStableId(...origin);
@@ -190,7 +192,7 @@ class Files {
   }
 }
 
-/** The persona in a PNG file: base64-encoded JSON in a text chunk. */
+/** Finds the persona in a PNG file: base64-encoded JSON in a text chunk. */
 function findPersona(png: Uint8Array): JsonObject | undefined {
   const chunk = parsePng(png).chunks.find((chunk) => getKeyword(chunk) === "persona");
   if (chunk === undefined) return undefined;
@@ -224,8 +226,9 @@ function toRisuFileName(name: string): string {
 }
 
 /**
- * Size limit of RisuAI's module and preset files. The images of a module come after the part that is read. Every byte is substituted by a fixed table; a preset is compressed
- * MessagePack, encrypted with a key that all copies of RisuAI share.
+ * Size limit of RisuAI's module and preset files. The images of a module come after the part that is read. Every byte
+ * is substituted by a fixed table. A preset is compressed MessagePack, encrypted with a key that is the same in every
+ * copy of RisuAI.
  *
  * @see https://github.com/kwaroran/RisuAI rpack/README, process/modules.ts (exportModule) and
  *   storage/database.svelte.ts (downloadPreset) at 904a14a (2026-01-12)
@@ -299,11 +302,11 @@ function substituteBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 
 /** The database in a data folder. */
 const FOLDER_DATABASE = "database.bin";
-/** The server's data folder uses hex-encoded keys as file names. */
+/** File names in the server's data folder: hex-encoded keys. */
 const HEX_NAME = /^(?:[0-9a-f]{2}){6,}$/i;
 const KEYS = /^(assets|database|coldstorage|remotes)\//;
 
-/** Files by the last part of RisuAI's names. */
+/** Finds files by the last part of RisuAI's names. */
 export class RisuFiles {
   readonly #byName = new Map<string, SourceFile>();
 
@@ -311,7 +314,7 @@ export class RisuFiles {
     for (const file of source.files) this.#byName.set(getBaseName(getRisuKey(file.path)), file);
   }
 
-  /** The database, if there is one. */
+  /** The database, if any. */
   get database(): SourceFile | undefined {
     return this.#byName.get(RISU_DATABASE) ?? this.#byName.get(FOLDER_DATABASE);
   }

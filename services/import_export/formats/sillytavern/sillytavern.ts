@@ -22,11 +22,11 @@ const MAX_CARD_BYTES = 20 * 1024 * 1024;
 const MAX_JSON_BYTES = 32 * 1024 * 1024;
 const PICTURE_ENDING = /\.(png|jpe?g|webp|gif)$/i;
 
-/** What chats refer to, by SillyTavern's names. */
+/** Objects that chats refer to, by SillyTavern's names. */
 interface Known {
   /** Ids by card file. */
   characters: Map<string, string>;
-  /** Card files by character name; absent if two characters share a name. */
+  /** Card files by character name; absent if several characters have the same name. */
   byName: Map<string, string | undefined>;
   /** Ids by image file. */
   personas: Map<string, string>;
@@ -112,7 +112,7 @@ class Reading {
         continue;
       }
       const personaIds = ofPersonas.get(name);
-      // A book that isn't selected globally still belongs to the cards that name it.
+      // A book that isn't selected globally still belongs to the cards that refer to it.
       const scope = global.includes(name) ? "global" : personaIds === undefined ? "chat" : "persona";
       yield { what: "lorebook", id, source: file.path, name, book, scope, ...(personaIds && { personaIds }) };
     }

@@ -5,9 +5,9 @@ import { type ImportReason, importReason, leftOutNote, refusedNote } from "../..
 import { deriveStableId, getStem, hashContent, type ImportSource } from "../../import_source.ts";
 import { toIsoTime } from "../chat_files.ts";
 
-/** The same limit as for a conversation saved over HTTP. */
+/** Maximum size of a chat, the same as for a conversation saved over HTTP. */
 export const MAX_CHAT_BYTES = 64 * 1024 * 1024;
-/** Limit for swipes of a message; more are an error of some program. */
+/** Maximum number of swipes per message. More are the result of a bug. */
 const MAX_VARIANTS = 1_000;
 const NEWLINE = 10;
 const MAX_NOTED_LINES = 10;
@@ -21,7 +21,7 @@ export interface TavernChatContext {
   key: string;
   title: string;
   participants: { character_id: string; muted?: boolean }[];
-  /** Returns the character of a message by its image file, otherwise by its name. */
+  /** Returns the character of a message by its image file, or else by its name. */
   characterOf?(avatarFile: string | undefined, name: string): string | undefined;
   /** Returns the persona with this image file. */
   personaOf?(avatarFile: string): string | undefined;
@@ -38,7 +38,7 @@ export async function readTavernChat(
 ): Promise<{ conversation?: ImportedConversation; notes: ImportNote[] }> {
   const notes: ImportNote[] = [];
   const lines = readLines(bytes, place.source, notes);
-  bytes.buffer.transfer(0); // no longer needed, and as large as everything read from it
+  bytes.buffer.transfer(0); // No longer needed, and as large as everything read from it.
   const first = lines[0];
   const header = first !== undefined && !("mes" in first) ? lines.shift()! : {};
   const metadata = asObject(header.chat_metadata);
@@ -144,7 +144,7 @@ function getText(mes: unknown, extra: JsonObject, date: unknown, images: string[
   };
 }
 
-/** The active swipe may have been edited since; the message's text counts. */
+/** Returns the variants of a message. The active swipe may have been edited, so the message's text is used for it. */
 function getVariants(line: JsonObject, active: ImportedText, images: string[]): Partial<ImportedMessage> {
   const swipes = Array.isArray(line.swipes) ? line.swipes.slice(0, MAX_VARIANTS) : [];
   if (swipes.length < 2) return {};
@@ -206,7 +206,7 @@ function note(source: string, reason: ImportReason): ImportNote {
   return { what: "note", level: "refused", source, ...reason };
 }
 
-/** Yields the chats without characters: a file has only the name of its character. */
+/** Yields the chats without characters, because a file only has the name of its character. */
 export async function* readTavernFiles(source: ImportSource): AsyncGenerator<ImportStep> {
   for (const file of source.files) {
     if (!/\.jsonl$/i.test(file.path)) {

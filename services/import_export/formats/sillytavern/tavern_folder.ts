@@ -17,13 +17,13 @@ export interface TavernFolder {
   leftOut: ImportNote[];
 }
 
-/** Any of these identifies the root. */
+/** Signs of the root folder. One of them is enough. */
 const SIGNS = ["settings.json", "characters/", "chats/", "worlds/", "group chats/", "OpenAI Settings/"];
 const TAKEN = [
   ...["settings.json", "characters", "chats", "group chats", "groups", "worlds", "User Avatars"],
   ...["OpenAI Settings", "TextGen Settings"],
 ];
-/** Why other folders aren't imported; the rest is only useful to SillyTavern. */
+/** Reasons why some folders aren't imported. All others are only useful to SillyTavern. */
 const REASONS: Record<string, ImportReasonCode> = {
   backgrounds: "backgrounds",
   thumbnails: "thumbnails",
@@ -70,7 +70,7 @@ function findRoot({ files }: ImportSource): string {
   if (equal.length > 1) {
     throw new AppError(
       "unprocessable",
-      `Can't import several users of SillyTavern at once: give the folder of one of ${
+      `Can't import several SillyTavern users at once. Select the folder of one of ${
         equal.slice(0, 10).map((root) => `"${root.replace(/\/$/, "")}"`).join(", ")
       }`,
     );
@@ -94,7 +94,8 @@ function getDepth(root: string): number {
 }
 
 /**
- * An expression image. It is in a folder named like the card; its name is its expression, and subfolders are costumes.
+ * An expression image. It's in a folder with the name of the card, its file name is the expression, and subfolders are
+ * costumes.
  *
  * @see https://docs.sillytavern.app/extensions/expression-images/
  */
@@ -108,7 +109,7 @@ export interface Sprite {
 interface SpriteFolders {
   /** Takes the images of a card. @param stem File name of the card without extension. */
   take(stem: string): Sprite[];
-  /** Lists folders with files that no card took, and their number. */
+  /** Lists folders with files that don't belong to a card, and their number. */
   left(): [folder: string, count: number][];
 }
 

@@ -39,7 +39,7 @@ test("a missing and a wrong key have different errors", async () => {
   expect(await runTest(target(llm.url, { apiKey: "wrong-key" }))).toMatchObject({
     isReachable: true,
     isAuthorized: false,
-    advice: expect.stringContaining("refuses this key"),
+    advice: expect.stringContaining("rejects this key"),
   });
 });
 
