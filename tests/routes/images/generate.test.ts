@@ -229,7 +229,7 @@ test("a picture for a message that is gone meanwhile is kept, and the answer say
   await app.delete("/api/conversations/c1/messages/a1");
   backend.go();
   const { images, warnings, message_id } = await (await asked).json();
-  expect(warnings).toEqual(["The message was deleted, so the image is not attached to it"]);
+  expect(warnings).toEqual(["The message was deleted, so the image isn't attached to it"]);
   expect(message_id).toBeUndefined();
   expect((await app.get(images[0].url)).status).toBe(200);
 });
@@ -404,7 +404,7 @@ describe("ComfyUI", () => {
     expect(error).toMatchObject({ status: 422, code: "unprocessable" });
     expect(error.issues).toEqual([{
       path: "4.inputs.ckpt_name",
-      message: '"Checkpoint" (node 4): the checkpoint "gone.safetensors" is not installed on the image server',
+      message: `"Checkpoint" (node 4): the checkpoint "gone.safetensors" isn't installed on the image server`,
     }]);
     expect(JSON.stringify(error)).not.toContain("/home/");
   });
@@ -455,7 +455,7 @@ describe("ComfyUI", () => {
         { failure: "Can't load /home/someone/x.pt\nmore" },
         /"Sampler" \(node 3\): Can't load …\/x\.pt$/,
       ],
-      ["makes no picture", { pictures: "none" }, /produced no image/],
+      ["makes no picture", { pictures: "none" }, /returned no image/],
       ["is forgotten", { forgets: true }, /lost the image/],
     ] as const,
   )("a run that %s is a 502 that says so", async (_what, switches, words) => {

@@ -69,7 +69,7 @@ test("adds a greeting of a new participant, with the others as versions", async 
 
 test("rejects a greeting of a character that isn't a participant or has none", async () => {
   const { id } = await begin({ character_ids: ["owl", "mole"] });
-  for (const [who, why] of [["fox", /does not take part/], ["mole", /has no greeting/]] as const) {
+  for (const [who, why] of [["fox", /isn't part of this conversation/], ["mole", /has no greeting/]] as const) {
     const refused = await greet(id, who);
     expect(refused.status).toBe(400);
     expect((await refused.json()).error).toMatchObject({

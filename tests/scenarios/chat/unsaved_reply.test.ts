@@ -29,7 +29,7 @@ test(
       const refused = { isDone: false, text: "All of it", error: { code: "storage_full" } };
       const heard = await gather(response);
       expect(heard).toMatchObject(refused);
-      expect(heard.error!.message).toMatch(/^Can't save the reply yet. Its text is kept and will be saved later: /);
+      expect(heard.error!.message).toMatch(/^Can't save the reply yet. Its text is safe and will be saved later: /);
       expect(await follow(), "whoever asks later").toMatchObject(refused);
       const unsaved = { status: "failed", content: "All of it", error: { code: "storage_full" } };
       expect(await savedMessage(app, "a1")).toMatchObject(unsaved);

@@ -150,7 +150,7 @@ test("runs several calls at once and sends their results in the order of the cal
   expect(sentMessages().filter(({ role }) => role === "tool").map(({ content }) => content)).toEqual([
     "slow",
     "quick",
-    'There is no tool "missing".',
+    'There is no tool named "missing".',
     "The arguments aren't a complete JSON object.",
   ]);
   await second.emit("Done.");
@@ -233,7 +233,7 @@ test("cuts a huge result for the model and keeps more of it", async () => {
   const second = await llm.nextCall();
   const seen = sentMessages().at(-1)!.content as string;
   expect(seen.length).toBeLessThanOrEqual(64 * 1024);
-  expect(seen).toMatch(/The rest was cut/);
+  expect(seen).toMatch(/The rest was omitted/);
   await second.emit("Long.");
   await second.finish();
   await reply;

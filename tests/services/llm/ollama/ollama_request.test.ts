@@ -91,7 +91,7 @@ test("images, tool calls and tool results take Ollama's form", () => {
 });
 
 test.each([
-  [{ type: "image_url", image_url: { url: "https://example.org/a.png" } }, /images from a URL/],
+  [{ type: "image_url", image_url: { url: "https://example.org/a.png" } }, /doesn't support image URLs/],
   [{ type: "input_audio", input_audio: {} }, /input_audio/],
 ])("content that Ollama can't receive is refused instead of left out: %j", (part, message) => {
   const call = { model: "m", messages: [{ role: "user", content: [part] }], params: {} };
