@@ -21,6 +21,7 @@ interface Service {
   network_mode?: string;
   networks?: Record<string, { ipv4_address?: string } | null>;
   ports?: string[];
+  restart?: string;
   secrets?: string[];
   volumes?: string[];
 }
@@ -73,12 +74,13 @@ function configOf({ environment }: Service): Config {
 const source = await Deno.readTextFile("compose.yaml");
 const shown = (await readDocBlocks()).filter(({ language, text }) => language === "yaml" && /^services:$/m.test(text));
 const overrides = shown.map(({ text }) => text);
-const [caddy = "", traefik = "", tailscale = "", proxy = ""] = overrides;
+const [backups = "", caddy = "", traefik = "", tailscale = "", proxy = ""] = overrides;
 /** Files by what they are for. */
 const FILES: Record<string, string[]> = {
   "compose.yaml": [source],
   "a release": [composeFile(source, { version: "1.2.3", repository: "some-one/parlor" })],
   "compose.secret.yaml": [source, await Deno.readTextFile("compose.secret.yaml")],
+  backups: [source, backups],
   Caddy: [source, caddy],
   // It replaces the service of Caddy, as the page says.
   Traefik: [source, caddy.replace(/^ {2}caddy:\n( {4}.*\n)+/m, ""), traefik],
@@ -86,10 +88,11 @@ const FILES: Record<string, string[]> = {
   "a proxy on this machine": [source, proxy],
 };
 
-test("docker.md shows four changes", () => {
-  expect(shown.map(({ page }) => page)).toEqual(Array(4).fill("docs/guide/docker.md"));
-  expect(overrides.map((text) => /caddy:2|traefik:3|tailscale:stable|172\.18\.0\.1/.exec(text)?.[0])).toEqual(
-    ["caddy:2", "traefik:3", "tailscale:stable", "172.18.0.1"],
+test("docker.md shows five changes", () => {
+  expect(shown.map(({ page }) => page)).toEqual(Array(5).fill("docs/guide/docker.md"));
+  const marks = /PARLOR_BACKUP_DIR|caddy:2|traefik:3|tailscale:stable|172\.18\.0\.1/;
+  expect(overrides.map((text) => marks.exec(text)?.[0])).toEqual(
+    ["PARLOR_BACKUP_DIR", "caddy:2", "traefik:3", "tailscale:stable", "172.18.0.1"],
   );
 });
 
@@ -107,13 +110,17 @@ test.each(Object.entries(FILES))("the file for %s has everything that it names",
     tmpfs: ["/tmp"],
     cap_drop: ["ALL"],
     security_opt: ["no-new-privileges:true"],
-    volumes: [`parlor:${config.dataDir}`],
   });
+  const backupVolumes = config.backupDir === null ? [] : [expect.stringMatching(`^/.*:${config.backupDir}$`)];
+  expect(parlor.volumes).toEqual([`parlor:${config.dataDir}`, ...backupVolumes]);
   expect(config).toMatchObject({ host: "0.0.0.0", pairing: "code", loopbackAuthBypass: false });
   expect(config.allowedHosts).toContain("localhost");
   expect(parlor.image).toMatch(/^\$\{PARLOR_IMAGE:-\S+\}$/);
   expect([name, parlor.build]).toEqual([name, name === "a release" ? undefined : "."]);
-  for (const service of services) expect(service.image).toMatch(/:\S/);
+  for (const service of services) {
+    expect(service.image).toMatch(/:\S/);
+    expect(service.restart).toBe("unless-stopped");
+  }
 
   // Names that a service uses are declared, and the other way round.
   const volumes = services.flatMap((service) => service.volumes ?? []).filter((volume) => !volume.startsWith("/"));

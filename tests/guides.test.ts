@@ -68,6 +68,7 @@ const PROGRAMS: Record<string, CommandCheck> = {
   grep: notHere("filters the output of another line"),
   id: notHere("an argument of another line"),
   install: notHere("needs root and the user parlor"),
+  journalctl: notHere("reads the log of a service"),
   launchctl: notHere("macOS"),
   litestream: notHere("Debian has no package of it"),
   mkdir: notHere("writes to folders of the system"),
@@ -82,9 +83,11 @@ const PROGRAMS: Record<string, CommandCheck> = {
   rm: notHere("deletes files in folders of the system"),
   sha256sum: triedBelow,
   shasum: triedBelow,
+  ssh: notHere("needs another machine"),
   sudo: triedBelow,
   systemctl: notHere("changes the system"),
   "systemd-run": ([, ...args]) => tryParlor(args.slice(args.lastIndexOf("parlor") + 1)),
+  tailscale: notHere("needs a tailnet"),
   useradd: notHere("changes the system"),
   "whisper-server": notHere("needs a model of speech"),
   xattr: triedBelow,
@@ -104,7 +107,8 @@ const LANGUAGES: Record<string, Check> = {
     const environment = Object.fromEntries(values("Environment").map((entry) => entry.split("=", 2)));
     const config = readConfig({ environment });
     for (const folder of values("StateDirectory")) expect(config.dataDir).toBe(`/var/lib/${folder}`);
-    for (const folder of values("ReadWritePaths")) expect(config.backupDir).toBe(folder);
+    // A missing disk must not keep the service from starting. @see systemd.exec(5)
+    for (const folder of values("ReadWritePaths")) expect(folder).toBe(`-${config.backupDir}`);
     for (const entry of values("LoadCredential")) expect(config.storageKeyFile).toBe(`%d/${entry.split(":", 1)}`);
     for (const command of values("ExecStart")) await tryInstalled(command.split(" "));
   },
@@ -115,8 +119,12 @@ const LANGUAGES: Record<string, Check> = {
   nginx: (block) => triedBy("real/proxies.test.ts")(undefined, block),
   // PowerShell doesn't run here, but what its task starts does.
   powershell: async ({ text }) => {
-    const tasks = [...text.matchAll(/-Argument ".*\\parlor\.exe(.*?)"/g)].map(([, args]) => args!.trim());
-    for (const args of tasks) await tryParlor(args === "" ? [] : args.split(" "));
+    for (const [, argument] of text.matchAll(/ -Argument "(.*)"$/gm)) {
+      // Quoted, because names of users have spaces.
+      const [, args] = /^--headless `"\$program`"(.*)$/.exec(argument!)!;
+      expect(text).toMatch(/^\$program = ".*\\parlor\.exe"$/m);
+      await tryParlor(args!.split(" ").filter((arg) => arg !== ""));
+    }
   },
   // Its syntax here. The package that it needs is there.
   python: async (block, skip) => {
@@ -262,5 +270,16 @@ test.skipIf(PYTHON === undefined)("the property list for launchd starts the prog
   const { output } = await run(PYTHON!, ["-c", script, folder.file("parlor.plist")]);
   const { ProgramArguments: command, ...list } = JSON.parse(output);
   expect(list).toMatchObject({ Label: "parlor", RunAtLoad: true, KeepAlive: { SuccessfulExit: false } });
+  // launchd's own lacks the folders of Homebrew.
+  expect(list.EnvironmentVariables.PATH.split(":")).toEqual(
+    expect.arrayContaining(["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin"]),
+  );
   await tryInstalled(command);
+});
+
+test("the task of Windows starts and goes on without mains power", async () => {
+  const [settings] = (await readTexts("docs/guide/install.md", "powershell")).join("").match(/^\$settings = .*$/m)!;
+  for (const flag of ["-AllowStartIfOnBatteries", "-DontStopIfGoingOnBatteries", "-ExecutionTimeLimit 0"]) {
+    expect(settings).toContain(` ${flag} `);
+  }
 });
