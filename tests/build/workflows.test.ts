@@ -162,7 +162,11 @@ test("build/release.ts writes what a release has, with the command of the workfl
   expect(await text("compose.yaml")).toContain(`ghcr.io/some-one/parlor:${denoConfig.version}}`);
   expect(await text("compose.secret.yaml")).toBe(await Deno.readTextFile("compose.secret.yaml"));
   expect(await text("parlor.rb")).toContain(`releases/download/${tag}/parlor-macos-arm64`);
-  expect(await text("notes.md")).not.toContain("## 0.1.0");
+  const notes = await text("notes.md");
+  expect(notes).not.toMatch(/^## /m);
+  const groups = [...notes.matchAll(/^### (.*)$/gm)].map(([, title]) => title);
+  expect(groups).not.toEqual([]);
+  expect(["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]).toEqual(expect.arrayContaining(groups));
   expect(await text("SHA256SUMS")).toContain(sums);
   const check = { args: ["-a", "256", "--check", "--ignore-missing", "SHA256SUMS"], cwd: folder.file("dist") };
   const { stdout } = await new Deno.Command("shasum", check).output();

@@ -142,10 +142,16 @@ test(
     }
     const made = await runParlor(["backup", file, "--storage-key-only", "--data-dir", data]);
     expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining("store the key somewhere else, too") });
+    expect(made.stdout, "names what is in it").toMatch(/^Backed up .*\b1 persona \(\d+ files, /);
     const without = await runParlor(["restore", file, "--data-dir", other]);
     expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining("parlor key import") });
     await Deno.copyFile(`${data}/storage-key`, `${other}/storage-key`);
-    expect(await runParlor(["restore", file, "--data-dir", other])).toMatchObject({ code: 0, stderr: "" });
+    const restored = await runParlor(["restore", file, "--data-dir", other]);
+    expect(restored).toMatchObject({
+      code: 0,
+      stderr: "",
+      stdout: expect.stringMatching(/^Restored .*\b1 persona \(/),
+    });
     await using server = await startChildServer({ dataDir: other });
     expect(await server.json("GET", "/api/personas")).toMatchObject([{ id: "p1", name: "Ann" }]);
   },
